@@ -4,6 +4,7 @@
 # make mutants: set up, then every small wrong change of tests/mutants/listed.py, by hand: do the tests see it? It takes more than an hour.
 # make sanitize: set up, then build the kernels with the address and undefined-behaviour sanitizers, by hand, and run the tests of tests/compiled on
 # them, hostile calls of every function and hostile rows at every door among them. It takes some minutes, and gcc with its run-time libraries.
+# make release-check: set up, then does code that makes numbers differ from the last release's? Writes tests/house/numbers.txt for this one.
 # make docs: set up in a folder of its own, then the pages, the reference and the gallery as a site in build/site, opened page by page in a browser.
 # Needs Python 3.11-3.13, a C compiler and make.
 PYTHON ?= python3
@@ -15,7 +16,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CYTHON := $(CURDIR)/$(BIN)/cython
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: rebuilt run test test-slow mutants assault sanitize check lint types bench docs clean
+.PHONY: rebuilt run test test-slow mutants assault sanitize check release-check lint types bench docs clean
 
 run: $(VENV)/.installed
 	$(BIN)/advcli +experiment=quickstart
@@ -54,6 +55,10 @@ check: $(VENV)/.installed
 	rm -rf results/ci_check
 	$(BIN)/advcli +experiment=ci_check
 	$(BIN)/advcli check results=results/ci_check baseline=results/baselines/ci_check.csv junit=results/ci_check/junit.xml
+
+# SAME_ROWS=1 where code has changed and no row of any cell can differ.
+release-check: $(VENV)/.installed-test
+	$(BIN)/python tests/house/test_house_numbers.py $(if $(SAME_ROWS),--same-rows)
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from .core import plugins
+from .core.arrays import is_sparse
 from .core.errors import ConfigError
 from .core.registry import Registry
 
@@ -36,34 +37,17 @@ FACTS = {
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric.
-
-    Attributes
-    ----------
-    name : str
-    function : callable (y_true, y_predicted, n_classes, facts) -> float
-    higher_is_better : bool
-        Direction of the metric.
-    is_count : bool
-        Whether value x number of rows is an integer: searches then pool whole numbers, in which ties are exact.
-    percent : bool
-        Whether tables print it in percent.
-    sets : bool
-        Whether rows may have several labels.
-    needs : tuple of str
-        The `FACTS` that the function reads.
-    complement : str or None
-        The metric that is 1 minus this one: tables and plots show that in its place, as the papers print it.
-    """
+    """A metric: a function (y_true, y_predicted, n_classes, facts) -> float, and what a reader of its values must know."""
 
     name: str
     function: Function | None = None
     higher_is_better: bool = False
-    is_count: bool = False
-    percent: bool = False
-    sets: bool = False
-    needs: tuple[str, ...] = ()
-    complement: str | None = None
+    is_count: bool = False  # value x number of rows is an integer: searches then pool whole numbers, in which ties are exact
+    percent: bool = False  # tables print it in percent
+    sets: bool = False  # rows may have several labels
+    ordered: bool = False  # codes have an order, in which abstentions have no place: nan where there are any
+    needs: tuple[str, ...] = ()  # the `FACTS` that the function reads
+    complement: str | None = None  # the metric that is 1 minus this one: tables and plots show that, as the papers print it
 
 
 _registry: Registry[Metric] = Registry("metric", "metric")
@@ -125,34 +109,25 @@ def title(metric: str) -> str:
 
 
 def compute(name: str, y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
-    """Return the value of a metric.
+    """Return the value of a metric, by its name.
 
-    Parameters
-    ----------
-    name : str
-        Name in the registry.
-    y_true, y_predicted : ndarray of intp, shape (n,), or csr_array, shape (n, n_classes)
-        0-based codes, predicted codes >= ``n_classes`` being abstentions; or ones where a row has a label.
-    n_classes : int
-        Number of classes of the data set.
-    facts : mapping
-        What the metric may ask for (`FACTS`); ``probabilities`` are an array (n, n_classes) of rows that sum to 1.
-
-    Raises
-    ------
-    ConfigError
-        If there is no metric of that name, a fact that it needs is missing, or it is for one label a row and rows have several.
+    Truth and prediction are 0-based codes (n,), predicted codes >= ``n_classes`` being abstentions; or csr_array (n, n_classes) of ones
+    where a row has a label. ``facts`` are what the metric may ask for (`FACTS`); ``probabilities`` are an array (n, n_classes) of rows that
+    sum to 1. `ConfigError` if there is no metric of that name, a fact that it needs is missing, or it is for one label a row and rows have
+    several.
     """
     metric = check_metric(name)
     assert metric.function is not None
     for fact in metric.needs:
         if facts.get(fact) is None:
             raise ConfigError(f"the metric {name} needs {FACTS[fact]}")
-    if _are_sets(y_true):
+    if is_sparse(y_true):
         if not metric.sets:
-            of_sets = [each for each in names() if meaning(each).sets]
+            of_sets = [other for other in names() if meaning(other).sets]
             raise ConfigError(f"metric {name} is for one label a row; for several there are {', '.join(of_sets)}")
         value = metric.function(sparse.csr_array(y_true), sparse.csr_array(y_predicted), n_classes, facts)
+    elif metric.ordered and (np.asarray(y_predicted) >= n_classes).any():
+        return math.nan
     else:
         value = metric.function(np.asarray(y_true), np.asarray(y_predicted), n_classes, facts)
     try:
@@ -161,64 +136,41 @@ def compute(name: str, y_true: Any, y_predicted: Any, n_classes: int, facts: Map
         raise ConfigError(f"metric {name} returned a {type(value).__name__}, not a number{plugins.defined_at(metric.function)}") from None
 
 
-MOST_MISSED = 6
-"""Classes that a line names."""
+MOST_MISSED = 6  # classes that a line names
 
 
-@dataclass(frozen=True)
-class Missed:
-    """A class none of whose rows is found.
-
-    Attributes
-    ----------
-    label : str
-    share : float
-        Of all rows that are of the class.
-    predicted : bool
-        Whether some rows of other classes are taken for it.
-    """
+class Missed(NamedTuple):
+    """A class none of whose rows is found."""
 
     label: str
-    share: float
-    predicted: bool
+    share: float  # of all rows, in the class
+    predicted: bool  # whether some rows of other classes are taken for it
 
 
 def missed_classes(counts: Any, labels: Sequence[str]) -> list[Missed]:
-    """Return the classes that have rows and none that is predicted right, the largest first.
-
-    Parameters
-    ----------
-    counts : array_like of int, shape (k, k) or (k, k + 1)
-        Rows are true classes, columns predictions; the last column of k + 1 counts abstentions.
-    labels : sequence of str
-        The k classes.
-    """
+    """Return the classes with rows of which none is predicted right, largest first, by counts (k, k or k + 1), truth in rows."""
     table = np.asarray(counts)
     rows = table.sum(axis=1)
-    none = np.flatnonzero((rows > 0) & (np.diagonal(table) == 0))
-    found = [Missed(labels[code], float(rows[code] / rows.sum()), bool(table[:, code].any())) for code in none.tolist()]
-    return sorted(found, key=lambda each: -each.share)
+    codes = np.flatnonzero((rows > 0) & (np.diagonal(table) == 0)).tolist()
+    missed = [Missed(labels[code], float(rows[code] / rows.sum()), bool(table[:, code].any())) for code in codes]
+    return sorted(missed, key=lambda label: -label.share)
 
 
-def missed_words(found: Sequence[Missed], rows: str = "rows") -> str:
-    """Return in words what a method does of which these classes came; ``rows`` says which rows the shares are of."""
+def missed_words(missed: Sequence[Missed], rows: str = "rows") -> str:
+    """Return in words what a method misses of these classes; ``rows`` says which rows the shares are of."""
     parts = []
     for words, predicted in (("never predicts", False), ("finds no row of", True)):
-        some = [each for each in found if each.predicted is predicted]
+        some = [label for label in missed if label.predicted is predicted]
         more = f" and {len(some) - MOST_MISSED} more" if len(some) > MOST_MISSED else ""
-        shares = [f"{each.label} ({100 * each.share:.3g} % of the {rows})" for each in some[:MOST_MISSED]]
+        shares = [f"{label} ({100 * share:.3g} % of the {rows})" for label, share, _ in some[:MOST_MISSED]]
         parts += [f"{words} {', '.join(shares)}{more}"] if some else []
     return ", ".join(parts)
-
-
-def _are_sets(y: Any) -> bool:
-    return hasattr(y, "indptr")
 
 
 @register("error", is_count=True, percent=True, sets=True, complement="accuracy")
 def error(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
     """Share of predictions that are not the true class, or not the very set of true labels; an abstention counts as an error."""
-    if _are_sets(y_true):
+    if is_sparse(y_true):
         return int(np.count_nonzero(_counts(y_true != y_predicted))) / y_true.shape[0]
     return int(np.count_nonzero(y_true != y_predicted)) / len(y_true)
 
@@ -226,72 +178,58 @@ def error(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any
 @register("accuracy", higher_is_better=True, is_count=True, percent=True, sets=True)
 def accuracy(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
     """Share of predictions that are the true class, or the very set of true labels."""
-    if _are_sets(y_true):
+    if is_sparse(y_true):
         rows = y_true.shape[0]
         return (rows - int(np.count_nonzero(_counts(y_true != y_predicted)))) / rows
     return int(np.count_nonzero(y_true == y_predicted)) / len(y_true)
 
 
-@register("mae", is_count=True)
+@register("mae", is_count=True, ordered=True)
 def mae(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
-    """Mean absolute difference of codes; nan if there are abstentions, which have no place in the order."""
-    if (y_predicted >= n_classes).any():
-        return float("nan")
+    """Mean absolute difference of codes."""
     return int(np.abs(y_true - y_predicted).sum()) / len(y_true)
 
 
-@register("mse", is_count=True)
+@register("mse", is_count=True, ordered=True)
 def mse(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
-    """Mean squared difference of codes; nan if there are abstentions."""
-    if (y_predicted >= n_classes).any():
-        return float("nan")
+    """Mean squared difference of codes."""
     return int(((y_true - y_predicted) ** 2).sum()) / len(y_true)
 
 
-@register("accuracy_within_one", higher_is_better=True, is_count=True, percent=True)
+@register("accuracy_within_one", higher_is_better=True, is_count=True, percent=True, ordered=True)
 def accuracy_within_one(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
-    """Share of predictions that are the true class or one next to it in the order; nan if there are abstentions."""
-    if (y_predicted >= n_classes).any():
-        return float("nan")
+    """Share of predictions that are the true class or one next to it in the order."""
     return int(np.count_nonzero(np.abs(y_true - y_predicted) <= 1)) / len(y_true)
 
 
 def _class_errors(y_true: Codes, y_predicted: Codes, n_classes: int, power: int = 1) -> NDArray[np.float64]:
-    """Return the mean of the power of the absolute difference of codes within each class that has rows; nan if there are abstentions."""
-    if (y_predicted >= n_classes).any():
-        return np.array([np.nan])
+    """Return the mean of the power of the absolute difference of codes within each class that has rows."""
     rows = np.bincount(y_true, minlength=n_classes)
-    return (np.bincount(y_true, weights=np.abs(y_true - y_predicted) ** power, minlength=n_classes)[rows > 0] / rows[rows > 0]).astype(
-        np.float64
-    )
+    totals = np.bincount(y_true, weights=np.abs(y_true - y_predicted) ** power, minlength=n_classes)
+    return np.asarray(totals[rows > 0] / rows[rows > 0], dtype=np.float64)
 
 
-@register("amae")
+@register("amae", ordered=True)
 def amae(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
     """Mean over the classes of the mean absolute difference within each (Baccianella et al. 2009); those without rows are left out."""
     return float(np.mean(_class_errors(y_true, y_predicted, n_classes)))
 
 
-@register("mmae")
+@register("mmae", ordered=True)
 def mmae(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
     """Largest mean absolute difference within a class (Cruz-Ramirez et al. 2014); those without rows are left out."""
     return float(np.max(_class_errors(y_true, y_predicted, n_classes)))
 
 
-@register("amse")
+@register("amse", ordered=True)
 def amse(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
     """Mean over the classes of the mean squared difference within each (Baccianella et al. 2009); those without rows are left out."""
     return float(np.mean(_class_errors(y_true, y_predicted, n_classes, power=2)))
 
 
-@register("kendall_tau", higher_is_better=True)
+@register("kendall_tau", higher_is_better=True, ordered=True)
 def kendall_tau(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
-    """Kendall's tau-b (1945): concordant less discordant pairs of rows over the geometric mean of the pairs untied in each.
-
-    0 where truth or predictions are all of one class and order nothing; nan if there are abstentions.
-    """
-    if (y_predicted >= n_classes).any():
-        return float("nan")
+    """Kendall's tau-b (1945), pairs concordant less discordant over the geometric mean of those untied; 0 where all are of one class."""
     from scipy.stats import kendalltau  # takes half a second, and few ask for it
 
     if (y_true == y_true[0]).all() or (y_predicted == y_predicted[0]).all():
@@ -299,14 +237,9 @@ def kendall_tau(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mappin
     return float(kendalltau(y_true, y_predicted, variant="b").statistic)
 
 
-@register("quadratic_kappa", higher_is_better=True)
+@register("quadratic_kappa", higher_is_better=True, ordered=True)
 def quadratic_kappa(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
-    """Cohen's kappa (1968) with squared weights: 1 - mean squared difference over that of independent codes with the same shares.
-
-    0 where truth and predictions are all of one class, which chance would reach; nan if there are abstentions.
-    """
-    if (y_predicted >= n_classes).any():
-        return float("nan")
+    """Cohen's kappa (1968): 1 - mean squared difference over that of independent codes; 0 where all are of one class."""
     n = len(y_true)
     totals = [int(codes.sum()) for codes in (y_true, y_predicted)]
     squares = [int((codes**2).sum()) for codes in (y_true, y_predicted)]
@@ -333,8 +266,8 @@ def rps(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, A
 @register("log_loss", needs=("probabilities",))
 def log_loss(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
     """Mean of -log P(true class), a probability below 2.2e-16 (the spacing of numbers at 1) counting as that."""
-    found = np.asarray(facts["probabilities"])[np.arange(len(y_true)), y_true]
-    return float(-np.mean(np.log(np.clip(found, np.finfo(np.float64).eps, 1.0))))
+    of_truth = np.asarray(facts["probabilities"])[np.arange(len(y_true)), y_true]
+    return float(-np.mean(np.log(np.clip(of_truth, np.finfo(np.float64).eps, 1.0))))
 
 
 @register("brier", needs=("probabilities",))
@@ -343,38 +276,24 @@ def brier(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str,
     return float(np.mean(((np.asarray(facts["probabilities"]) - np.eye(n_classes)[y_true]) ** 2).sum(axis=1)))
 
 
-ECE_BINS = 15
-"""Bins of equal width of the largest probability, as Guo et al. (2017) have them."""
+ECE_BINS = 15  # bins of equal width of the largest probability, as Guo et al. (2017) have them
 
 
 def reliability(
     y_true: Codes, probabilities: Any, bins: int = ECE_BINS
 ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-    """Return what a reliability diagram shows: rows, mean confidence and accuracy of every bin that has rows.
+    """Return rows, mean confidence and accuracy of every bin that has rows, each (b,): what a reliability diagram shows.
 
     Bin b holds the rows whose confidence, the probability of the likeliest class, lies in ((b - 1)/bins, b/bins]; a row is right where its
-    likeliest class, of equally likely ones the first, is the true one.
-
-    Parameters
-    ----------
-    y_true : ndarray of intp, shape (n,)
-    probabilities : array_like, shape (n, k)
-        Rows that sum to 1.
-    bins : int
-        At least 1.
-
-    Returns
-    -------
-    rows, confidence, accuracy : ndarray, shape (b,)
-        In the order of the bins, empty ones left out.
+    likeliest class, of equally likely ones the first, is the true one. ``probabilities`` (n, k) have rows that sum to 1.
     """
     P = np.asarray(probabilities, dtype=np.float64)
     largest, right = P.max(axis=1), P.argmax(axis=1) == y_true
-    at = np.searchsorted(np.arange(1, bins) / bins, largest)
-    rows = np.bincount(at, minlength=bins)
-    found = np.flatnonzero(rows)
-    confidence, accuracy = (np.bincount(at, weights=values, minlength=bins)[found] / rows[found] for values in (largest, right))
-    return rows[found], confidence, accuracy
+    place = np.searchsorted(np.arange(1, bins) / bins, largest)
+    rows = np.bincount(place, minlength=bins)
+    filled = np.flatnonzero(rows)
+    confidence, accuracy = (np.bincount(place, weights=values, minlength=bins)[filled] / rows[filled] for values in (largest, right))
+    return rows[filled], confidence, accuracy
 
 
 @register("ece", needs=("probabilities",))
@@ -423,9 +342,7 @@ def confusion_rate_scaled(y_true: Codes, y_predicted: Codes, n_classes: int, fac
     return confusion_rate(y_true, y_predicted, n_classes, facts) / n_classes**0.5
 
 
-# ---- sequences of labels ------------------------------------------------------------------------------------------------------
-
-
+# ---- sequences of labels ----------------------------------------------------------------------------------------------
 @register("entity_f1", higher_is_better=True, percent=True, needs=("labels", "sequences"))
 def entity_f1(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
     """F-measure of entities: 2 |found and true| / (|found| + |true|), an entity being a span of rows and a kind, right as a whole.
@@ -434,9 +351,9 @@ def entity_f1(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[
     kind, as in the CoNLL shared tasks, and ends with its sequence at the latest. 1 where there are no entities in either.
     """
     tags = _bio(facts["labels"])
-    found = [_entities(codes, tags, facts["sequences"]) for codes in (y_true, y_predicted)]
-    total = sum(map(len, found))
-    return 2.0 * len(found[0] & found[1]) / total if total else 1.0
+    true, predicted = (_entities(codes, tags, facts["sequences"]) for codes in (y_true, y_predicted))
+    total = len(true) + len(predicted)
+    return 2.0 * len(true & predicted) / total if total else 1.0
 
 
 def _bio(labels: Any) -> list[tuple[str, str]]:
@@ -450,27 +367,23 @@ def _bio(labels: Any) -> list[tuple[str, str]]:
 
 def _entities(codes: Codes, tags: list[tuple[str, str]], groups: Any) -> set[tuple[int, int, str]]:
     """Return the entities of a column of tags as (first row, row after the last, kind); an abstention is O."""
-    found: set[tuple[int, int, str]] = set()
+    entities: set[tuple[int, int, str]] = set()
     first, kind = -1, ""
-    for row, code in enumerate(codes.tolist()):
+    for row, code in enumerate([*codes.tolist(), len(tags)]):  # an abstention ends the last entity
         letter, here = tags[code] if code < len(tags) else ("O", "")
         goes_on = first >= 0 and letter == "I" and here == kind and groups[row] == groups[row - 1]
         if first >= 0 and not goes_on:
-            found.add((first, row, kind))
+            entities.add((first, row, kind))
             first = -1
         if letter != "O" and not goes_on:
             first, kind = row, here
-    if first >= 0:
-        found.add((first, len(codes), kind))
-    return found
+    return entities
 
 
-# ---- sets of labels, and labels with a hierarchy ----------------------------------------------------------------------------
-
-
+# ---- sets of labels, and labels with a hierarchy ----------------------------------------------------------------------
 def _sets(y: Any, n_classes: int) -> sparse.csr_array:
     """Return labels as ones, shape (n, n_classes); an abstention is the empty set."""
-    if _are_sets(y):
+    if is_sparse(y):
         return sparse.csr_array(y.astype(np.int64))
     rows = np.flatnonzero(y < n_classes)
     return sparse.csr_array((np.ones(len(rows), dtype=np.int64), (rows, y[rows])), shape=(len(y), n_classes))
@@ -526,8 +439,8 @@ def macro_f1(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, 
     """Mean of the labels' own F1 over the labels that are true or predicted somewhere."""
     true, predicted = _sets(y_true, n_classes), _sets(y_predicted, n_classes)
     total = _counts((true + predicted).T)
-    found = np.flatnonzero(total)
-    return float(np.mean(2 * _counts(true.multiply(predicted).T)[found] / total[found])) if len(found) else 0.0
+    some = total > 0
+    return float(np.mean(2 * _counts(true.multiply(predicted).T)[some] / total[some])) if some.any() else 0.0
 
 
 @register("hierarchical_precision", higher_is_better=True, percent=True, sets=True, needs=("label_graph",))
@@ -558,9 +471,7 @@ def tree_loss(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str,
     return int(_counts(true != predicted).sum()) / true.shape[0]
 
 
-# ---- classifiers that may abstain ---------------------------------------------------------------------------------------------
-
-
+# ---- classifiers that may abstain -------------------------------------------------------------------------------------
 @register("accuracy_accepted", higher_is_better=True, percent=True)
 def accuracy_accepted(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
     """Share of right predictions among those that are no abstentions; nan where all are."""

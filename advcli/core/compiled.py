@@ -1,11 +1,9 @@
 """The compiled modules, at the widest instruction set that this processor has, and the arrays that they take.
 
 Each module of `_ext` is built once per instruction set that it gains from (meson.build): ``scalar`` everywhere, ``avx2`` and ``avx512`` on
-x86-64. A module without the chosen level takes the next lower one. The variable ADVCLI_SIMD chooses a level by name, for tests and for
-measuring. Sums run over as many lanes as a vector has, so that levels agree to rounding, not to the last bit.
-
-Every function of the modules checks lengths and positions before it follows a pointer (`_ext/support/adv_check.pxd`). `checked_csr` does so
-for SciPy, whose own compiled loops trust a matrix.
+x86-64. A module without the chosen level takes the next lower one; ADVCLI_SIMD chooses a level by name. Sums run over as many lanes as a
+vector has, so that levels agree to rounding. Every function checks lengths and positions before it follows a pointer
+(`_ext/support/adv_check.pxd`).
 """
 
 from __future__ import annotations
@@ -23,7 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import ConfigError, DataError, nearest
+from .arrays import is_sparse
+from .errors import ConfigError, nearest
 from .typing import Array, Labels
 
 Family = tuple[str, int, Array]  # (name, k, parameters)
@@ -59,15 +58,13 @@ def processor_flags() -> set[str]:
 def usable_levels() -> list[str]:
     """Return the instruction sets that were built and that this processor has, widest first."""
     flags = processor_flags()
-    found = []
-    for level in LEVELS:
-        if _FLAGS[level] <= flags:
-            try:
-                _module("oracle", level)
-            except ImportError:
-                continue
-            found.append(level)
-    return found
+    return [level for level in LEVELS if _FLAGS[level] <= flags and _can_be_imported(level)]
+
+
+def _can_be_imported(level: str) -> bool:
+    with contextlib.suppress(ImportError):
+        return bool(_module("oracle", level))
+    return False
 
 
 def _module(kernel: str, level: str) -> ModuleType:
@@ -89,46 +86,6 @@ def _at_most(kernel: str, level: str) -> ModuleType:
     raise ImportError(f"the compiled module {kernel} is missing: build it with `make` or `pip install .`")
 
 
-MOST_COLUMNS = 2**31 - 1
-"""Columns that compiled loops can count."""
-
-
-def checked_csr(X: Any, what: str = "X") -> Any:
-    """Return a sparse matrix as CSR that compiled loops can follow: starts that rise to the number of values, columns in range.
-
-    Parameters
-    ----------
-    X : scipy.sparse matrix or array (n, d)
-        In any format, with indices of 32 or 64 bits; not changed. The result is X itself, or shares its arrays, where it can.
-    what : str
-        What errors call the matrix.
-
-    Raises
-    ------
-    DataError
-        Parts that do not fit each other, or more columns than 32 bits count.
-    """
-    given = X
-    try:
-        if X.ndim != 2:
-            raise ValueError(f"it has {X.ndim} dimensions, not 2")
-        if X.format in ("csr", "csc", "bsr"):
-            if len(X.indptr) > 1 and np.diff(X.indptr).min() < 0:  # SciPy's check leaves this out where the last start is 0
-                raise ValueError("index pointers must not fall")
-            # a matrix of its own around the same arrays: SciPy's check trims and converts in place
-            X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
-            X.check_format(full_check=True)
-        elif X.format == "coo":
-            X = type(X)((X.data, X.coords), shape=X.shape)  # checks the positions
-        X = X.tocsr()
-        X.check_format(full_check=True)
-    except (ValueError, TypeError, IndexError) as error:
-        raise DataError(f"{what} is no valid sparse matrix: {' '.join(str(error).split())}; build it again") from None
-    if X.shape[1] > MOST_COLUMNS:
-        raise DataError(f"{what} has {X.shape[1]} columns; the most is {MOST_COLUMNS}")
-    return given if given.format == "csr" and len(given.indices) == X.nnz and given.indices.dtype == given.indptr.dtype else X
-
-
 class Rows(NamedTuple):
     """Rows of X as the compiled loops take them; ``columns`` and ``start`` are empty when X is dense."""
 
@@ -142,7 +99,7 @@ class Rows(NamedTuple):
 def compiled_rows(X: Any) -> Rows:
     """Return a dense matrix, row by row, or a CSR matrix that `checked_csr` let pass, as arrays for the compiled loops."""
     n, d = X.shape
-    if hasattr(X, "tocsr"):
+    if is_sparse(X):
         columns, start = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
         return Rows(np.ascontiguousarray(X.data, dtype=np.float64), columns, start, int(n), int(d))
     values = np.ascontiguousarray(X, dtype=np.float64).ravel()
@@ -177,25 +134,13 @@ class Kernels:
         self._kinds = {name: kind for kind, name in enumerate(self._oracle.families())}
         self.dual = _at_most("dual", level)
         self._short_dual = _at_most("dual", "avx2") if level == "avx512" and "dual_avx2" in _built() else self.dual
-        self.newton = _at_most("newton", level)
-        self.dual_blocks = _at_most("dual_blocks", level)
-        self.dual_lists = _at_most("dual_lists", level)
-        self.kernel_dual = _at_most("kernel_dual", level)
-        self.uma = _at_most("uma", level)
-        self.corrected = _at_most("corrected", level)
-        self.hierarchical = _at_most("hierarchical", level)
-        self.label_sets = _at_most("label_sets", level)
-        self.subgradient = _at_most("subgradient", level)
-        self.binary = _at_most("binary", level)
-        self.threshold = _at_most("threshold", level)
-        self.pairs = _at_most("pairs", level)
-        self.gaussian = _at_most("gaussian", level)
-        self.sets = _at_most("sets", level)
-        self.planes = _at_most("planes", level)
-        self.outcomes = _at_most("outcomes", level)
-        self.chain = _at_most("chain", level)
-        self.scores = _at_most("scores", level)
-        self.equal_rows = _at_most("equal_rows", level)
+
+    def __getattr__(self, module: str) -> ModuleType:
+        """Return a module of `_ext` by its name, at this level."""
+        if module.startswith("_"):
+            raise AttributeError(module)
+        loaded = self.__dict__[module] = _at_most(module, self.level)
+        return loaded
 
     def dual_of(self, k: int, d: int) -> ModuleType:
         """Return the block method's module for k classes and rows of d features: few classes would leave half of a long vector empty."""
@@ -295,10 +240,9 @@ class Kernels:
     def judge(self, family: Family, F: Array, R: Array, y: Labels, weight: Array) -> tuple[float, float, float]:
         """Return the sums over the rows, weighted by (n,), of the surrogates S, of c(r) and of the block gaps S - c(r) - f.r."""
         F, y = _scores(F, y, family[1])
-        found: tuple[float, float, float] = self._oracle.judge(
-            *self.arguments(family), F, np.ascontiguousarray(R, dtype=np.float64), y, weight
-        )
-        return found
+        sums: tuple[float, float, float]
+        sums = self._oracle.judge(*self.arguments(family), F, np.ascontiguousarray(R, dtype=np.float64), y, weight)
+        return sums
 
     def separate_face(self, F: Array, center: Array, y: Labels, c: float) -> tuple[Array, Array]:
         """Return r (n, k) of a loss whose dual variables move alone in [0, 1], and these variables before they are held there."""
@@ -308,9 +252,8 @@ class Kernels:
         return R, inside
 
     def tangents(self, family: Family, face: Face, skip: NDArray[np.bool_]) -> tuple[Array, Labels]:
-        """Return orthonormal bases of the directions in which each example's r can move on its face, and whose they are.
-
-        Shapes (m, k) and (m,), examples ascending; those in ``skip`` (n,) get none.
+        """Return orthonormal bases (m, k) of the directions in which r can move on its face, and their examples (m,), without ``skip``
+        (n,).
         """
         if len(face.tight):
             k = face.state.shape[1]
@@ -321,8 +264,8 @@ class Kernels:
             B, owner = np.empty((most, k)), np.empty(most, dtype=np.intp)
             m = self.newton.matrix_bases(matrix, face.state, face.tight, rank, B, owner)
             return np.ascontiguousarray(B[:m]), owner[:m].copy()
-        found: tuple[Array, Labels] = self.newton.tangents(face.state, face.normal, skip.view(np.int8))
-        return found
+        bases: tuple[Array, Labels] = self.newton.tangents(face.state, face.normal, skip.view(np.int8))
+        return bases
 
 
 def aligned_zeros(shape: tuple[int, ...]) -> Array:
@@ -333,8 +276,8 @@ def aligned_zeros(shape: tuple[int, ...]) -> Array:
     return block[begin : begin + size].reshape(shape)
 
 
-def _weights(given: Array | None) -> Array:
-    return np.empty(0) if given is None else np.ascontiguousarray(given, dtype=np.float64)
+def _weights(weights: Array | None) -> Array:
+    return np.empty(0) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
 
 
 def _scores(F: Array, y: Labels, k: int) -> tuple[Array, Labels]:

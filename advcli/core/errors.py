@@ -22,8 +22,7 @@ import sys
 import warnings
 from collections.abc import Iterable
 
-MOST = 1000
-"""Characters of a line that people read; what is longer, such as a label of somebody's, is cut in its middle."""
+MOST = 1000  # characters of a line that people read; what is longer, such as a label of somebody's, is cut in its middle
 
 
 def readable(text: str) -> str:
@@ -55,15 +54,7 @@ class DataError(AdvcliError, ValueError):
 
 
 class ProblemsError(DataError):
-    """Several things that are wrong with one data set, said at once.
-
-    Parameters
-    ----------
-    where : str
-        What is wrong, such as a file.
-    problems : tuple of str
-        A line for each, with its remedy.
-    """
+    """Several things that are wrong with one data set, raised at once: where, and a line for each with its remedy."""
 
     def __init__(self, where: str, problems: tuple[str, ...]) -> None:
         super().__init__(where, problems)
@@ -80,16 +71,10 @@ class ProblemsError(DataError):
 
 
 def refuse_all(problems: Iterable[str], where: str = "the table") -> None:
-    """Raise what is wrong with a data set, all of it at once; where a line begins with ``where`` it is said once.
-
-    Raises
-    ------
-    DataError
-        For one problem; `ProblemsError` for several.
-    """
-    found = tuple(dict.fromkeys(problems))
-    if found:
-        raise DataError(found[0]) if len(found) == 1 else ProblemsError(where, tuple(each.removeprefix(f"{where}: ") for each in found))
+    """Raise what is wrong with a data set, all of it at once; where a line begins with ``where`` it is said once."""
+    lines = tuple(dict.fromkeys(problems))
+    if lines:
+        raise DataError(lines[0]) if len(lines) == 1 else ProblemsError(where, tuple(line.removeprefix(f"{where}: ") for line in lines))
 
 
 class ResultsError(AdvcliError):
@@ -101,17 +86,7 @@ class ModelError(AdvcliError):
 
 
 class IncompatibleError(ConfigError):
-    """A combination of parts that has no meaning, refused before any work.
-
-    Parameters
-    ----------
-    what : str
-        The part that cannot work, for example ``"solver=dual"``.
-    needs : str
-        What it needs, for example ``"a fully regularised parameter"``.
-    missing : str
-        What lacks it and what to choose instead.
-    """
+    """A combination of parts that has no meaning: ``what`` (solver=dual) ``needs`` something; ``missing`` lacks it, choose another."""
 
     def __init__(self, what: str, needs: str, missing: str) -> None:
         super().__init__(f"{what} needs {needs}; {missing}")
@@ -154,6 +129,4 @@ def nearest(name: str, choices: Iterable[str]) -> str:
     """Return a clause that names the nearest valid names, three at most, for the end of an error message."""
     choices = sorted(set(map(str, choices)))
     close = difflib.get_close_matches(str(name), choices, n=3, cutoff=0.5)
-    if close:
-        return f"did you mean {' or '.join(close)}?"
-    return f"choose one of {', '.join(choices)}"
+    return f"did you mean {' or '.join(close)}?" if close else f"choose one of {', '.join(choices)}"

@@ -26,8 +26,7 @@ from .errors import ResultsError
 
 _REMEDY = "free space or choose another results_dir, then start again: finished cells are kept"
 _TEMPORARY = ".tmp"
-_LINKS = 40
-"""Symlinks that are followed, as by Linux."""
+_LINKS = 40  # symlinks that are followed, as by Linux
 
 _counter = itertools.count()
 
@@ -47,13 +46,7 @@ def most_unpacked(size: int) -> int:
 
 
 def check_unpacked(archive: zipfile.ZipFile, size: int) -> list[zipfile.ZipInfo]:
-    """Return the entries of an archive of so many bytes by its directory, before any is read.
-
-    Raises
-    ------
-    UnpackedError
-        They hold more than `most_unpacked`: memory would end before the archive does.
-    """
+    """Return the entries of an archive by its directory, before any is read; `UnpackedError` for more than `most_unpacked`."""
     entries = archive.infolist()
     held = sum(entry.file_size for entry in entries)
     if held > most_unpacked(size):
@@ -75,20 +68,12 @@ def explained(error: OSError) -> str:
     """Return what the system refused in one line: the path, the reason and what to do."""
     paths = [str(path) for path in (error.filename, error.filename2) if path is not None]
     remedy = next((text for text, numbers in _REMEDIES.items() if error.errno in numbers), "")
-    said = [": ".join(part for part in (" and ".join(paths), reason(error) if error.strerror else str(error)) if part), remedy]
-    return "; ".join(part for part in said if part) or type(error).__name__
+    parts = [": ".join(part for part in (" and ".join(paths), reason(error) if error.strerror else str(error)) if part), remedy]
+    return "; ".join(part for part in parts if part) or type(error).__name__
 
 
 def destination(path: Path) -> tuple[Path, bool]:
-    """Return the file that a write to ``path`` replaces, at the end of all symlinks, and whether it is a stream.
-
-    A stream is what nothing can replace: a FIFO, a character device, an open descriptor of this process such as ``/dev/stdout``.
-
-    Raises
-    ------
-    OSError
-        For a folder, a disk, a socket, and symlinks that lead nowhere.
-    """
+    """Return the file that a write to ``path`` replaces, after all symlinks, and whether it is a stream, which nothing can replace."""
     for _ in range(_LINKS):
         if _descriptor(path) is not None:
             return path, True
@@ -115,9 +100,22 @@ def _descriptor(path: Path) -> int | None:
 
 
 @contextlib.contextmanager
-def _atomic(
-    path: Path, mode: str, remedy: str, streams: bool = False, place: Callable[[Path, Path], None] = os.replace, flushed: bool = True
+def atomic_file(
+    path: Path,
+    remedy: str = _REMEDY,
+    mode: str = "w",
+    *,
+    streams: bool = False,
+    place: Callable[[Path, Path], None] = os.replace,
+    flushed: bool = True,
 ) -> Iterator[IO[Any]]:
+    """Open a file that appears under its name only when it is complete and on the disk; what a symlink leads to is replaced.
+
+    ``remedy`` ends the `ResultsError` of a file that cannot be written, whose temporary file is removed. With ``streams`` a path that
+    cannot be replaced (`destination`) is written to, in one piece at the end, which is a BrokenPipeError where its reader has left; else it
+    is refused. What is not ``flushed`` is safe from the end of any process, but a power cut in the next seconds may cost it: for files
+    with a seal.
+    """
     kind: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
     temporary = None
     try:
@@ -169,58 +167,27 @@ def _keep_names(folder: Path) -> None:
             os.close(directory)
 
 
-def atomic_file(path: Path, remedy: str = _REMEDY, *, streams: bool = False) -> contextlib.AbstractContextManager[IO[str]]:
-    """Open a text file that appears under its name only when it is complete and on the disk.
-
-    Parameters
-    ----------
-    path : Path
-        A symlink stays, what it leads to is replaced.
-    remedy : str
-        What to do when it cannot be written.
-    streams : bool
-        Whether what cannot be replaced (see `destination`) is written to, in one piece at the end; else it is refused.
-
-    Raises
-    ------
-    ResultsError
-        If the file cannot be written (no permission, disk full, a folder); the temporary file is removed.
-    BrokenPipeError
-        If the reader of a stream has left.
-    """
-    return _atomic(path, "w", remedy, streams)
-
-
 def atomic_bytes(
     path: Path, remedy: str = _REMEDY, *, streams: bool = False, flushed: bool = True
 ) -> contextlib.AbstractContextManager[IO[bytes]]:
-    """Open a binary file that appears like `atomic_file`; for ``flushed`` see `write_text`."""
-    return _atomic(path, "wb", remedy, streams, flushed=flushed)
+    """Open a binary file that appears like `atomic_file`."""
+    return atomic_file(path, remedy, "wb", streams=streams, flushed=flushed)
 
 
 def write_text(path: Path, text: str, remedy: str = _REMEDY, *, streams: bool = False, flushed: bool = True) -> None:
-    """Write a whole text file atomically (see `atomic_file`).
-
-    What is not ``flushed`` is safe from the end of any process, but a power cut in the next seconds may cost it: for files with a seal.
-    """
-    with _atomic(path, "w", remedy, streams, flushed=flushed) as file:
+    """Write a whole text file like `atomic_file`."""
+    with atomic_file(path, remedy, streams=streams, flushed=flushed) as file:
         file.write(text)
 
 
 def write_bytes(path: Path, content: bytes | memoryview, remedy: str = _REMEDY, *, streams: bool = False) -> None:
-    """Write a whole binary file atomically (see `atomic_file`)."""
+    """Write a whole binary file like `atomic_file`."""
     with atomic_bytes(path, remedy, streams=streams) as file:
         file.write(content)
 
 
 def create_text(path: Path, text: str) -> bool:
-    """Write a whole text file under a name that is free; return whether it was: of several calls at one moment, one gets it.
-
-    Raises
-    ------
-    ResultsError
-        If it cannot be written.
-    """
+    """Write a whole text file under a name that is free; return whether it was: of several calls at one moment, one gets it."""
 
     def link(temporary: Path, path: Path) -> None:
         try:
@@ -232,7 +199,7 @@ def create_text(path: Path, text: str) -> bool:
             temporary.unlink()
 
     try:
-        with _atomic(path, "w", _REMEDY, place=link) as file:
+        with atomic_file(path, place=link) as file:
             file.write(text)
     except ResultsError as error:
         if isinstance(error.__cause__, FileExistsError):
@@ -246,13 +213,7 @@ UNDELAYED = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC"
 
 
 def read_regular(path: Path) -> bytes:
-    """Return the bytes of a file, never waiting for a writer or reading a device.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read or is no regular file.
-    """
+    """Return the bytes of a file, never waiting for a writer or reading a device: `OSError` for one that is no regular file."""
     handle = os.open(path, UNDELAYED)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -281,21 +242,7 @@ def read_json(path: Path) -> Any:
 
 @contextlib.contextmanager
 def locked(path: Path, wait: bool = True) -> Iterator[bool]:
-    """Hold the lock of a file, which is made if it is not there; other processes wait.
-
-    Some network file systems have no locks, nor has Windows these: nobody waits there.
-
-    Parameters
-    ----------
-    path : Path
-    wait : bool
-        Whether to wait for the lock. Else what is yielded tells whether it is held.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be made.
-    """
+    """Hold the lock of a file; others wait. Yields whether it is held: not without ``wait``, nor on systems that have no locks."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         held = True
@@ -318,25 +265,18 @@ def own_name(stem: str) -> str:
 
 
 def remove_of_the_dead(folders: Iterable[Path], named: str) -> None:
-    """Remove temporary files, and files and folders of `own_name`, that processes of this machine left which no longer live.
+    """Remove what processes of this machine left that no longer live: temporary files, and files and folders of `own_name` (``named``)."""
+    paths = [path for folder in folders for pattern in (f"{named}.*", f".*{_TEMPORARY}") for path in folder.glob(pattern)]
+    for path in filter(_is_of_the_dead, paths):
+        shutil.rmtree(path, ignore_errors=True)  # which leaves a file
+        with contextlib.suppress(OSError):
+            path.unlink()
 
-    Parameters
-    ----------
-    folders : iterable of Path
-        Where; subfolders are left alone.
-    named : str
-        The stem given to `own_name`.
-    """
-    for folder in folders:
-        for path in [*folder.glob(f"{named}.*"), *folder.glob(f".*{_TEMPORARY}")]:
-            name = path.name.removesuffix(_TEMPORARY)
-            host, _, process = (name if name == path.name else name.rpartition(".")[0]).rpartition(".")
-            if process.isdigit() and host.endswith(f".{socket.gethostname()}") and not _lives(int(process)):
-                if path.is_dir():
-                    shutil.rmtree(path, ignore_errors=True)
-                else:
-                    with contextlib.suppress(OSError):
-                        path.unlink()
+
+def _is_of_the_dead(path: Path) -> bool:
+    whose = path.name.removesuffix(_TEMPORARY)
+    host, _, process = (whose if whose == path.name else whose.rpartition(".")[0]).rpartition(".")
+    return process.isdigit() and host.endswith(f".{socket.gethostname()}") and not _lives(int(process))
 
 
 def _lives(process: int) -> bool:

@@ -13,20 +13,7 @@ Starts = NDArray[np.int64]
 
 
 def group_starts(groups: Any, n: int) -> Starts:
-    """Return the first row of every group and the number of rows, shape (g + 1,): group i has the rows start[i]:start[i + 1].
-
-    Parameters
-    ----------
-    groups : array (n,)
-        The group of every row, numbers or text.
-    n : int
-        The number of rows.
-
-    Raises
-    ------
-    DataError
-        Another number of groups than rows, no rows, or a group that goes on after another has begun.
-    """
+    """Return the first row of every group in ``groups`` (n,), and n, shape (g + 1,); `DataError` where a group goes on after another."""
     groups = np.asarray(groups)
     if groups.shape != (n,) or n == 0:
         raise DataError(f"groups must name the group of each of {n} rows, at least one; they have the shape {groups.shape}")

@@ -43,17 +43,7 @@ def pass_program(
     matrix: Any,
     maximise: bool = False,
 ) -> None:
-    """Give a solver the program of the least, or the largest, cost.x with x between ``columns`` and matrix x between ``rows``.
-
-    Parameters
-    ----------
-    solver : highspy.Highs
-    cost : ndarray (n,)
-    columns, rows : pair of array_like (n,) and (m,)
-        Lower and upper ends, which may be infinite; a number stands for all.
-    matrix : ndarray or csr_array (m, n)
-    maximise : bool
-    """
+    """Give a solver the program of the least, or largest, cost.x, x between the ends ``columns``, matrix x between the ends ``rows``."""
     import highspy
 
     m, n = matrix.shape

@@ -1,7 +1,4 @@
-"""The table of hyper-parameters: their names, which end of a range regularises more, and which are no range.
-
-Grids, fixed values, the search, rows and reports read this table. A feature map or learner of one's own adds to it with `register`.
-"""
+"""The table of hyper-parameters, which grids, the search, rows and reports read; feature maps and learners add to it by `register`."""
 
 from __future__ import annotations
 
@@ -10,46 +7,25 @@ from dataclasses import dataclass
 from . import plugins
 from .errors import ConfigError, nearest
 
-STRENGTH = "regularisation"
-"""The axis of the search that C and lambda = 1/(n C) are two views of."""
-
-SCALES = ("C", "lambda")
-"""The two views; a configuration fixes one of them and the protocol's grid holds values of one of them."""
+STRENGTH = "regularisation"  # the axis of the search that C and lambda = 1/(n C) are two views of
+SCALES = ("C", "lambda")  # the two views; a configuration fixes one of them and the protocol's grid holds values of one of them
 
 
 @dataclass(frozen=True)
 class Hyper:
-    """A hyper-parameter: a positive number that a search chooses or a configuration fixes.
-
-    Attributes
-    ----------
-    name : str
-        Its name in ``hyper``, in the protocol's grids and in the columns of the rows.
-    meaning : str
-        One line.
-    strong : {"small", "large"}
-        The end of its range that regularises more: that value is tried first and wins ties.
-    choice : bool
-        Whether its values are models of their own, not points of a range: an end of the list then is no edge to be widened.
-    """
+    """A hyper-parameter: a positive number that a search chooses or a configuration fixes, by its name in ``hyper``, grids and rows."""
 
     name: str
     meaning: str
-    strong: str = "small"
-    choice: bool = False
+    strong: str = "small"  # or large: the end of its range that regularises more; that value is tried first and wins ties
+    choice: bool = False  # whether its values are models of their own: an end of their list then is no edge to be widened
 
 
 _TABLE: dict[str, Hyper] = {}
 
 
 def register(hyper: Hyper) -> Hyper:
-    """Add a hyper-parameter to the table; the same one again does nothing.
-
-    Raises
-    ------
-    ConfigError
-        Another meaning stands under that name, or the end is neither small nor large.
-    """
+    """Add a hyper-parameter to the table; the same one again does nothing, `ConfigError` for another under its name."""
     if hyper.strong not in ("small", "large"):
         raise ConfigError(f"the hyper-parameter {hyper.name} regularises at strong=small or strong=large, not {hyper.strong!r}")
     if _TABLE.setdefault(hyper.name, hyper) != hyper or hyper.name == STRENGTH:
@@ -65,8 +41,7 @@ register(Hyper("rho", "how a hierarchy weighs its nodes", choice=True))
 register(Hyper("margin_power", "power of the margins between labels of a hierarchy", choice=True))
 
 
-OURS = (STRENGTH, *_TABLE)
-"""The names that the package's YAML files declare."""
+OURS = (STRENGTH, *_TABLE)  # the names that the package's YAML files declare
 
 
 def known() -> dict[str, Hyper]:

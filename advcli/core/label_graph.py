@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,9 +15,7 @@ from .errors import DataError, nearest
 Nodes = NDArray[np.int32]
 Starts = NDArray[np.int64]
 
-MOST_ANCESTORS = 2**26
-"""Ancestors of all nodes together at most: a chain of n nodes, which a small file describes, has n^2/2."""
-
+MOST_ANCESTORS = 2**26  # ancestors of all nodes together at most: a chain of n nodes, which a small file describes, has n^2/2
 _SHOWN = 5  # names that an error message lists
 
 
@@ -25,18 +23,9 @@ _SHOWN = 5  # names that an error message lists
 class LabelGraph:
     """A rooted tree, forest or directed acyclic graph of M nodes whose L leaves are the labels.
 
-    A label y in {0, 1}^M is its leaf with all ancestors, scored by the sum of the nodes' scores (choi2018, section 6.1). Nodes are
-    numbered breadth first by the longest distance from a top, so that parents come before children; nodes of one level keep the order in
-    which the edges name them.
-
-    Attributes
-    ----------
-    names : tuple of str, length M
-        The nodes' names.
-    parent_start, parents : ndarray of int64 (M + 1,), of int32 (edges,)
-        Node v has the parents ``parents[parent_start[v]:parent_start[v + 1]]``, ascending.
-    child_start, children : ndarray of int64 (M + 1,), of int32 (edges,)
-        Likewise its children.
+    A label y in {0, 1}^M is its leaf with all ancestors, scored by the sum of the nodes' scores (choi2018, section 6.1). Nodes are numbered
+    breadth first by the longest distance from a top, so that parents come before children; nodes of one level keep the order in which the
+    edges name them.
     """
 
     names: tuple[str, ...]
@@ -46,34 +35,12 @@ class LabelGraph:
     children: Nodes
 
     @classmethod
-    def from_edges(
-        cls,
-        edges: Iterable[tuple[str, str]],
-        *,
-        root: str | None = None,
-        several_tops: bool = False,
-    ) -> LabelGraph:
-        """Build and check the graph of (parent, child) edges; repeated edges count once.
-
-        Parameters
-        ----------
-        edges : iterable of (str, str)
-            Parent and child.
-        root : str, optional
-            The node from which all others must be reachable; None takes the only node without parents.
-        several_tops : bool
-            Accept several nodes without parents.
-
-        Raises
-        ------
-        DataError
-            No edge, a cycle, several nodes without parents (unless accepted), a root that is no node, nodes that cannot be reached from
-            it.
-        """
+    def from_edges(cls, edges: Iterable[tuple[str, str]], *, root: str | None = None, several_tops: bool = False) -> LabelGraph:
+        """Build and check the graph of (parent, child) edges: all nodes below ``root``, by default the only one without parents."""
         pairs = list(dict.fromkeys((str(parent), str(child)) for parent, child in edges))
         if not pairs:
             raise DataError("the label graph has no edge; give parent,child pairs")
-        number = {name: at for at, name in enumerate(dict.fromkeys(name for pair in pairs for name in pair))}
+        number = {name: n for n, name in enumerate(dict.fromkeys(name for pair in pairs for name in pair))}
         names = tuple(number)
         M = len(names)
         ends = np.array([(number[parent], number[child]) for parent, child in pairs], dtype=np.int64)
@@ -86,7 +53,7 @@ class LabelGraph:
         below.sort_indices()
         above.sort_indices()
         graph = cls(
-            names=tuple(names[at] for at in order),
+            names=tuple(names[n] for n in order),
             parent_start=above.indptr.astype(np.int64),
             parents=above.indices.astype(np.int32),
             child_start=below.indptr.astype(np.int64),
@@ -98,7 +65,7 @@ class LabelGraph:
     @cached_property
     def number(self) -> dict[str, int]:
         """Number of every node by its name."""
-        return {name: at for at, name in enumerate(self.names)}
+        return {name: node for node, name in enumerate(self.names)}
 
     @property
     def size(self) -> int:
@@ -122,10 +89,7 @@ class LabelGraph:
 
     @cached_property
     def closure(self) -> sparse.csr_array:
-        """Nodes x their ancestor sets, themselves included: ones, shape (M, M), columns ascending.
-
-        Ancestors are a set: a node that is reached on two paths counts once.
-        """
+        """Nodes x their ancestor sets, themselves included: ones, shape (M, M), columns ascending."""
         return _union_upwards(self)
 
     @cached_property
@@ -148,52 +112,42 @@ class LabelGraph:
         ]
 
     def leaf_positions(self, labels: Iterable[str]) -> NDArray[np.intp]:
-        """Return the position among `leaves` of every label, by name.
-
-        Raises
-        ------
-        DataError
-            A label that is no node or no leaf.
-        """
-        wanted = [str(label) for label in labels]
-        self._check_labels(wanted)
+        """Return the position among `leaves` of every label, by name; `DataError` for a label that is no node or no leaf."""
+        wanted = list(map(str, labels))
+        different = dict.fromkeys(wanted)
+        missing = [label for label in different if label not in self.number]
+        if missing:
+            raise DataError(f"label graph: {_listed(missing)} of the examples' labels is no node of it; {nearest(missing[0], self.names)}")
         position = np.full(self.size, -1, dtype=np.intp)
         position[self.leaves] = np.arange(len(self.leaves))
+        inner = [label for label in different if position[self.number[label]] < 0]
+        if inner:
+            raise DataError(
+                f"label graph: {len(inner)} of {len(different)} labels are no leaves: {_listed(inner)}; give each a leaf of its own "
+                "(dataset.stub_leaves=true)"
+            )
         return position[[self.number[label] for label in wanted]]
 
-    # ---- checks -----------------------------------------------------------------------------------------------------
     def _check_tops(self, root: str | None, several_tops: bool) -> None:
         if root is not None:
             if root not in self.number:
                 raise DataError(f"the label graph has no node {root!r} for its root; {nearest(root, self.names)}")
-            lost = [name for name, found in zip(self.names, self._below(self.number[root]), strict=True) if not found]
+            lost = [name for name, reached in zip(self.names, self._below(self.number[root]), strict=True) if not reached]
             if lost:
                 raise DataError(f"label graph: {_listed(lost)} cannot be reached from the root {root!r}; add the missing edges")
         elif len(self.tops) > 1 and not several_tops:
             raise DataError(
-                f"label graph: {len(self.tops)} nodes have no parent: {_listed([self.names[at] for at in self.tops])}; add edges from one "
+                f"label graph: {len(self.tops)} nodes have no parent: {_listed([self.names[n] for n in self.tops])}; add edges from one "
                 "root to them, or accept them with several_tops=true"
             )
 
-    def _check_labels(self, labels: Collection[str]) -> None:
-        wanted = list(dict.fromkeys(map(str, labels)))
-        missing = [label for label in wanted if label not in self.number]
-        if missing:
-            raise DataError(f"label graph: {_listed(missing)} of the examples' labels is no node of it; {nearest(missing[0], self.names)}")
-        inner = [label for label in wanted if np.diff(self.child_start)[self.number[label]]]
-        if inner:
-            raise DataError(
-                f"label graph: {len(inner)} of {len(wanted)} labels are no leaves: {_listed(inner)}; give each a leaf of its own "
-                "(dataset.stub_leaves=true)"
-            )
-
     def _below(self, top: int) -> NDArray[np.bool_]:
-        found = np.zeros(self.size, dtype=bool)
-        found[top] = True
+        reached = np.zeros(self.size, dtype=bool)
+        reached[top] = True
         for node in range(top, self.size):
-            if found[node]:
-                found[self.children[self.child_start[node] : self.child_start[node + 1]]] = True
-        return found
+            if reached[node]:
+                reached[self.children[self.child_start[node] : self.child_start[node + 1]]] = True
+        return reached
 
 
 def stub(label: str) -> str:
@@ -237,7 +191,7 @@ def _cycle(ends: NDArray[np.int64], waiting: list[int], names: tuple[str, ...]) 
         walked.append(node)
         node = above[node]
     around = [*walked[walked.index(node) :], node][::-1]
-    shown = [names[at] for at in around]
+    shown = [names[number] for number in around]
     return " -> ".join(shown if len(shown) <= 2 * _SHOWN else [*shown[:_SHOWN], "...", shown[-1]])
 
 
@@ -245,10 +199,10 @@ def _union_upwards(graph: LabelGraph) -> sparse.csr_array:
     sets: list[NDArray[np.int32]] = []
     total = 0
     for node in range(graph.size):
-        own = np.array([node], dtype=np.int32)
+        itself = np.array([node], dtype=np.int32)
         above = graph.parents[graph.parent_start[node] : graph.parent_start[node + 1]]
         # ancestors have smaller numbers: the node itself comes last
-        sets.append(np.concatenate([np.unique(np.concatenate([sets[at] for at in above])), own]) if len(above) else own)
+        sets.append(np.concatenate([np.unique(np.concatenate([sets[parent] for parent in above])), itself]) if len(above) else itself)
         total += len(sets[-1])
         if total > MOST_ANCESTORS:
             raise DataError(f"the label graph is too deep: its nodes have more than {MOST_ANCESTORS} ancestors in all")

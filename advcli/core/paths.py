@@ -29,12 +29,7 @@ def read_once(path: Path) -> bool:
 
 
 def refuse_pipe(path: Path) -> None:
-    """Refuse what can be read once where a file is read again by every process and every run.
-
-    Raises
-    ------
-    DataError
-    """
+    """Raise `DataError` for what can be read once, where a file is read again by every process and every run."""
     if read_once(path):
         raise DataError(f"{path} is a pipe or a device, which can be read once only; save what it holds as a file and name that")
 

@@ -23,9 +23,7 @@ from typing import Any
 from .errors import AdvcliError, ConfigError, readable
 from .paths import expanded
 
-FOLDERS = "ADVCLI_PLUGINS"
-"""Environment variable: the folders, separated as in PATH. `advcli --config-dir FOLDER` adds its folder."""
-
+FOLDERS = "ADVCLI_PLUGINS"  # environment variable: the folders, separated as in PATH. `advcli --config-dir FOLDER` adds its folder
 _PREFIX = "advcli_plugins_"
 
 GROUPS = ("dataset", "features", "figure", "loss", "metric", "solver")
@@ -40,9 +38,8 @@ def folders() -> list[str]:
 def add_folder(folder: str | os.PathLike[str]) -> None:
     """Add a folder for this process and those that it starts."""
     path = str(expanded(folder).absolute())
-    known = folders()
-    if path not in known:
-        os.environ[FOLDERS] = os.pathsep.join([*known, path])
+    if path not in folders():
+        use_folders([*folders(), path])
 
 
 def use_folders(paths: Iterable[str]) -> None:
@@ -58,13 +55,7 @@ def files(group: str) -> Iterator[Path]:
 
 
 def load(group: str) -> list[ModuleType]:
-    """Import the Python files of a group, each once, and return their modules.
-
-    Raises
-    ------
-    ConfigError
-        A file that cannot be imported; one line that names the file, the line and the reason.
-    """
+    """Import the Python files of a group, each once, and return their modules; `ConfigError` names file, line and reason of a failure."""
     modules = []
     for path in files(group):
         # without dots: pickle would import a package above the module
@@ -96,12 +87,12 @@ def at_fault(error: BaseException) -> str:
     """Return ``FILE, line N``, the last line of a user's own file that an error passed through, or what caused it; empty if none."""
     if isinstance(error, SyntaxError) and error.filename and _is_own(error.filename):
         return f"{error.filename}, line {error.lineno}"
-    found, trace = "", error.__traceback__
+    place, trace = "", error.__traceback__
     while trace is not None:
         if _is_own(trace.tb_frame.f_code.co_filename):
-            found = f"{trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno}"
+            place = f"{trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno}"
         trace = trace.tb_next
-    return found or (at_fault(error.__cause__) if error.__cause__ is not None else "")
+    return place or (at_fault(error.__cause__) if error.__cause__ is not None else "")
 
 
 def _is_own(file: str) -> bool:
@@ -118,10 +109,7 @@ def defined_at(item: Any) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """Return an error as one line, with the line of a user's own file that made it.
-
-    The type is named unless the error was written for people.
-    """
+    """Return an error as one line, with the line of a user's own file that made it, and its type unless it was written for people."""
     text = readable(str(error))
     if not isinstance(error, AdvcliError):
         text = f"{type(error).__name__}: {text}" if text else type(error).__name__
@@ -130,13 +118,10 @@ def one_line(error: BaseException) -> str:
 
 
 def fingerprint() -> str | None:
-    """Return a checksum of all files, None if there are none: results that they may have made are not taken for those of other files.
-
-    Figures make no results.
-    """
+    """Return a checksum of all files but figures, None if there are none: their results are not taken for those of other files."""
     digest = hashlib.sha256()
     found = False
-    for group in (each for each in GROUPS if each != "figure"):
+    for group in (name for name in GROUPS if name != "figure"):
         for path in files(group):
             found = True
             digest.update(f"{group}/{path.name}\n".encode())

@@ -24,10 +24,7 @@ from .errors import KilledError
 
 MEGABYTE = 2**20
 _FOREVER = 1e6  # seconds: about as long as the system's waits can be
-POLL_SECONDS = 0.02
-"""Pause between two looks at the child's memory: the child exceeds its limit for no longer than this."""
-
-_STARTED = "started"
+POLL_SECONDS = 0.02  # pause between two looks at the child's memory: the child exceeds its limit for no longer than this
 
 
 def call_limited(
@@ -38,30 +35,12 @@ def call_limited(
     memory_mb: float | None = None,
     preload: Sequence[str] = (),
 ) -> Any:
-    """Return ``function(*arguments)``, computed in a child process that is killed when it takes too much.
+    """Return ``function(*arguments)``, or raise its error, computed in a child process that is killed when it takes too much.
 
-    Parameters
-    ----------
-    function : callable
-        A function of a module, picklable like its arguments and its result.
-    arguments : tuple
-    seconds : float, optional
-        Wall time from the moment that the child begins to compute.
-    memory_mb : float, optional
-        Resident memory in units of 2**20 bytes. Resident memory is what exhausts a machine; a limit of the address space
-        (RLIMIT_AS) would count what libraries reserve and never use, and would turn up as whatever a failed allocation leads to.
-    preload : sequence of str
-        Modules that the fork server imports once for all children of this process, before the time counts.
-
-    Raises
-    ------
-    KilledError
-        A limit was reached (the message names it and how to raise it), or the process died by a signal.
-    Exception
-        Whatever the function raised.
+    ``seconds`` of wall time count from the moment that the child begins to compute; ``memory_mb`` is resident memory in units of 2**20
+    bytes: a limit of the address space (RLIMIT_AS) would count what libraries reserve and never use. The fork server imports the modules of
+    ``preload`` once for all children. `KilledError` names the limit that was reached or the signal that ended the process.
     """
-    import psutil
-
     forks = "forkserver" in multiprocessing.get_all_start_methods()  # Windows has no fork server: every child starts from nothing
     context: Any = multiprocessing.get_context("forkserver" if forks else "spawn")
     if forks:
@@ -71,38 +50,44 @@ def call_limited(
     try:
         process.start()
         sender.close()
-        deadline = float("inf")
-        while True:
-            pause = min(POLL_SECONDS if memory_mb is not None else float("inf"), deadline - time.monotonic())
-            ready = connection.wait([receiver, process.sentinel], None if pause > _FOREVER else max(pause, 0.0))
-            # before the sentinel: a child that has answered may be gone already
-            if receiver in ready or (ready and receiver.poll()):
-                try:
-                    answer = receiver.recv()
-                except (EOFError, OSError):
-                    raise _crash(process) from None
-                if answer != _STARTED:
-                    result, error = answer
-                    if error is not None:
-                        raise error
-                    return result
-                deadline = time.monotonic() + (float("inf") if seconds is None else seconds)
-            elif ready:
-                raise _crash(process)
-            if seconds is not None and time.monotonic() >= deadline:
-                raise KilledError(f"ended after {seconds:g} seconds, its limit; raise limits.seconds, or null")
-            if memory_mb is not None:
-                with contextlib.suppress(psutil.Error):
-                    resident = psutil.Process(process.pid).memory_info().rss / MEGABYTE
-                    if resident > memory_mb:
-                        raise KilledError(
-                            f"ended at {resident:.0f} MB of memory, its limit is {memory_mb:g}; raise limits.memory_mb, or null"
-                        )
+        _receive(process, receiver, None, memory_mb)  # it begins to compute
+        result, error = _receive(process, receiver, seconds, memory_mb)
     finally:
         if process.pid is not None:
             process.kill()
             process.join()
         receiver.close()
+    if error is not None:
+        raise error
+    return result
+
+
+def _receive(process: Any, receiver: Any, seconds: float | None, memory_mb: float | None) -> Any:
+    """Return what a child sends next, or raise `KilledError` for a limit that it reached before or its end."""
+    deadline = time.monotonic() + (float("inf") if seconds is None else seconds)
+    while True:
+        pause = min(POLL_SECONDS if memory_mb is not None else float("inf"), deadline - time.monotonic())
+        ready = connection.wait([receiver, process.sentinel], None if pause > _FOREVER else max(pause, 0.0))
+        # before the sentinel: a child that has answered may be gone already
+        if receiver in ready or (ready and receiver.poll()):
+            try:
+                return receiver.recv()
+            except (EOFError, OSError):
+                raise _crash(process) from None
+        if ready:
+            raise _crash(process)
+        if time.monotonic() >= deadline:
+            raise KilledError(f"ended after {seconds:g} seconds, its limit; raise limits.seconds, or null")
+        if memory_mb is not None and (resident := _resident_mb(process)) > memory_mb:
+            raise KilledError(f"ended at {resident:.0f} MB of memory, its limit is {memory_mb:g}; raise limits.memory_mb, or null")
+
+
+def _resident_mb(process: Any) -> float:
+    import psutil
+
+    with contextlib.suppress(psutil.Error):
+        return float(psutil.Process(process.pid).memory_info().rss / MEGABYTE)
+    return 0.0
 
 
 def _crash(process: multiprocessing.process.BaseProcess) -> KilledError:
@@ -131,7 +116,7 @@ def _serve(
     threading.Thread(target=_die_with_caller, daemon=True).start()
     for name in preload:  # a fork server that an earlier call started may lack these modules
         importlib.import_module(name)
-    sender.send(_STARTED)
+    sender.send("started")
     result, error = None, None
     try:
         result = function(*arguments)
@@ -148,12 +133,7 @@ def _serve(
 
 @contextlib.contextmanager
 def interrupts_reach_this_process_only() -> Iterator[None]:
-    """Keep Ctrl-C, which a terminal sends to every process of its group, from the workers that are started inside.
-
-    Each worker would print a traceback; the parent ends the workers instead. Workers inherit the set of blocked signals from the thread
-    that starts them, so the main thread blocks the interrupt and another thread of this process lets it in; Python then raises
-    KeyboardInterrupt in the main thread as usual.
-    """
+    """Keep Ctrl-C, which a terminal sends to every process of its group, from the workers that are started inside."""
     usual = threading.excepthook
 
     def hook(failure: threading.ExceptHookArgs) -> None:
@@ -184,20 +164,10 @@ def bound_to_this_process() -> dict[str, Any]:
 
 
 def end_with_parent(parent: int, by_signal: bool, folder: str | None = None) -> None:
-    """Bind this process to its parent: this process ends when the parent ends, at once if the parent has ended already.
+    """Bind a worker of a pool to its parent: it ends when the parent ends, at once if that has ended already, and leaves Ctrl-C to it.
 
-    A worker of a pool calls this first; an unbound worker would wait or compute on for nobody. Ctrl-C, which a terminal sends to every
-    process, is left to the parent.
-
-    Parameters
-    ----------
-    parent : int
-        The process that started this one.
-    by_signal : bool
-        Whether Linux may end this process by a signal, which no computation can delay. Only for a process that the parent's main thread
-        started: the signal comes when the starting thread ends. Otherwise a thread looks for the parent twice a second.
-    folder : str, optional
-        The working folder of this process.
+    ``by_signal``: Linux may send the signal, which no computation can delay, where the parent's main thread started the worker: it comes
+    when the starting thread ends. Otherwise a thread looks for the parent twice a second. ``folder`` is the working folder.
     """
     if folder is not None:
         os.chdir(folder)
@@ -223,11 +193,8 @@ def _signalled_by_parent() -> bool:
         return False
     import ctypes
 
-    return ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0) == 0
-
-
-_PR_SET_PDEATHSIG = 1
-"""From linux/prctl.h."""
+    set_death_signal = 1  # PR_SET_PDEATHSIG of linux/prctl.h
+    return ctypes.CDLL(None).prctl(set_death_signal, int(signal.SIGKILL), 0, 0, 0) == 0
 
 
 def _die_with_caller() -> None:

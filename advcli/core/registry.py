@@ -17,18 +17,7 @@ Registered = TypeVar("Registered")
 
 
 class Registry(Generic[Item]):
-    """Items of one kind by name, aliases included.
-
-    Parameters
-    ----------
-    noun : str
-        What an item is, for messages: ``loss``, ``solver``, ...
-    folder : str
-        Folder of such items within a user's own (`advcli.core.plugins`), whose files are imported for a name that is not here.
-    package : str, optional
-        A package of ours whose modules, those of its sub-packages among them, register themselves. They are imported when the first
-        name is asked for.
-    """
+    """Items of one kind by name, aliases included; modules of ``package``, and of ``folder`` in users' folders, register themselves."""
 
     def __init__(self, noun: str, folder: str, package: str | None = None) -> None:
         self.noun, self.folder, self.package = noun, folder, package
@@ -75,13 +64,7 @@ class Registry(Generic[Item]):
         return iter(sorted(self._items))
 
     def get(self, name: str, others: Iterable[str] = ()) -> Item:
-        """Return the item of that name.
-
-        Raises
-        ------
-        ConfigError
-            There is none; the message names the nearest, ``others`` among them.
-        """
+        """Return the item of that name; `ConfigError` names the nearest, ``others`` among them, if there is none."""
         if name not in self:
             raise ConfigError(f"unknown {self.noun} {name!r}: {nearest(name, [*self._items, *others])}")
         return self._items[name]
@@ -90,7 +73,7 @@ class Registry(Generic[Item]):
 def refuse_unknown_options(what: str, chosen: Any, given: Iterable[str], own: int) -> None:
     """Raise `ConfigError` for the first option that a class does not take, beside its first ``own`` arguments; it names those it takes."""
     taken = list(inspect.signature(chosen).parameters.values())
-    known = [each.name for each in taken[own:]]
+    options = [parameter.name for parameter in taken[own:]]
     for name in given:
-        if name not in known and all(each.kind is not inspect.Parameter.VAR_KEYWORD for each in taken):
-            raise ConfigError(f"{what} has no option {name!r}; {nearest(name, known) if known else 'it has none'}")
+        if name not in options and all(parameter.kind is not inspect.Parameter.VAR_KEYWORD for parameter in taken):
+            raise ConfigError(f"{what} has no option {name!r}; {nearest(name, options) if options else 'it has none'}")

@@ -1,7 +1,6 @@
 """Rows that are read in blocks: maps of files and float32 arrays, standardised as they are read, of which nothing is copied as a whole.
 
-A number of 32 bits is a number of 64 bits, too: what is said of these rows, certificates among it, is said of the very numbers that are
-stored.
+Converting float32 to float64 is exact, so certificates hold for the stored numbers.
 """
 
 from __future__ import annotations
@@ -20,32 +19,18 @@ Labels = NDArray[Any]
 LARGEST_COPY = 2**28
 """Bytes of an array in float64 up to which rows are copied: from here on maps of files and float32 arrays are read in blocks."""
 
-READ = 2**22
-"""Bytes in float64 of what is read at once in Python."""
-
+READ = 2**22  # bytes in float64 of what is read at once in Python
 _BLOCK = 2**16  # bytes of a block where it is stored: what a system reads of a map at once
 _FEWEST_ROWS, _MOST_ROWS = 16, 1024  # of a block
 _LABELS = 2**18  # that are coded at a time
 
 
 class BlockRows:
-    """Rows X (n, d) of numbers that stay where they are and are read in blocks of neighbours, in double precision.
+    """Rows X (n, d) that stay where they are and are read in blocks of neighbours, in double precision.
 
-    Parameters
-    ----------
-    stored : ndarray (rows, p) of float32 or float64, C-contiguous
-        An array, or the map of a file (``numpy.load(path, mmap_mode="r")``); it must not change while it is in use.
-    at : ndarray (n,) of int64, optional
-        Where each row lies; None: all rows in their order.
-    mean, inverse, shift : ndarray (p,), optional
-        A number x of column j stands for (x - mean_j) inverse_j + shift_j; None: for itself.
-    constant : bool
-        Whether a column of ones comes last.
-
-    Raises
-    ------
-    DataError
-        Another array.
+    ``stored`` (rows, p) is an array, or the map of a file, of float32 or float64 (`can_be_read`, else `DataError`) that does not change
+    while it is in use; row i lies at ``at[i]``. A number x of column j stands for (x - mean_j) inverse_j + shift_j. ``constant`` appends a
+    column of ones.
     """
 
     ndim = 2
@@ -90,8 +75,8 @@ class BlockRows:
         """Return rows as `BlockRows`: a slice, a mask, or positions."""
         if isinstance(rows, slice) and rows == slice(None):
             return self
-        at = np.arange(self.stored.shape[0]) if self.at is None else self.at
-        return BlockRows(self.stored, np.ascontiguousarray(at[rows], dtype=np.int64), self.mean, self.inverse, self.shift, self.constant)
+        lies = np.arange(self.stored.shape[0]) if self.at is None else self.at
+        return BlockRows(self.stored, np.ascontiguousarray(lies[rows], dtype=np.int64), self.mean, self.inverse, self.shift, self.constant)
 
     def raw(self, first: int, last: int) -> Array:
         """Return rows first..last - 1 in float64 as they are stored, shape (last - first, p)."""
@@ -101,10 +86,10 @@ class BlockRows:
     def dense(self, first: int, last: int) -> Array:
         """Return rows first..last - 1 of X, C-contiguous."""
         X = np.empty((last - first, self.shape[1]))
-        own = X[:, : self.stored.shape[1]]
-        np.subtract(self.raw(first, last), self.mean, out=own)
-        own *= self.inverse
-        own += self.shift
+        stored = X[:, : self.stored.shape[1]]
+        np.subtract(self.raw(first, last), self.mean, out=stored)
+        stored *= self.inverse
+        stored += self.shift
         if self.constant:
             X[:, -1] = 1.0
         return X
@@ -123,18 +108,15 @@ class BlockRows:
             yield slice(first, min(first + step, n))
 
     def statistics(self) -> tuple[Array, Array, Array, Array]:
-        """Return least and largest values, means and standard deviations (n - 1 in the denominator) of the stored columns, each (p,).
-
-        Parts are joined by means and sums of squares about them (Chan, Golub & LeVeque 1979).
-        """
+        """Return least and largest values, means and standard deviations (n - 1) of the stored columns (Chan, Golub & LeVeque 1979)."""
         n, p = 0, self.stored.shape[1]
         low, high, mean, squares = np.full(p, np.inf), np.full(p, -np.inf), np.zeros(p), np.zeros(p)
         for part in self.parts():
             X = self.raw(part.start, part.stop)
             low, high = np.minimum(low, X.min(axis=0)), np.maximum(high, X.max(axis=0))
-            own, m = X.mean(axis=0), len(X)
-            squares += ((X - own) ** 2).sum(axis=0) + (own - mean) ** 2 * (n * m / (n + m))
-            mean += (own - mean) * (m / (n + m))
+            part_mean, m = X.mean(axis=0), len(X)
+            squares += ((X - part_mean) ** 2).sum(axis=0) + (part_mean - mean) ** 2 * (n * m / (n + m))
+            mean += (part_mean - mean) * (m / (n + m))
             n += m
         return low, high, mean, np.sqrt(squares / max(n - 1, 1))
 
@@ -149,10 +131,10 @@ class BlockRows:
 
     def __matmul__(self, theta: Array) -> Array:
         """Return X theta (n, k)."""
-        found = np.empty((self.shape[0], theta.shape[1]))
+        scores = np.empty((self.shape[0], theta.shape[1]))
         for part in self.parts():
-            np.matmul(self.dense(part.start, part.stop), theta, out=found[part])
-        return found
+            np.matmul(self.dense(part.start, part.stop), theta, out=scores[part])
+        return scores
 
     @property
     def T(self) -> _Transposed:
@@ -185,10 +167,7 @@ def can_be_read(X: Any) -> bool:
 
 
 def in_blocks(X: Any) -> Any:
-    """Return rows that would be copied as a whole otherwise, and are too large for that, as `BlockRows`; others as they are.
-
-    These are maps of files and arrays of float32 of more than `LARGEST_COPY` bytes in float64.
-    """
+    """Return maps of files and float32 arrays of more than `LARGEST_COPY` bytes in float64 as `BlockRows`; others as they are."""
     if can_be_read(X) and 8 * X.size > LARGEST_COPY and (X.dtype == np.float32 or isinstance(X, np.memmap)):
         return BlockRows(X)
     return X

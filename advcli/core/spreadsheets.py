@@ -24,9 +24,9 @@ def as_text(value: Any) -> Any:
 def frame_as_text(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table whose headings, row names and text cells are `as_text`."""
     made = frame.copy(deep=False)
-    for at, kind in enumerate(frame.dtypes):
+    for column, kind in enumerate(frame.dtypes):
         if kind.kind in "OUS" or kind.name in ("str", "string", "category"):
-            made.isetitem(at, [as_text(value) for value in frame.iloc[:, at].tolist()])
+            made.isetitem(column, [as_text(value) for value in frame.iloc[:, column].tolist()])
     made.columns = [as_text(name) for name in frame.columns]
     made.index = frame.index.map(as_text)
     return made

@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .checks import is_number
 from .errors import ModelError
 
-MOST_COLUMNS = 2**27
-"""Columns that rows have at most: products with sparse rows need memory for every one of them, whatever the file holds."""
-
+MOST_COLUMNS = 2**27  # columns that rows have at most: products with sparse rows need memory for every one of them, whatever the file holds
 _KINDS = {"b": "true and false", "i": "whole numbers", "f": "numbers", "U": "text"}
 _BYTES = 8  # of one number, at most
 _LONGEST = 60  # characters of a name in a message
@@ -28,17 +27,7 @@ _Shape = tuple[int | None, ...]
 
 
 class Entries(Mapping[str, Any]):
-    """Arrays and plain values by name, each read when it is taken.
-
-    Parameters
-    ----------
-    arrays : mapping of str to bytes
-        Contents of ``.npy`` files.
-    plain : mapping of str to plain data
-        Numbers, text, lists and mappings of them.
-    prefix : str
-        What the names of the files have before these.
-    """
+    """Arrays (contents of ``.npy`` files) and plain values by name, each read when it is taken; file names begin with ``prefix``."""
 
     def __init__(self, arrays: Mapping[str, bytes], plain: Mapping[str, Any] | None = None, prefix: str = "") -> None:
         self._arrays, self._plain, self._prefix = arrays, plain or {}, prefix
@@ -61,37 +50,21 @@ class Entries(Mapping[str, Any]):
         return self._plain[name]
 
     def array(self, name: str, shape: _Shape, kinds: str = "f", least: float | None = None, most: float | None = None) -> NDArray[Any]:
-        """Return an array of this shape.
-
-        Parameters
-        ----------
-        name : str
-        shape : tuple of int or None
-            None stands for any length.
-        kinds : str
-            Of ``b`` (true and false), ``i`` (whole numbers, signed or not), ``f`` (finite floats) and ``U`` (text).
-        least, most : float, optional
-            Range of the values, both ends included.
-
-        Raises
-        ------
-        ModelError
-            No such array, or another one.
-        """
+        """Return an array of this shape (None: any length), kind of ``bifU`` (truth values, whole numbers, floats, text) and range."""
         if name not in self._arrays:
             self._refuse(name, "is missing")
-        found = self._read(name, shape, kinds)
-        if found.size and (least is not None or most is not None):
-            low, high = found.min(), found.max()
+        values = self._read(name, shape, kinds)
+        if values.size and (least is not None or most is not None):
+            low, high = values.min(), values.max()
             if (least is not None and low < least) or (most is not None and high > most):
                 self._refuse(name, f"has values from {low:g} to {high:g}, not {_range(least, most)}")
-        return found
+        return values
 
     def number(self, name: str, least: float = -math.inf, most: float = math.inf) -> float:
         """Return a plain finite number within a range, as a float."""
-        value = self._plain.get(name)
+        value: Any = self._plain.get(name)
         self._taken.add(name)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or not least <= value <= most:
+        if not is_number(value) or not least <= value <= most:
             self._refuse(name, "is no finite number within its range")
         return float(value)
 
@@ -104,16 +77,7 @@ class Entries(Mapping[str, Any]):
         return value
 
     def csr(self, pattern: str, rows: int | None, columns: int) -> sparse.csr_array:
-        """Return the sparse matrix (rows, columns) whose parts data, indices, indptr and shape have names of this pattern.
-
-        Parameters
-        ----------
-        pattern : str
-            Such as ``rows_{}``.
-        rows : int or None
-            None stands for any number.
-        columns : int
-        """
+        """Return the sparse matrix (rows, columns), None for any number of rows, whose parts are named by a pattern such as ``rows_{}``."""
         data, indices, start, shape = (pattern.format(part) for part in ("data", "indices", "indptr", "shape"))
         size = self.array(shape, (2,), "i", 0).tolist()
         if size[1] != columns or rows not in (None, size[0]):
@@ -146,20 +110,20 @@ class Entries(Mapping[str, Any]):
         try:
             if np.lib.format.read_magic(file) != (1, 0):
                 self._refuse(name, "has a heading of another version")
-            given, by_columns, dtype = np.lib.format.read_array_header_1_0(file)
+            lengths, by_columns, dtype = np.lib.format.read_array_header_1_0(file)
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, OverflowError, tokenize.TokenError):
             self._refuse(name, "has a heading that cannot be read")
         kind = "i" if dtype.kind == "u" else dtype.kind
         if dtype.fields is not None or dtype.subdtype is not None or kind not in _KINDS or (kind != "U" and dtype.itemsize > _BYTES):
             self._refuse(name, "is neither numbers nor text")
         if kind not in kinds:
-            self._refuse(name, f"holds {_KINDS[kind]}, not {' or '.join(_KINDS[each] for each in kinds)}")
-        if shape is not None and (len(given) != len(shape) or any(b not in (None, a) for a, b in zip(given, shape, strict=True))):
-            self._refuse(name, f"has the shape {_said(given)}, not {_said(shape)}")
+            self._refuse(name, f"holds {_KINDS[kind]}, not {' or '.join(_KINDS[letter] for letter in kinds)}")
+        if shape is not None and (len(lengths) != len(shape) or any(b not in (None, a) for a, b in zip(lengths, shape, strict=True))):
+            self._refuse(name, f"has the shape {_said(lengths)}, not {_said(shape)}")
         begin = file.tell()
-        if min(given, default=0) < 0 or math.prod(given) * dtype.itemsize != len(content) - begin or (dtype.itemsize == 0 and given):
+        if min(lengths, default=0) < 0 or math.prod(lengths) * dtype.itemsize != len(content) - begin or (dtype.itemsize == 0 and lengths):
             self._refuse(name, "is longer or shorter than its heading says")
-        values = np.frombuffer(content, dtype, offset=begin).reshape(given, order="F" if by_columns else "C").copy(order="C")
+        values = np.frombuffer(content, dtype, offset=begin).reshape(lengths, order="F" if by_columns else "C").copy(order="C")
         if kind == "b" and (values.view(np.uint8) > 1).any():
             self._refuse(name, "holds other bytes than true and false")
         if kind == "f" and not np.isfinite(values).all():
@@ -172,5 +136,5 @@ def _said(shape: _Shape) -> str:
 
 
 def _range(least: float | None, most: float | None) -> str:
-    low, high = ("" if each is None else f"{each:g}" for each in (least, most))
+    low, high = ("" if end is None else f"{end:g}" for end in (least, most))
     return f"{low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}"

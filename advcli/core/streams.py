@@ -12,14 +12,7 @@ from .errors import OutputError
 
 
 class Stream:
-    """A text stream around another one; what the encoding cannot write is written with escapes.
-
-    Parameters
-    ----------
-    stream : text stream
-    name : str
-        The name in messages, such as ``standard output``; empty for a stream whose losses nobody needs to know.
-    """
+    """A text stream around another one, which writes escapes; without a ``name`` for messages nobody needs to know its losses."""
 
     def __init__(self, stream: Any, name: str = "") -> None:
         self._stream, self._name = stream, name
@@ -28,15 +21,7 @@ class Stream:
         return getattr(self._stream, attribute)
 
     def write(self, text: str) -> int:
-        """Write a text.
-
-        Raises
-        ------
-        BrokenPipeError
-            The reader has left a stream with a name.
-        OutputError
-            A stream with a name takes nothing, for any other reason.
-        """
+        """Write a text; BrokenPipeError or `OutputError` where a stream with a name takes nothing."""
         with self._losses():
             try:
                 self._stream.write(text)
@@ -44,11 +29,6 @@ class Stream:
                 encoding = self._stream.encoding
                 self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
         return len(text)
-
-    def writelines(self, lines: Any) -> None:
-        """Write texts one after the other."""
-        for line in lines:
-            self.write(line)
 
     def flush(self) -> None:
         """Hand on what is buffered; for errors see `write`."""
@@ -68,11 +48,7 @@ class Stream:
 
 @contextlib.contextmanager
 def standard_streams(output: str = "standard output") -> Iterator[None]:
-    """Put a `Stream` around standard output, under a name for messages, and one without a name around standard error.
-
-    A command has no other place for its words than standard error: where nobody takes them, its work goes on without. A fit inside a
-    command writes what nobody waits for, so that both its streams are without a name: ``output=""``.
-    """
+    """Put a `Stream` around standard output, under a name for messages, and one without a name around standard error."""
     before = sys.stdout, sys.stderr
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         sys.stdout, sys.stderr = Stream(sys.stdout or nowhere, output), Stream(sys.stderr or nowhere)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core import plugins
-from ..core.compiled import checked_csr
+from ..core.arrays import checked_csr
 from ..core.errors import ConfigError, nearest
 from ..core.hyper import STRENGTH
 from ..core.registry import Registry, refuse_unknown_options

@@ -15,8 +15,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from ..core.arrays import checked_csr
 from ..core.checks import LARGEST, collected, refuse_huge
-from ..core.compiled import checked_csr
 from ..core.errors import ConfigError, DataError, IncompatibleError
 from ..core.registry import Registry
 from ..core.row_blocks import BlockRows, coded_by_parts

@@ -1,10 +1,9 @@
 """Classification with the option to abstain at a cost alpha, exact for every alpha in [0, 1].
 
-The adversary maximises f.q + min(1 - max q, alpha) over distributions q. When the zero-one adversary already has
-max q >= 1 - alpha, abstaining does not help the predictor and the game is the zero-one game; else the adversary fills
-the best labels with 1 - alpha each and the predictor mixes labels with abstaining. For alpha <= 1/2 these are Theorems
-12 and 13 and Corollary 14 of Fathony et al. (2018); for larger alpha the theorems do not hold, this does
-(docs/notes/oracles.md, section 6).
+The adversary maximises f.q + min(1 - max q, alpha) over distributions q. When the zero-one adversary already has max q >= 1 - alpha,
+abstaining does not help the predictor and the game is the zero-one game; else the adversary fills the best labels with 1 - alpha each and
+the predictor mixes labels with abstaining. For alpha <= 1/2 these are Theorems 12 and 13 and Corollary 14 of Fathony et al. (2018); for
+larger alpha the theorems do not hold, this does (docs/notes/oracles.md, section 6).
 """
 
 from __future__ import annotations
@@ -23,18 +22,11 @@ from .general import GeneralLoss
 
 @register("abstain")
 class AbstainLoss(AdversarialLoss):
-    """The adversarial loss of zero-one with abstention.
+    """The adversarial loss of zero-one with abstention, whose prediction code k is to abstain.
 
-    Prediction code k is abstain. The default rule is Corollary 14 for alpha <= 1/2 (the best label when it leads by at
-    least 1/2, else abstain) and argmax of the predictor's p above.
-
-    Parameters
-    ----------
-    n_classes : int
-        Number k of classes.
-    alpha : float, or sequence of k floats
-        Cost of abstaining in [0, 1], where a wrong label costs 1; `ConfigError` outside. One number for each class where it matters
-        who is left without an answer: the game of that matrix (`advcli.losses.general`), whose metric is ``cost``.
+    The default rule is Corollary 14 for alpha <= 1/2 (the best label when it leads by at least 1/2, else abstain) and argmax of the
+    predictor's p above. ``alpha`` is the cost of abstaining in [0, 1], where a wrong label costs 1; or one for each class where it matters
+    who is left without an answer: the game of that matrix (`advcli.losses.general`), whose metric is ``cost``.
     """
 
     kernel = "abstain"
@@ -42,38 +34,30 @@ class AbstainLoss(AdversarialLoss):
 
     def __init__(self, n_classes: int, alpha: float | Sequence[float] = 0.5) -> None:
         super().__init__(n_classes)
-        each = (
-            [matrices.check_alpha(cost) for cost in alpha]
-            if isinstance(alpha, Sequence | np.ndarray) and not isinstance(alpha, str)
-            else []
-        )
-        if each and len(each) != n_classes:
-            raise ConfigError(f"alpha of loss=abstain has {len(each)} numbers for {n_classes} classes: give one, or one for each class")
+        several = isinstance(alpha, Sequence | np.ndarray) and not isinstance(alpha, str)
+        costs = [matrices.check_alpha(cost) for cost in (alpha if several else [alpha])]  # type: ignore[union-attr]
+        if several and len(costs) not in (0, n_classes):
+            raise ConfigError(f"alpha of loss=abstain has {len(costs)} numbers for {n_classes} classes: give one, or one for each class")
         self.general: GeneralLoss | None = None
-        if len(set(each)) > 1:
-            self.matrix = np.vstack([matrices.zero_one(n_classes), each])
+        if len(set(costs)) > 1:
+            self.matrix = np.vstack([matrices.zero_one(n_classes), costs])
             self.general = GeneralLoss(n_classes, matrix=self.matrix, structure=False)
             self.kernel, self.metric, self.note = "general", "cost", self.general.note  # type: ignore[misc]
             return
-        self.alpha = each[0] if each else matrices.check_alpha(alpha)
+        self.alpha = costs[0] if costs else matrices.check_alpha(alpha)
         self.matrix = matrices.abstain(n_classes, self.alpha)
 
     @classmethod
     def examples(cls, n_classes: int) -> list[dict[str, Any]]:
         """Return alphas on both sides of 1/2 and at the ends, and one for each class."""
         # a general game of many classes takes long
-        each = [{"alpha": [0.1 + 0.3 * (label % 3) for label in range(n_classes)]}] if n_classes <= 9 else []
-        return [{}, {"alpha": 0.0}, {"alpha": 0.3}, {"alpha": 0.72}, {"alpha": 1.0}, *each]
+        by_class = [{"alpha": [0.1 + 0.3 * (label % 3) for label in range(n_classes)]}] if n_classes <= 9 else []
+        return [{}, {"alpha": 0.0}, {"alpha": 0.3}, {"alpha": 0.72}, {"alpha": 1.0}, *by_class]
 
     @property
     def parameters(self) -> Array:
         """Alpha, shape (1,); where it is one for each class, those of the game of the matrix."""
         return np.array([self.alpha]) if self.general is None else self.general.parameters
-
-    @property
-    def default_rule(self) -> str:
-        """Argmax of p, which is Corollary 14 for alpha <= 1/2."""
-        return "predictor"
 
     def adversary(self, F: Array) -> Array:
         """Return q, shape (n, k): uniform on a prefix of the best labels, or 1 - alpha each until the mass is gone."""
@@ -94,10 +78,9 @@ class AbstainLoss(AdversarialLoss):
     def predictor(self, F: Array) -> Array:
         """Return p, shape (n, k + 1): p_j = max(f_j - tau, 0) for labels, the rest of the mass on abstaining.
 
-        Moving mass from abstaining to labels costs 1 - alpha per unit and lowers tau by 1/m, m the number of labels above
-        it: it pays while 1/m > 1 - alpha. So tau stops at the score of rank ceil(1 / (1 - alpha)), or at the simplex
-        threshold of zero-one when that is higher. This is the linear program's dual for every alpha, Theorem 13 for
-        alpha <= 1/2.
+        Moving mass from abstaining to labels costs 1 - alpha per unit and lowers tau by 1/m, m the number of labels above it: it pays while
+        1/m > 1 - alpha. So tau stops at the score of rank ceil(1 / (1 - alpha)), or at the simplex threshold of zero-one when that is
+        higher.
         """
         if self.general is not None:
             return self.general.predictor(F)
@@ -115,10 +98,6 @@ class AbstainLoss(AdversarialLoss):
         P /= np.maximum(mass, 1.0)
         P[:, k:] = np.maximum(1.0 - mass, 0.0)
         return P
-
-    def predict(self, F: Array, rule: str = "default") -> Labels:
-        """Return a code in [0, k] for every row of scores (n, k); k is abstain. ``potentials`` never abstains."""
-        return super().predict(F, rule)
 
 
 def _zero_one(F: Array) -> tuple[Labels, Array, Array]:

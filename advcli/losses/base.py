@@ -4,11 +4,9 @@ For one example with scores ``f`` in R^k and label ``y`` each surrogate of this 
 
     S(f, y) = max over (r, c) in R(y) of  r.f + c                                             (1)
 
-so the maximising pair yields the value, a subgradient in ``f`` (it is ``r``), a cutting plane and the vertex towards
-which a dual solver moves. Adversarial losses have r = q - e_y and c = G(q) = min over rows of (Lq)_row
-(Fathony et al. 2018, eq. 10). A loss knows scores and labels, never features and never parameters.
-
-All sets here satisfy sum_j r_j = 0, that is S(f + t, y) = S(f, y) for every constant t.
+so the maximising pair yields the value, a subgradient in ``f`` (it is ``r``), a cutting plane and the vertex towards which a dual solver
+moves. Adversarial losses have r = q - e_y and c = G(q) = min over rows of (Lq)_row (Fathony et al. 2018, eq. 10). All sets satisfy sum_j
+r_j = 0, that is S(f + t, y) = S(f, y) for every constant t.
 """
 
 from __future__ import annotations
@@ -26,7 +24,6 @@ from ..core.compiled import kernels
 from ..core.errors import ConfigError, nearest
 from ..core.registry import Registry, refuse_unknown_options
 from ..core.typing import Array, Labels
-from .matrices import CostMatrix
 
 RULES = ("default", "potentials", "predictor", "median", "mean")
 
@@ -44,20 +41,7 @@ class Answer:
 
 
 class Loss(ABC):
-    """A convex surrogate loss for k classes.
-
-    Parameters
-    ----------
-    n_classes : int
-        Number k >= 1 of true classes.
-
-    Attributes
-    ----------
-    kernel : str
-        Name of the compiled family that evaluates this loss (`advcli.core.compiled`).
-    parameters : ndarray
-        The numbers that the compiled family needs (a loss matrix, alpha, ...); empty for most.
-    """
+    """A convex surrogate loss for ``n_classes`` >= 1 true classes, evaluated by the compiled family ``kernel`` with its ``parameters``."""
 
     name: ClassVar[str]
     kernel: ClassVar[str]
@@ -70,6 +54,7 @@ class Loss(ABC):
 
     matrix: Array | None = None  # the loss matrix (l, k), where the surrogate is that of a game
     row_names: tuple[str, ...] | None = None  # the predictions by name, where the rows of the matrix have names
+    example_weights = False  # whether a fit's weights multiply the loss matrix (True) or count how often an example occurs (False)
     alpha: float | None = None  # cost of abstaining, where the last prediction is to abstain
 
     def __init__(self, n_classes: int) -> None:
@@ -100,11 +85,11 @@ class Loss(ABC):
     @classmethod
     def filled(cls, options: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options with the facts that `needs` names in the place of null."""
-        own = dict(options)
+        complete = dict(options)
         for name in cls.needs(options) & facts.keys():
-            if own.get(name) is None:
-                own[name] = facts[name]
-        return own
+            if complete.get(name) is None:
+                complete[name] = facts[name]
+        return complete
 
     @classmethod
     def reads_file(cls, options: Mapping[str, Any]) -> bool:
@@ -142,16 +127,8 @@ class Loss(ABC):
         """The loss itself, or the one that it weighs."""
         return self
 
-    @property
-    def example_weights(self) -> bool:
-        """Whether the weights of a fit's examples multiply the loss matrix (True) or count how often an example occurs (False)."""
-        return False
-
     def cost_weights(self, y: Labels, example: Array | None) -> Array | None:
-        """Return the factors (n,) on the loss matrices of the examples, in units of `core`; None when all are 1.
-
-        ``example`` (n,) are the examples' own weights where `example_weights`, else None.
-        """
+        """Return factors (n,) on the loss matrices, in units of `core`, None when all are 1; ``example`` (n,) as in `example_weights`."""
         return example
 
     @property
@@ -160,9 +137,8 @@ class Loss(ABC):
         return self.n_classes
 
     def hinges(self, y: Labels) -> Array | None:
-        """Return b (n, m) where S is sum_a |b_a| [1 + sign(b_a) u_a]_+ with u_a = (f_2a - f_(2a+1)) / sqrt(2), else None.
-
-        Such a loss has `paired`, u of f, and `unpaired`, the smallest f of u.
+        """Return b (n, m) where S is sum_a |b_a| [1 + sign(b_a) u_a]_+ with u = `paired`(f), the least such f being `unpaired`(u), else
+        None.
         """
         return None
 
@@ -211,10 +187,7 @@ class Loss(ABC):
         """Answer like `offset`, in plain NumPy."""
 
     def pieces(self, y: int) -> list[tuple[Array, float]]:
-        """Return the pieces (r, c) of S(., y) at one label: the definition of a surrogate that is no game, for few classes.
-
-        Checks hold oracle, offset and block steps to it (`advcli.testing.check_loss`). A game needs none: its matrix defines it.
-        """
+        """Return the pieces (r, c) of S(., y) at one label, which define a surrogate that is no game (`advcli.testing.check_loss`)."""
         raise NotImplementedError(f"loss={self.name} does not list its pieces; `Loss.pieces` says what for")
 
     # ---- prediction -----------------------------------------------------------------------------------------------
@@ -247,14 +220,14 @@ class SimplexLoss(Loss):
 
     def inside(self, R: Array, y: Labels) -> Array:
         """Return q / sum q - e_y for q = max(r + e_y, 0), shape (n, k); where no mass is left r = 0, the label itself."""
-        own = np.arange(len(y)), y
+        labels = np.arange(len(y)), y
         Q = R.copy()
-        Q[own] += 1.0
+        Q[labels] += 1.0
         Q = np.maximum(Q, 0.0)
         mass = Q.sum(axis=1)
-        Q[own] += mass <= 0.0
+        Q[labels] += mass <= 0.0
         Q /= np.where(mass > 0.0, mass, 1.0)[:, None]
-        Q[own] -= 1.0
+        Q[labels] -= 1.0
         return Q
 
 
@@ -269,7 +242,6 @@ class AdversarialLoss(SimplexLoss):
     matrix: Array
     column_names: tuple[str, ...] | None = None  # the classes by name, likewise
     note: str = ""  # what a user should know about this matrix: its structure and the guarantees it lacks
-    _of_classes: bool | None = None
 
     @abstractmethod
     def adversary(self, F: Array) -> Array:
@@ -284,15 +256,12 @@ class AdversarialLoss(SimplexLoss):
         """Number l of possible predictions (rows of the loss matrix)."""
         return int(self.matrix.shape[0])
 
-    def take_matrix(self, source: CostMatrix) -> None:
-        """Set the matrix with the names of its rows and columns, and whether its rows predict the classes."""
-        self.matrix, self.row_names, self.column_names = source.values, source.rows, source.columns
-        self._of_classes = source.of_classes
-
     @property
     def predicts_classes(self) -> bool:
         """Whether prediction j is class j for every class; predictions beyond the classes may follow."""
-        return self.n_predictions >= self.n_classes if self._of_classes is None else self._of_classes
+        if self.row_names is None:
+            return self.n_predictions >= self.n_classes
+        return self.column_names is not None and self.row_names[: self.n_classes] == self.column_names
 
     @property
     def default_rule(self) -> str:
@@ -300,11 +269,7 @@ class AdversarialLoss(SimplexLoss):
         return "potentials" if self.predicts_classes and self.n_predictions == self.n_classes else "predictor"
 
     def predict(self, F: Array, rule: str = "default") -> Labels:
-        """Return a prediction code in [0, l) for every row of scores (n, k).
-
-        Raises `ConfigError` for an unknown rule, for ``potentials`` where the predictions are not the classes, and for ``median`` and
-        ``mean`` without an order.
-        """
+        """Return a prediction code in [0, l) for every row of scores (n, k); `ConfigError` for a rule that the loss does not have."""
         if rule not in RULES:
             raise ConfigError(f"unknown prediction rule {rule!r}: {nearest(rule, RULES)}")
         if rule == "default":
@@ -332,10 +297,7 @@ class AdversarialLoss(SimplexLoss):
         return self.predictor(F) @ self.matrix
 
     def expected_cost(self, F: Array, y: Labels, example: Array | None = None) -> Array:
-        """Return the expected loss (p'L)_y of the predictor's p at the labels y (n,), shape (n,): never above `value`.
-
-        ``example`` (n,) are the rows' own weights where `example_weights`; a weighted row has the p and the loss matrix of its own game.
-        """
+        """Return (p'L)_y of each row's own game, weighted by ``example`` (n,) as in `cost_weights`, shape (n,): never above `value`."""
         return self.expected_loss(F)[np.arange(len(y)), y]
 
     def cost(self, predictions: Labels, y: Labels) -> Array:
@@ -343,11 +305,7 @@ class AdversarialLoss(SimplexLoss):
         return self.matrix[predictions, y]
 
     def worst_cost(self, F: Array, predictions: Labels, y: Labels, example: Array | None = None) -> tuple[Array, Array]:
-        """Return max_j L[prediction, j] + f_j - f_y, and L[prediction, y], for prediction codes (n,) of any rule at scores F (n, k).
-
-        The first is never below the second, and in the mean over the rows, with twice the penalty, it bounds the cost of these very
-        predictions as the surrogate bounds that of p: the adversary's moments hold f in the mean. ``example`` as in `expected_cost`.
-        """
+        """Return max_j L[prediction, j] + f_j - f_y, and L[prediction, y], never above it, for codes (n,) of any rule at scores (n, k)."""
         weight = np.ones(len(y)) if (own := self.matrix_weights(y, example)) is None else own
         own_score = F[np.arange(len(y)), y]
         largest = (weight[:, None] * self.unweighted.matrix[predictions] + (F - own_score[:, None])).max(axis=1)  # type: ignore[index]
@@ -395,11 +353,8 @@ def make_loss(name: str, n_classes: int, **options: Any) -> Loss:
 
 
 def examples_of(cls: type[Loss], n_classes: int) -> list[dict[str, Any]]:
-    """Return the option sets of a class that tests try: those of its ``examples`` that its constructor takes.
-
-    A class with options of its own may inherit the examples of another one; where none is left, it is tried without options.
-    """
+    """Return the option sets of a class that tests try: those of its ``examples`` that its constructor takes, or none."""
     taken = inspect.signature(cls).parameters
-    if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in taken.values()):
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken.values()):
         return cls.examples(n_classes)
     return [options for options in cls.examples(n_classes) if options.keys() <= taken.keys()] or [{}]

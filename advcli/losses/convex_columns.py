@@ -1,21 +1,19 @@
 """Adversarial losses whose matrix has columns that are convex in the prediction: absolute, squared, power, Huber, pinball.
 
-For such a matrix the predictor needs only two adjacent predictions: mixing them gives a position r in [0, l - 1] whose
-cost under truth j is Ltilde(r, j), the linear interpolation of column j, and no other mixture of the same mean costs
-less under any truth. So the game is one-dimensional,
+Two adjacent predictions suffice: mixing them gives a position r in [0, l - 1] whose cost under truth j is Ltilde(r, j), the linear
+interpolation of column j, and no other mixture of the same mean costs less under any truth. So the game is one-dimensional,
 
     V(f) = min over r in [0, l - 1] of max_j f_j + Ltilde(r, j),
 
-convex in r: binary search finds the integer minimum, then the maximum of k lines is minimised on one unit interval.
-The adversary answers with at most two labels. The closed forms of Theorems 6 and 7 of Fathony et al. (2018) are
-the absolute and the squared case.
+convex in r: binary search finds the integer minimum, then the maximum of k lines is minimised on one unit interval. The adversary answers
+with at most two labels. Theorems 6 and 7 of Fathony et al. (2018) are the closed forms of the absolute and the squared case.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,46 +26,23 @@ from .base import AdversarialLoss, named_matrix, register
 
 # ---- the one-dimensional game ---------------------------------------------------------------------------------------
 def solve_convex_columns(matrix: Array, F: Array) -> tuple[Array, Array]:
-    """Solve the game of a matrix with convex columns for every row of scores.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (l, k)
-    F : ndarray of shape (n, k)
-
-    Returns
-    -------
-    Q : ndarray of shape (n, k)
-        The adversary's distributions, at most two positive entries each.
-    position : ndarray of shape (n,)
-        The predictor's optimal position r in [0, l - 1].
-    """
+    """Solve the game of a matrix (l, k): the adversary's Q (n, k), two labels a row, and the predictor's positions in [0, l - 1], (n,)."""
     n, last = len(F), len(matrix) - 1
     if n == 0:
         return np.zeros_like(F, dtype=float), np.zeros(0)
-    scores = F - F.max(axis=1, keepdims=True)
-    rows = np.arange(n)
-
-    # first integer minimum of the convex sequence a -> max_j f_j + L[a, j]
-    low, high = np.zeros(n, dtype=np.intp), np.full(n, last, dtype=np.intp)
-    while (low < high).any():
-        middle = (low + high) // 2
-        here = (scores + matrix[middle]).max(axis=1)
-        after = (scores + matrix[np.minimum(middle + 1, last)]).max(axis=1)
-        falls = (after < here) & (low < high)
-        low, high = np.where(falls, middle + 1, low), np.where(falls, high, middle)
-    best = low
+    scores, rows = F - F.max(axis=1, keepdims=True), np.arange(n)
+    best = _first_integer_minimum(matrix, scores)
 
     # slopes to either side of the integer, of the labels that attain the maximum there
     heights = scores + matrix[best]
     active = heights == heights.max(axis=1, keepdims=True)
     rise_after = matrix[np.minimum(best + 1, last)] - matrix[best]
     rise_before = matrix[best] - matrix[np.maximum(best - 1, 0)]
-    has_after, has_before = best < last, best > 0
+    has_after = best < last
     up = np.argmax(np.where(active, rise_after, -np.inf), axis=1)
     down = np.argmin(np.where(active, rise_before, np.inf), axis=1)
     goes_right = has_after & (rise_after[rows, up] < 0)
-    goes_left = has_before & (rise_before[rows, down] > 0) & ~goes_right
+    goes_left = (best > 0) & (rise_before[rows, down] > 0) & ~goes_right
 
     # minimum at the integer itself: one label whose column is least there, or two that balance each other to its right
     fall, climb = rise_after[rows, down], rise_after[rows, up]
@@ -85,6 +60,19 @@ def solve_convex_columns(matrix: Array, F: Array) -> tuple[Array, Array]:
     np.add.at(Q, (rows, down), 1.0 - share)
     np.add.at(Q, (rows, up), share)
     return Q, position
+
+
+def _first_integer_minimum(matrix: Array, scores: Array) -> Labels:
+    """Return for each row the first minimum of the convex sequence a -> max_j f_j + L[a, j]."""
+    last = len(matrix) - 1
+    low, high = np.zeros(len(scores), dtype=np.intp), np.full(len(scores), last, dtype=np.intp)
+    while (low < high).any():
+        middle = (low + high) // 2
+        here = (scores + matrix[middle]).max(axis=1)
+        after = (scores + matrix[np.minimum(middle + 1, last)]).max(axis=1)
+        falls = (after < here) & (low < high)
+        low, high = np.where(falls, middle + 1, low), np.where(falls, high, middle)
+    return low
 
 
 def _lowest_envelope(heights: Array, slopes: Array) -> tuple[Labels, Labels, Array, Array]:
@@ -147,6 +135,12 @@ class _ConvexGame(AdversarialLoss):
     kernel = "convex"
     needs_order = True
     metric = "cost"
+    tried: ClassVar[tuple[dict[str, Any], ...]] = ({},)  # options of `examples`
+
+    @classmethod
+    def examples(cls, n_classes: int) -> list[dict[str, Any]]:
+        """Return option sets that tests of the loss should try."""
+        return list(cls.tried)
 
     @property
     def parameters(self) -> Array:
@@ -164,18 +158,7 @@ class _ConvexGame(AdversarialLoss):
 
 @register("convex")
 class ConvexColumnsLoss(_ConvexGame):
-    """The adversarial loss of any l x k matrix whose columns are convex in the prediction.
-
-    Parameters
-    ----------
-    n_classes : int
-        Number k of classes.
-    matrix : rows of numbers, shape (l, k), optional
-    file : path of a CSV file, optional
-        Exactly one of the two (`advcli.losses.matrices.read_csv`).
-    classes, predictions : sequence, optional
-        As in `advcli.losses.general.GeneralLoss`.
-    """
+    """The adversarial loss of any l x k matrix whose columns are convex in the prediction; options as in `GeneralLoss`."""
 
     def __init__(
         self,
@@ -186,7 +169,8 @@ class ConvexColumnsLoss(_ConvexGame):
         predictions: Sequence[Any] | None = None,
     ) -> None:
         super().__init__(n_classes)
-        self.take_matrix(matrices.matrix_from(matrix, file, n_classes, "convex", classes=classes, predictions=predictions))
+        source = matrices.matrix_from(matrix, file, n_classes, "convex", classes=classes, predictions=predictions)
+        self.matrix, self.row_names, self.column_names = source
         bend = matrices.first_bend(self.matrix)
         if bend is not None:
             row, column = bend
@@ -217,11 +201,7 @@ class ConvexColumnsLoss(_ConvexGame):
 
 @register("absolute", "ordinal")
 class AbsoluteLoss(_ConvexGame):
-    """The adversarial loss of |prediction - truth| (Theorem 6), in closed form.
-
-    V(f) = (a + b) / 2 with a = max_i f_i - i and b = max_j f_j + j; the adversary puts 1/2 on each of the two maximisers,
-    the predictor has mean (b - a) / 2.
-    """
+    """The adversarial loss of |prediction - truth|: V(f) = (a + b) / 2, a = max_i f_i - i and b = max_j f_j + j (Theorem 6)."""
 
     kernel = "absolute"
     metric = "mae"
@@ -253,11 +233,7 @@ class AbsoluteLoss(_ConvexGame):
 
 @register("squared")
 class SquaredLoss(_ConvexGame):
-    """The adversarial loss of (prediction - truth)^2 (Theorem 7).
-
-    V(f) = min over r of s(r) + max_j f_j + j^2 - 2 r j, s the linear interpolation of r^2: the upper envelope of k lines
-    against a convex polygon, instead of the paper's search over all triples of labels.
-    """
+    """The adversarial loss of (prediction - truth)^2 (Theorem 7): V is the upper envelope of k lines against a convex polygon."""
 
     kernel = "squared"
     metric = "mse"
@@ -271,41 +247,32 @@ class SquaredLoss(_ConvexGame):
 class PowerLoss(_ConvexGame):
     """The adversarial loss of |prediction - truth|^p, p >= 1 (1 is absolute, 2 is squared)."""
 
+    tried = ({}, {"p": 3})
+
     def __init__(self, n_classes: int, p: float = 1.5) -> None:
         super().__init__(n_classes)
         self.matrix = matrices.power(n_classes, p)
         if p < 1:
             raise ConfigError(f"loss=power needs p >= 1 (a convex cost), got {p:g}: give the matrix to loss=general")
 
-    @classmethod
-    def examples(cls, n_classes: int) -> list[dict[str, Any]]:
-        """Return the default and a steeper power."""
-        return [{}, {"p": 3}]
-
 
 @register("huber")
 class HuberLoss(_ConvexGame):
     """The adversarial loss of Huber's cost: d^2/2 up to the distance delta > 0, delta (d - delta/2) beyond."""
 
+    tried = ({}, {"delta": 2.5})
+
     def __init__(self, n_classes: int, delta: float = 1.0) -> None:
         super().__init__(n_classes)
         self.matrix = matrices.huber(n_classes, delta)
-
-    @classmethod
-    def examples(cls, n_classes: int) -> list[dict[str, Any]]:
-        """Return the default and a wider quadratic part."""
-        return [{}, {"delta": 2.5}]
 
 
 @register("pinball")
 class PinballLoss(_ConvexGame):
     """The adversarial loss of the pinball cost: quantile per unit predicted too low, 1 - quantile per unit too high."""
 
+    tried = ({}, {"quantile": 0.8})
+
     def __init__(self, n_classes: int, quantile: float = 0.5) -> None:
         super().__init__(n_classes)
         self.matrix = matrices.pinball(n_classes, quantile)
-
-    @classmethod
-    def examples(cls, n_classes: int) -> list[dict[str, Any]]:
-        """Return the median and an upper quantile."""
-        return [{}, {"quantile": 0.8}]

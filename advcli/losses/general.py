@@ -4,9 +4,8 @@ The game of one example is the linear program (Fathony et al. 2018, eq. 11)
 
     maximise f.q + v   subject to   v <= (Lq)_i for every prediction i,  q a distribution.
 
-Its feasible set does not depend on f and every (e_j, min_i L_ij) is a vertex of it, so the simplex method starts at the
-best single label, without a first phase and without memory of other examples, and needs few pivots. The duals of the
-l constraints are the predictor's p, and the equality of both players' values certifies the answer.
+Its feasible set does not depend on f and every (e_j, min_i L_ij) is a vertex of it, so the simplex method starts at the best single label,
+without a first phase. The duals of the l constraints are the predictor's p, and the equality of both players' values certifies the answer.
 """
 
 from __future__ import annotations
@@ -76,18 +75,13 @@ class Highs:
 
 def game_gap(matrix: Array, F: Array, Q: Array, P: Array) -> Array:
     """Return max_j ((p'L)_j + f_j) - min_i (Lq)_i - f.q for every row, shape (n,): zero exactly at a saddle point."""
-    _, scores, _ = _normalised(matrix, F)
-    unit = float(matrix.max() - matrix.min()) or 1.0
     # in units of the matrix: beside scores of 1e300 its entries would be rounded away
-    L = (matrix - matrix.min()) / unit
+    L, scores, unit = _normalised(matrix, F)
     return unit * ((P @ L + scores).max(axis=1) - (Q @ L.T).min(axis=1) - np.einsum("ij,ij->i", scores, Q))
 
 
 def solve_games(matrix: Array, F: Array, backend: str = "simplex", highs: Highs | None = None) -> tuple[Array, Array]:
-    """Solve the game of every row of scores (n, k): Q (n, k) and P (n, l).
-
-    ``simplex`` answers are checked by their own certificate, primal = dual value; a row that fails it goes to HiGHS.
-    """
+    """Solve the game of every row of scores: Q (n, k), P (n, l). Simplex answers that fail their own certificate go to HiGHS."""
     F = np.asarray(F, dtype=float)
     if backend == "highs":
         return (highs or Highs(matrix)).solve(F)
@@ -99,72 +93,36 @@ def solve_games(matrix: Array, F: Array, backend: str = "simplex", highs: Highs 
 
 
 # ---- recognised matrices --------------------------------------------------------------------------------------------
-_SAID = {
-    "zero_one": "the zero-one matrix",
-    "absolute": "the absolute matrix",
-    "squared": "the squared matrix",
-    "abstain": "the abstain matrix",
-    "convex": "a matrix with columns convex in the prediction",
-}
-
-
 def closed_form(matrix: Any) -> tuple[AdversarialLoss, float, str] | None:
-    """Return (loss, scale, what it is) with S_matrix(f, y) = scale * S_loss(f / scale, y), or None for a general matrix.
-
-    The scale is that of zero-one and abstain matrices (Corollary 9); it is 1 for columns convex in the prediction, whose
-    loss takes the matrix as it is.
-    """
+    """Return (loss, scale, words) with S_matrix(f, y) = scale * S_loss(f / scale, y) (Corollary 9), or None for a general matrix."""
     values = matrices.check_matrix(matrix)
-    found, k = matrices.describe(values), values.shape[1]
-    if found.structure == "general":
-        return None
-    said = _SAID[found.structure]
+    described, k = matrices.describe(values), values.shape[1]
+    name, scale = described.structure, described.scale
     options: dict[str, Any] = {}
-    scale, name = found.scale, found.structure
+    if name == "general":
+        return None
+    words = "a matrix with columns convex in the prediction" if name == "convex" else f"the {name.replace('_', '-')} matrix"
     if name == "abstain":
-        options["alpha"] = found.alpha
-        said += f" (alpha = {found.alpha:g})"
-    elif name == "convex" or (name in ("absolute", "squared") and scale != 1.0):
-        said += "" if scale == 1.0 else f" times {scale:g}"
+        options = {"alpha": described.alpha}
+        words += f" (alpha = {described.alpha:g})"
+    words += "" if scale == 1.0 else f" times {scale:g}"
+    if name == "convex" or (name in ("absolute", "squared") and scale != 1.0):
         name, scale, options = "convex", 1.0, {"matrix": values}
-    if scale != 1.0:
-        said += f" times {scale:g}"
     loss = make_loss(name, k, **options)
     assert isinstance(loss, AdversarialLoss)
-    return loss, scale, said
+    return loss, scale, words
 
 
 @register("general")
 class GeneralLoss(AdversarialLoss):
-    """The adversarial loss of any l x k matrix.
+    """The adversarial loss of any l x k matrix: ``matrix``, rows of numbers, or ``file``, a CSV (`advcli.losses.matrices.read_csv`).
 
     Rows whose names are not the classes are predictions of their own, chosen by the predictor's distribution, also where there are k of
-    them; rows without names are the classes, and after them others. A matrix of a known structure is answered by its closed form, and
-    ``note`` says so. Negative entries and a diagonal that is not zero are allowed; ``note`` says which guarantees are lost.
-
-    Parameters
-    ----------
-    n_classes : int
-        Number k of classes.
-    matrix : rows of numbers, shape (l, k), optional
-    file : path of a CSV file, optional
-        Exactly one of the two (`advcli.losses.matrices.read_csv`).
-    backend : {"simplex", "highs"}
-        How games without a closed form are solved. ``highs`` also sends `value` and `oracle` through HiGHS instead of the
-        compiled simplex.
-    classes : sequence, optional
-        Labels of the classes in the order of their codes: the named columns of a file are put in this order, and rows of the same names.
-    predictions : sequence, optional
-        Names of the rows of ``matrix``, where these are predictions that are not the classes, such as ``["ant or bee", "cat"]``.
-    structure : bool
-        False keeps even a known matrix on the general path (for comparisons).
-
-    Attributes
-    ----------
-    row_names, column_names : tuple of str or None
-        Names in the file.
-    note : str
-        Structure and lost guarantees, in plain sentences; empty when there is nothing to say.
+    them; rows without names are the classes, and after them others; ``predictions`` are names for the rows of ``matrix``, such as ``["ant
+    or bee", "cat"]``. ``classes`` are the labels in the order of their codes, in which named columns and rows are put. A matrix of a known
+    structure is answered by its closed form, unless ``structure`` is false, and ``note`` says so. Negative entries and a diagonal that is
+    not zero are allowed; ``note`` says which guarantees are lost. Other games are solved by the ``backend`` simplex, or highs, also in
+    `value` and `oracle`.
     """
 
     metric = "cost"
@@ -182,13 +140,14 @@ class GeneralLoss(AdversarialLoss):
         super().__init__(n_classes)
         if backend not in BACKENDS:
             raise ConfigError(f"loss=general has no backend {backend!r}: {nearest(backend, BACKENDS)}")
-        self.take_matrix(matrices.matrix_from(matrix, file, n_classes, "general", classes=classes, predictions=predictions))
+        source = matrices.matrix_from(matrix, file, n_classes, "general", classes=classes, predictions=predictions)
+        self.matrix, self.row_names, self.column_names = source
         self.backend = backend
-        found = closed_form(self.matrix) if structure and backend == "simplex" else None
-        self._closed: AdversarialLoss | None = found[0] if found else None
-        self._scale = found[1] if found else 1.0
-        said = [f"the matrix is {found[2]}: its closed form is used"] if found else []
-        self.note = "; ".join([*said, *matrices.describe(self.matrix, self.predicts_classes).notes])
+        recognised = closed_form(self.matrix) if structure and backend == "simplex" else None
+        self._closed: AdversarialLoss | None
+        self._closed, self._scale, words = recognised or (None, 1.0, "")
+        notes = matrices.describe(self.matrix, self.predicts_classes).notes
+        self.note = "; ".join([*([f"the matrix is {words}: its closed form is used"] if words else []), *notes])
 
     @classmethod
     def needs(cls, options: Mapping[str, Any]) -> frozenset[str]:

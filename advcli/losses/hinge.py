@@ -37,7 +37,7 @@ def _outside(A: Array, R: Array) -> Array:
 
 def _sums(R: Array) -> list[tuple[Array, float]]:
     """Return the pieces of a sum of hinges whose own r are the rows of R: every subset, with c its size."""
-    subsets = (np.array(each) for each in product((0.0, 1.0), repeat=len(R)))
+    subsets = (np.array(subset) for subset in product((0.0, 1.0), repeat=len(R)))
     return [(a @ R, float(a.sum())) for a in subsets]
 
 

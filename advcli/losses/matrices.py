@@ -9,20 +9,17 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.checks import FRACTION, NUMBER, POSITIVE, between, refuse_parameter
 from ..core.errors import ConfigError, nearest
 from ..core.paths import expanded, refuse_pipe
 from ..core.typing import Array
 
-MOST_CLASSES = 20_000
-"""Classes of a loss matrix at most: it has a number for every two of them, 3.2 GB then."""
-
-
+MOST_CLASSES = 20_000  # classes of a loss matrix at most: it has a number for every two of them, 3.2 GB then
 ABSTAIN = "abstain"
 """What `predict` returns where a classifier abstains, whatever the type of the labels: text among numbers, which no class can equal."""
 
@@ -47,29 +44,23 @@ def check_size(n_classes: int) -> None:
         raise ConfigError(f"there are {n_classes} classes; a loss matrix is for {MOST_CLASSES} at most: choose loss=cs, ww or llw")
 
 
-def _distance(n_classes: int) -> Array:
+def absolute(n_classes: int) -> Array:
+    """Return |prediction - truth| in label codes, shape (k, k)."""
     check_size(n_classes)
     labels = np.arange(float(n_classes))
     return np.abs(labels[:, None] - labels)
 
 
-def absolute(n_classes: int) -> Array:
-    """Return |prediction - truth| in label codes, shape (k, k)."""
-    return _distance(n_classes)
-
-
 def squared(n_classes: int) -> Array:
     """Return (prediction - truth)^2 in label codes, shape (k, k)."""
-    return _distance(n_classes) ** 2
+    return absolute(n_classes) ** 2
 
 
 def power(n_classes: int, p: float = 1.5) -> Array:
     """Return |prediction - truth|^p, shape (k, k); its columns are convex for p >= 1. `ConfigError` unless p > 0."""
-    p = number(p, "p of the power loss")
-    if p <= 0:
-        raise ConfigError(f"p of the power loss must be positive, got {p:g}")
+    refuse_parameter("p of the power loss", p, POSITIVE)
     with np.errstate(over="ignore"):
-        matrix = _distance(n_classes) ** p
+        matrix = absolute(n_classes) ** p
     if not np.isfinite(matrix).all():
         raise ConfigError(f"p of the power loss is too large for {n_classes} classes, got {p:g}")
     return matrix
@@ -77,18 +68,14 @@ def power(n_classes: int, p: float = 1.5) -> Array:
 
 def huber(n_classes: int, delta: float = 1.0) -> Array:
     """Return Huber's loss, shape (k, k): d^2/2 up to the distance ``delta``, delta (d - delta/2) beyond."""
-    delta = number(delta, "delta of the Huber loss")
-    if delta <= 0:
-        raise ConfigError(f"delta of the Huber loss must be positive, got {delta:g}")
-    distance = _distance(n_classes)
+    refuse_parameter("delta of the Huber loss", delta, POSITIVE)
+    distance = absolute(n_classes)
     return np.where(distance <= delta, 0.5 * distance**2, delta * (distance - 0.5 * delta))
 
 
 def pinball(n_classes: int, quantile: float = 0.5) -> Array:
     """Return the pinball loss, shape (k, k): quantile per unit predicted too low, 1 - quantile per unit too high."""
-    quantile = number(quantile, "quantile of the pinball loss")
-    if not 0 < quantile < 1:
-        raise ConfigError(f"quantile of the pinball loss must lie strictly between 0 and 1, got {quantile:g}")
+    refuse_parameter("quantile of the pinball loss", quantile, FRACTION)
     check_size(n_classes)
     labels = np.arange(float(n_classes))
     short = labels - labels[:, None]
@@ -100,22 +87,8 @@ def abstain(n_classes: int, alpha: float = 0.5) -> Array:
     return np.vstack([zero_one(n_classes), np.full(n_classes, check_alpha(alpha))])
 
 
-def weighted(matrix: Array, weight: float | Sequence[float]) -> Array:
-    """Return the matrix times one weight, or with column j (truth j) times weight[j]; weights must be positive."""
-    if isinstance(weight, Sequence):
-        weights = np.array([number(each, f"weight of class {j}") for j, each in enumerate(weight)])
-        if len(weights) != matrix.shape[1]:
-            raise ConfigError(f"there are {len(weights)} class weights for {matrix.shape[1]} classes: give one for each class")
-    else:
-        weights = np.array(number(weight, "the weight of a loss"))
-    if not (weights > 0).all():
-        raise ConfigError(f"weights of a loss must be positive, got {weights.min():g}")
-    return matrix * weights
-
-
 # ---- matrices from people -------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class CostMatrix:
+class CostMatrix(NamedTuple):
     """A loss matrix with the names of its rows (predictions) and columns (truths), None where the source has none."""
 
     values: Array  # (l, k)
@@ -129,24 +102,15 @@ class CostMatrix:
         return len(self.values) >= k if self.rows is None else self.columns is not None and self.rows[:k] == self.columns
 
     def align(self, classes: Sequence[object] | None, where: str = "the loss matrix") -> CostMatrix:
-        """Return the matrix with its columns in the order of ``classes`` (a data set's labels, code 0 first; None: that of the columns).
-
-        Rows that carry the names of all classes follow the same order; other rows (abstain, decisions) stay behind them in their own
-        order. Columns without names are in that order already.
-
-        Raises
-        ------
-        ConfigError
-            A class without a column, a column without a class, rows of only some classes, or a name that occurs twice.
-        """
+        """Return the matrix with columns, and rows of these names before others, in the order of the classes (None: of the columns)."""
         columns = self.columns
         if classes is None:
             classes = columns or ()
         if not classes or (columns is None and self.rows is None):
             return self
         names = tuple(name_of(label) for label in classes)
-        for given, kind in ((self.rows, "row"), (columns, "column")):
-            twice = next((name for name in given or () if (given or ()).count(name) > 1), None)
+        for listed, kind in ((self.rows, "row"), (columns, "column")):
+            twice = next((name for name in listed or () if (listed or ()).count(name) > 1), None)
             if twice is not None:
                 raise ConfigError(f"{where} has two {kind}s named {twice!r}: names must differ")
         columns = names if columns is None else columns
@@ -177,31 +141,18 @@ class CostMatrix:
 
 def number(value: Any, what: str) -> float:
     """Return ``value`` as a finite float; `ConfigError` naming ``what`` otherwise."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(float(value)):
-        raise ConfigError(f"{what} must be a finite number, got {value!r}")
+    refuse_parameter(what, value, NUMBER)
     return float(value)
 
 
 def check_alpha(alpha: Any) -> float:
     """Return the cost of abstaining as a float; `ConfigError` unless 0 <= alpha <= 1."""
-    alpha = number(alpha, "alpha of loss=abstain")
-    if not 0 <= alpha <= 1:
-        raise ConfigError(f"alpha of loss=abstain must lie in [0, 1] (1 is the cost of a wrong label), got {alpha:g}")
-    return alpha
+    refuse_parameter("alpha of loss=abstain", alpha, between(0, 1), "a number from 0 to 1 (1 is the cost of a wrong label)")
+    return float(alpha)
 
 
 def check_matrix(matrix: Any, n_classes: int | None = None, where: str = "the loss matrix") -> Array:
-    """Return ``matrix`` as float64, shape (l, k), or raise a `ConfigError` that names the first bad entry.
-
-    Parameters
-    ----------
-    matrix : sequence of rows
-        Numbers, one row per prediction.
-    n_classes : int, optional
-        The number of columns that the data need.
-    where : str
-        How to call the matrix in an error.
-    """
+    """Return rows of numbers as float64 (l, k); `ConfigError` names the first bad entry of the matrix, called ``where``."""
     shape_help = "give one row per prediction, one number per class in each"
     if isinstance(matrix, np.ndarray):
         clean = matrix.ndim == 2 and matrix.size > 0 and matrix.dtype.kind in "fiu" and bool(np.isfinite(matrix).all())
@@ -223,11 +174,8 @@ def check_matrix(matrix: Any, n_classes: int | None = None, where: str = "the lo
 
 
 def read_csv(path: str | Path) -> CostMatrix:
-    """Read a loss matrix from a CSV file.
-
-    When the first cell of the file is not a number, the first line names the columns (truths) and the first cell of every
-    line names its row (prediction); otherwise the file holds numbers only. Raises `ConfigError` for a missing file,
-    an uneven or non-numeric table, or a name that occurs twice.
+    """Read a loss matrix from a CSV file of numbers alone, or with a first line and first cells that name columns (truths) and rows
+    (predictions).
     """
     path = expanded(path)
     refuse_pipe(path)
@@ -269,26 +217,10 @@ def is_frame(matrix: Any) -> bool:
 
 
 def from_frame(frame: Any, classes: Sequence[object], where: str = "the loss matrix") -> CostMatrix:
-    """Return the matrix of a frame in the order of the classes.
+    """Return the matrix of a pandas or polars frame (l, k) in the order of the k classes; ``where`` names it in a `ConfigError`.
 
-    Columns and rows are named by the classes, rows by the index, or in a frame without one (polars) by a first column of text; rows of
-    other names (abstain, decisions) stay behind in their own order. A frame that has no names but 0, 1, 2, ... is in the order of the
-    classes already, unless these are the classes.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Of pandas or polars, l rows.
-    classes : sequence
-        The k labels in their order.
-    where : str
-        How to call the matrix in an error.
-
-    Raises
-    ------
-    ConfigError
-        A class without a column, a column without a class, rows of only some classes, a name that occurs twice, or an entry that is no
-        number.
+    Columns and rows are named by the classes, rows by the index, or without one (polars) by a first column of text. A frame that has no
+    names but 0, 1, 2, ... is in the order of the classes already, unless these are the classes.
     """
     names = [name_of(label) for label in classes]
     columns, values = [name_of(column) for column in frame.columns], [frame[column].to_list() for column in frame.columns]
@@ -299,7 +231,7 @@ def from_frame(frame: Any, classes: Sequence[object], where: str = "the loss mat
     else:
         rows = list(map(str, range(len(frame))))
     table = check_matrix([list(row) for row in zip(*values, strict=True)], None, where)
-    columns_unnamed, rows_unnamed = (each == list(map(str, range(len(each)))) and not set(each) & set(names) for each in (columns, rows))
+    columns_unnamed, rows_unnamed = _unnamed(columns, names), _unnamed(rows, names)
     if columns_unnamed != rows_unnamed:
         named, unnamed, give = (
             ("rows", "columns", "the classes as its columns") if columns_unnamed else ("columns", "rows", "the predictions as its index")
@@ -311,12 +243,9 @@ def from_frame(frame: Any, classes: Sequence[object], where: str = "the loss mat
 
 
 def columns_of(frame: Any, classes: Sequence[object], where: str) -> list[int] | None:
-    """Return the positions of the columns of a frame that the classes name, in their order; None where the columns have no names.
-
-    Columns that are called 0, 1, 2, ... have no names, unless these are the classes. `ConfigError` where names and classes differ.
-    """
+    """Return the positions of the columns that the classes name, None where columns have no names; `ConfigError` where they differ."""
     columns, names = [name_of(column) for column in frame.columns], [name_of(label) for label in classes]
-    if columns == list(map(str, range(len(columns)))) and not set(columns) & set(names):
+    if _unnamed(columns, names):
         return None
     for name in names:
         if name not in columns:
@@ -325,6 +254,10 @@ def columns_of(frame: Any, classes: Sequence[object], where: str) -> list[int] |
         extra = next((name for name in columns if name not in names), "twice")
         raise ConfigError(f"{where} have a column {extra!r} but there is no such class: remove it")
     return [columns.index(name) for name in names]
+
+
+def _unnamed(numbers: list[str], names: list[str]) -> bool:
+    return numbers == list(map(str, range(len(numbers)))) and not set(numbers) & set(names)
 
 
 def name_of(label: Any) -> str:
@@ -341,23 +274,19 @@ def matrix_from(
     classes: Sequence[Any] | None = None,
     predictions: Sequence[Any] | None = None,
 ) -> CostMatrix:
-    """Return the checked matrix of a loss, from its options: ``matrix`` (inline rows) or ``file`` (a CSV), exactly one of them.
-
-    Its columns, and rows of these names, are put into the order of the ``classes``, where they are known. ``predictions`` name the rows
-    of a matrix that has no names.
-    """
+    """Return the checked matrix of a loss from its options, in the order of the ``classes``, rows named by ``predictions`` where given."""
     if (matrix is None) == (file is None):
         raise ConfigError(f"loss={loss} needs either matrix (a list of rows) or file (a CSV), not {'both' if file else 'neither'}")
     if file is not None:
-        found = read_csv(file)
-        check_matrix(found.values, n_classes, f"the loss matrix in {file}")
+        source = read_csv(file)
+        check_matrix(source.values, n_classes, f"the loss matrix in {file}")
     elif isinstance(matrix, CostMatrix):
-        found = CostMatrix(check_matrix(matrix.values, n_classes), matrix.rows, matrix.columns)
+        source = CostMatrix(check_matrix(matrix.values, n_classes), matrix.rows, matrix.columns)
     else:
-        found = CostMatrix(check_matrix(matrix, n_classes))
+        source = CostMatrix(check_matrix(matrix, n_classes))
     if predictions is not None:
-        found = CostMatrix(found.values, _named_rows(found, predictions, loss), found.columns)
-    return found.align(classes)
+        source = CostMatrix(source.values, _named_rows(source, predictions, loss), source.columns)
+    return source.align(classes)
 
 
 def _named_rows(matrix: CostMatrix, predictions: Any, loss: str) -> tuple[str, ...]:
@@ -408,14 +337,7 @@ def _rounding(matrix: Array) -> float:
 
 
 def describe(matrix: Array, of_classes: bool = True) -> Description:
-    """Recognise the structure of a loss matrix and list the guarantees that it does not have.
-
-    ``of_classes``: whether its first rows predict the classes (`CostMatrix.of_classes`).
-
-    Recognised, also times a positive scale: zero-one, absolute, squared, abstain with its alpha in [0, 1]; then columns
-    convex in the prediction. The guarantee is Fisher consistency of argmax f, Theorem 15 of Fathony et al. (2018), whose
-    condition is the one on rows, L[y, y] < L[y, y'] (a prediction costs least when it is right).
-    """
+    """Recognise the structure of a loss matrix, times a scale > 0, and the guarantees that it lacks (Theorem 15 of Fathony et al. 2018)."""
     structure, scale, alpha = _structure(matrix)
     return Description(structure, scale, alpha, tuple(_lost_guarantees(matrix, structure, of_classes)))
 

@@ -13,10 +13,12 @@ r sums to zero, as solvers expect, and |Theta|^2 is that of the rows of u. Colum
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
 
+from ..core.checks import is_number, refuse, rule
 from ..core.errors import ConfigError
 from ..core.typing import Array, Labels
 from .base import Answer, Loss
@@ -26,23 +28,10 @@ _HALF = np.sqrt(0.5)
 
 
 class RejectingLoss(Loss):
-    """A surrogate of classification with the option to abstain.
+    """A surrogate that abstains at a cost ``alpha`` in (0, 1/2], a wrong one of ``n_labels`` classes costing 1, over ``n_columns`` of
+    scores.
 
-    Parameters
-    ----------
-    n_columns : int
-        Columns of scores, at least the number of classes.
-    n_labels : int
-        Number k of classes.
-    alpha : float
-        Cost of abstaining in (0, 1/2], where a wrong class costs 1.
-
-    Attributes
-    ----------
-    threshold : float
-        tau: what the margin of a prediction must exceed by default.
-    thresholds : (float, float)
-        Between these numbers, ends excluded, the rule is consistent.
+    A prediction's margin exceeds ``threshold`` by default; with any number strictly within ``thresholds`` the rule is consistent.
     """
 
     metric = "abstention_loss"
@@ -72,26 +61,66 @@ class RejectingLoss(Loss):
         P = self.class_scores(F)
         return np.where(self.margin(P) > self.threshold, np.argmax(P, axis=1), self.n_labels)
 
-    # ---- what CS and BEP share ------------------------------------------------------------------------------------
-    def _coupled(self, top: Array) -> tuple[Array, Array]:
-        """Return the surrogate where the largest g is ``top`` (n,), and the sum of t that attains it."""
-        mass = np.where(top > 0.0, self.high, np.where(top > -1.0, self.low, 0.0))
-        value = np.where(top > 0.0, self.low + self.high * top, self.low * np.maximum(1.0 + top, 0.0))
-        return value, mass
+    # ---- t, the coefficients of r -------------------------------------------------------------------------------------
+    @abstractmethod
+    def _t(self, R: Array, y: Labels) -> Array:
+        """Return t of r (n, n_columns)."""
+
+    @abstractmethod
+    def _r(self, T: Array, y: Labels) -> Array:
+        """Return r (n, n_columns) of t."""
+
+    def _margins(self, F: Array, y: Labels) -> Array:
+        """Return the numbers u of scores with the signs of the label, whose largest is g."""
+        return self._t(F, y)
+
+    def _outside(self, R: Array, y: Labels, T: Array) -> Array:
+        """Return how far r is from what t makes of it, and t below 0, shape (n,)."""
+        return np.maximum(np.abs(R - self._r(T, y)).max(axis=1), -T.min(axis=1))
+
+
+COST = rule("a number above 0, at most 0.5 (loss=abstain takes any cost up to 1)", lambda value: is_number(value) and 0.0 < value <= 0.5)
 
 
 def check_rejecting_alpha(alpha: Any) -> float:
     """Return the cost of abstaining; `ConfigError` outside (0, 1/2], where the surrogates are not consistent or not convex."""
-    if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)) or not 0.0 < alpha <= 0.5:
-        raise ConfigError(f"loss.alpha={alpha} is not valid; give a number above 0, at most 0.5 (loss=abstain takes any cost up to 1)")
+    refuse("loss.alpha", alpha, COST)
     return float(alpha)
 
 
-class RejectingCrammerSingerLoss(RejectingLoss):
-    """The surrogate CS of Ramaswamy, Tewari & Agarwal (2018), for k classes, at any alpha in (0, 1/2].
+class _Coupled(RejectingLoss):
+    """CS and BEP: r of t >= 0 with sum t <= 2 (1 - alpha), and c = min(sum t, 2 alpha)."""
 
-    Predicts the best class where it leads the second by more than tau = 1/2.
-    """
+    def infeasibility(self, R: Array, y: Labels) -> Array:
+        """Return how far r is from an r of such t, shape (n,)."""
+        T = self._t(R, y)
+        return np.maximum(self._outside(R, y, T), T.sum(axis=1) - self.high)
+
+    def inside(self, R: Array, y: Labels) -> Array:
+        """Return the r of t held above 0 and scaled to a sum of at most 2 (1 - alpha), shape (n, n_columns)."""
+        T = np.maximum(self._t(R, y), 0.0)
+        T *= (self.high / np.maximum(T.sum(axis=1), self.high))[:, None]
+        return self._r(T, y)
+
+    def oracle_reference(self, F: Array, y: Labels) -> Answer:
+        """Answer like `oracle`: all of t on the largest g."""
+        rows = np.arange(len(y))
+        G = self._margins(F, y)
+        best = np.argmax(G, axis=1)
+        top = G[rows, best]
+        mass = np.where(top > 0.0, self.high, np.where(top > -1.0, self.low, 0.0))
+        value = np.where(top > 0.0, self.low + self.high * top, self.low * np.maximum(1.0 + top, 0.0))
+        T = np.zeros(G.shape)
+        T[rows, best] = mass
+        return Answer(value, self._r(T, y), np.minimum(mass, self.low))
+
+    def offset_reference(self, R: Array, y: Labels) -> Array:
+        """Return min(sum t, 2 alpha)."""
+        return np.minimum(np.maximum(self._t(R, y), 0.0).sum(axis=1), self.low)
+
+
+class RejectingCrammerSingerLoss(_Coupled):
+    """The surrogate CS for k classes, which predicts the best class where it leads the second by more than tau = 1/2."""
 
     kernel = "rejecting_cs"
     threshold, thresholds = 0.5, (0.0, 1.0)
@@ -110,49 +139,24 @@ class RejectingCrammerSingerLoss(RejectingLoss):
         """Return f_(1) - f_(2), shape (n,)."""
         return leads(P)
 
-    def infeasibility(self, R: Array, y: Labels) -> Array:
-        """Return how far t_j = r_j, j != y, lies below 0 or its sum above 2 (1 - alpha), or r from summing to zero, shape (n,)."""
-        rows = np.arange(len(y))
-        T = R.copy()
-        T[rows, y] = 0.0
-        return np.maximum(np.maximum(-T.min(axis=1), -R[rows, y] - self.high), np.abs(R.sum(axis=1)))
+    def _margins(self, F: Array, y: Labels) -> Array:
+        margins = F - F[np.arange(len(y)), y][:, None]
+        margins[np.arange(len(y)), y] = -np.inf
+        return margins
 
-    def inside(self, R: Array, y: Labels) -> Array:
-        """Return the r of t held above 0 and scaled to a sum of at most 2 (1 - alpha), shape (n, k)."""
-        rows = np.arange(len(y))
-        T = np.maximum(R, 0.0)
-        T[rows, y] = 0.0
-        T *= (self.high / np.maximum(T.sum(axis=1), self.high))[:, None]
-        T[rows, y] = -T.sum(axis=1)
+    def _t(self, R: Array, y: Labels) -> Array:
+        T = R.copy()
+        T[np.arange(len(y)), y] = 0.0
         return T
 
-    def oracle_reference(self, F: Array, y: Labels) -> Answer:
-        """Answer like `oracle`: all of t on the best other class."""
-        rows = np.arange(len(y))
-        R = np.zeros(F.shape)
-        if F.shape[1] == 1:
-            return Answer(np.zeros(len(y)), R, np.zeros(len(y)))
-        margins = F - F[rows, y][:, None]
-        margins[rows, y] = -np.inf
-        best = np.argmax(margins, axis=1)
-        value, mass = self._coupled(margins[rows, best])
-        R[rows, best] = mass
-        R[rows, y] = -mass
-        return Answer(value, R, np.minimum(mass, self.low))
-
-    def offset_reference(self, R: Array, y: Labels) -> Array:
-        """Return min(-r_y, 2 alpha)."""
-        return np.minimum(-R[np.arange(len(y)), y], self.low)
+    def _r(self, T: Array, y: Labels) -> Array:
+        R = T.copy()
+        R[np.arange(len(y)), y] = -T.sum(axis=1)
+        return R
 
 
 class _Paired(RejectingLoss):
-    """A surrogate of u_a = (f_2a - f_(2a+1)) / sqrt(2), a = 1..m.
-
-    Parameters
-    ----------
-    signed : ndarray (k, m)
-        For each label the signs with which the u_a enter, times the largest t_a where they are bounded one by one.
-    """
+    """A surrogate of u_a = (f_2a - f_(2a+1)) / sqrt(2); ``signed`` (k, m): signs with which the u_a enter, times bounds of t_a."""
 
     def __init__(self, signed: Array, alpha: float) -> None:
         k, m = signed.shape
@@ -179,31 +183,19 @@ class _Paired(RejectingLoss):
         F[:, 0 : 2 * m : 2], F[:, 1 : 2 * m : 2] = part, -part
         return F
 
-    def _unpaired(self, T: Array, y: Labels) -> Array:
-        """Return r (n, n_columns) of t (n, m)."""
+    def _r(self, T: Array, y: Labels) -> Array:
         return self.unpaired(np.sign(self.signed[y]) * T)
 
     def _t(self, R: Array, y: Labels) -> Array:
         return np.sign(self.signed[y]) * self.paired(R)
 
-    def _outside(self, R: Array, y: Labels, T: Array) -> Array:
-        """Return how far r is from what t makes of it, and t below 0, shape (n,)."""
-        return np.maximum(np.abs(R - self._unpaired(T, y)).max(axis=1), -T.min(axis=1))
 
-
-class BinaryEncodedLoss(_Paired):
+class BinaryEncodedLoss(_Coupled, _Paired):
     """The surrogate BEP of Ramaswamy, Tewari & Agarwal (2018): m numbers u_a, whose signs spell the class.
 
-    The potential of class j is min over a of -B_a(j) u_a: positive for the class whose code the signs spell, if there is one, and then
-    min |u_a|. So signs that are no code word abstain, as do those with some |u_a| <= tau = 1/2.
-
-    Parameters
-    ----------
-    n_classes : int
-    alpha : float
-        In (0, 1/2].
-    code : {"binary", "gray"} or array (k, m) of -1 and 1
-        B: the digits of the class number (from 0), the most significant first, or of its Gray code; or rows that differ.
+    The potential of class j is min over a of -B_a(j) u_a: positive for the class whose code the signs spell, and then min |u_a|. So signs
+    that are no code word abstain, as do those with some |u_a| <= tau = 1/2. B is ``code``: the digits of the class number (``binary``), the
+    most significant first, or of its Gray code (``gray``); or rows (k, m) of -1 and 1 that differ.
     """
 
     kernel = "rejecting_bep"
@@ -218,42 +210,9 @@ class BinaryEncodedLoss(_Paired):
         # one code word at a time: k numbers a row, not k m
         return np.column_stack([(-word * U).min(axis=1) for word in self.signed])
 
-    def infeasibility(self, R: Array, y: Labels) -> Array:
-        """Return how far r is from a sum of t_a B_a v_a with t >= 0 and sum t <= 2 (1 - alpha), shape (n,)."""
-        T = self._t(R, y)
-        return np.maximum(self._outside(R, y, T), T.sum(axis=1) - self.high)
-
-    def inside(self, R: Array, y: Labels) -> Array:
-        """Return the r of t held above 0 and scaled to a sum of at most 2 (1 - alpha), shape (n, n_columns)."""
-        T = np.maximum(self._t(R, y), 0.0)
-        T *= (self.high / np.maximum(T.sum(axis=1), self.high))[:, None]
-        return self._unpaired(T, y)
-
-    def oracle_reference(self, F: Array, y: Labels) -> Answer:
-        """Answer like `oracle`: all of t on the largest B_a(y) u_a."""
-        rows = np.arange(len(y))
-        G = self._t(F, y)
-        best = np.argmax(G, axis=1)
-        value, mass = self._coupled(G[rows, best])
-        T = np.zeros(G.shape)
-        T[rows, best] = mass
-        return Answer(value, self._unpaired(T, y), np.minimum(mass, self.low))
-
-    def offset_reference(self, R: Array, y: Labels) -> Array:
-        """Return min(sum t, 2 alpha)."""
-        return np.minimum(np.maximum(self._t(R, y), 0.0).sum(axis=1), self.low)
-
 
 class PairedHingesLoss(_Paired):
-    """sum over a of |b_a(y)| [1 + sign(b_a(y)) u_a]_+: hinges of numbers that have nothing but the examples in common.
-
-    Parameters
-    ----------
-    signed : array (k, m)
-        b, no entry 0.
-    alpha : float
-        Cost of abstaining in (0, 1/2].
-    """
+    """sum over a of |b_a(y)| [1 + sign(b_a(y)) u_a]_+, with b = ``signed`` (k, m): hinges that have only the examples in common."""
 
     kernel = "rejecting_ova"
     threshold, thresholds = 0.0, (-1.0, 1.0)
@@ -272,13 +231,13 @@ class PairedHingesLoss(_Paired):
 
     def inside(self, R: Array, y: Labels) -> Array:
         """Return the r of t held within its bounds, shape (n, n_columns)."""
-        return self._unpaired(np.clip(self._t(R, y), 0.0, np.abs(self.signed[y])), y)
+        return self._r(np.clip(self._t(R, y), 0.0, np.abs(self.signed[y])), y)
 
     def oracle_reference(self, F: Array, y: Labels) -> Answer:
         """Answer like `oracle`: every t_a at its bound where its hinge is positive."""
         margins = 1.0 + self._t(F, y)
         T = np.where(margins > 0.0, np.abs(self.signed[y]), 0.0)
-        return Answer((T * margins).sum(axis=1), self._unpaired(T, y), T.sum(axis=1))
+        return Answer((T * margins).sum(axis=1), self._r(T, y), T.sum(axis=1))
 
     def offset_reference(self, R: Array, y: Labels) -> Array:
         """Return sum t."""
@@ -286,15 +245,12 @@ class PairedHingesLoss(_Paired):
 
 
 class RejectingOneVersusAllLoss(PairedHingesLoss):
-    """The surrogate OVA of Ramaswamy, Tewari & Agarwal (2018): k binary hinges, for the own class of weight 2 alpha, else 2 (1 - alpha).
-
-    Predicts the class of the largest u_j where that exceeds tau = 0.
-    """
+    """The surrogate OVA (k binary hinges), which predicts the class of the largest u_j where that exceeds tau = 0."""
 
     def __init__(self, n_classes: int, alpha: float = 0.5) -> None:
         cost = check_rejecting_alpha(alpha)
-        own = np.eye(n_classes)
-        super().__init__((1.0 - own) * (2.0 - 2.0 * cost) - own * (2.0 * cost), cost)
+        unit = np.eye(n_classes)
+        super().__init__((1.0 - unit) * (2.0 - 2.0 * cost) - unit * (2.0 * cost), cost)
 
     def class_scores(self, F: Array) -> Array:
         """Return u, shape (n, k)."""

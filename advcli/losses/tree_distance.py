@@ -18,18 +18,7 @@ from .general import GeneralLoss
 
 
 def distances(edges: Sequence[tuple[str, str]], classes: Sequence[str]) -> Array:
-    """Return the edges on the shortest path between each two classes, shape (k, k).
-
-    Edges may be walked both ways. Nodes without a parent lie one step below a root that has no name, so that every two classes have a path
-    where the hierarchy is a forest.
-
-    Raises
-    ------
-    ConfigError
-        A class that is no node.
-    DataError
-        No edge, or a cycle.
-    """
+    """Return the edges between each two classes, shape (k, k); the tops of a forest lie one step below a root that has no name."""
     graph = LabelGraph.from_edges(edges, several_tops=True)
     for name in classes:
         if name not in graph.number:
@@ -46,39 +35,22 @@ def distances(edges: Sequence[tuple[str, str]], classes: Sequence[str]) -> Array
 class TreeDistanceLoss(GeneralLoss):
     """The adversarial loss whose cost is the number of edges on the shortest path between prediction and truth in a hierarchy.
 
-    On a tree that is what the metric tree_loss counts, as long as no class is a stub leaf, whose own edge is one more here; where nodes
-    have several parents the shortest path may be shorter. The metric is therefore ``cost``, which is this loss on every hierarchy.
-
-    Parameters
-    ----------
-    n_classes : int
-        Number k of classes.
-    hierarchy : list of (parent, child), or mapping
-        The edges by name; or ``{"edges": ..., "classes": ...}`` with the classes' names in the order of their codes.
-    classes : sequence of str
-        Names of the classes in the order of their codes, where the hierarchy has none.
-    backend : {"simplex", "highs"}
-        As in `GeneralLoss`.
-
-    Raises
-    ------
-    ConfigError
-        No hierarchy, or a malformed one.
-    DataError
-        A hierarchy with a cycle.
+    On a tree that is the metric tree_loss, as long as no class is a stub leaf, whose own edge is one more here; where nodes have several
+    parents the path may be shorter. ``hierarchy`` is a list of (parent, child), or ``{"edges": ..., "classes": ...}`` with the classes'
+    names in the order of their codes, which ``classes`` gives otherwise; ``backend`` as in `GeneralLoss`.
     """
 
     def __init__(self, n_classes: int, hierarchy: Any = None, classes: Sequence[Any] | None = None, backend: str = "simplex") -> None:
-        given = hierarchy if isinstance(hierarchy, Mapping) else {"edges": hierarchy}
-        if given.get("edges") is None:
+        graph = hierarchy if isinstance(hierarchy, Mapping) else {"edges": hierarchy}
+        if graph.get("edges") is None:
             raise ConfigError("loss=tree_distance needs a hierarchy over the classes: give hierarchy=[[parent,child],...]")
-        if set(given) - {"edges", "classes"} or not all(isinstance(edge, (list, tuple)) and len(edge) == 2 for edge in given["edges"]):
+        if set(graph) - {"edges", "classes"} or not all(isinstance(edge, (list, tuple)) and len(edge) == 2 for edge in graph["edges"]):
             raise ConfigError("loss.hierarchy must be a list of [parent, child] pairs, or have the keys edges and classes")
-        names = [str(name) for name in given.get("classes") or classes or ()]
+        names = [str(name) for name in graph.get("classes") or classes or ()]
         matrices.check_size(n_classes)
         if len(names) != n_classes:
             raise ConfigError(f"loss=tree_distance needs the names of the {n_classes} classes in classes, got {len(names)}")
-        matrix = distances([(str(parent), str(child)) for parent, child in given["edges"]], names)
+        matrix = distances([(str(parent), str(child)) for parent, child in graph["edges"]], names)
         super().__init__(n_classes, matrix=matrix, backend=backend)
 
     @classmethod
@@ -89,11 +61,9 @@ class TreeDistanceLoss(GeneralLoss):
     @classmethod
     def examples(cls, n_classes: int) -> list[dict[str, Any]]:
         """Return a tree of pairs, a chain with a leaf at every node, a star, and a graph in which pairs overlap."""
-        names = [f"class {at}" for at in range(n_classes)]
-        pairs = [[f"pair {at // 2}", name] for at, name in enumerate(names)] + [
-            ["root", f"pair {at // 2}"] for at in range(0, n_classes, 2)
-        ]
-        chain = [[f"node {at}", name] for at, name in enumerate(names)] + [[f"node {at}", f"node {at + 1}"] for at in range(n_classes)]
+        names = [f"class {i}" for i in range(n_classes)]
+        pairs = [[f"pair {i // 2}", name] for i, name in enumerate(names)] + [["root", f"pair {i // 2}"] for i in range(0, n_classes, 2)]
+        chain = [[f"node {i}", name] for i, name in enumerate(names)] + [[f"node {i}", f"node {i + 1}"] for i in range(n_classes)]
         star = [["root", name] for name in names]
-        overlapping = pairs + [[f"pair {at // 2 - 1}", names[at]] for at in range(2, n_classes, 2)]
+        overlapping = pairs + [[f"pair {i // 2 - 1}", names[i]] for i in range(2, n_classes, 2)]
         return [{"hierarchy": {"edges": edges, "classes": names}} for edges in (pairs, chain, star, overlapping)]

@@ -1,8 +1,7 @@
 """Weights on the loss matrix: the game over w L.
 
 S_wL(f, y) = w S_L(f / w, y) (Fathony et al. 2018, Corollaries 9-11; their Theorem 8 holds for the set of extreme points, not for the
-adversary at the same f), so a weighted loss is its base with scores and values in units of w. The weight may be one number, one for
-each class - an example's loss matrix is scaled by the weight of its own label - or each example's own.
+adversary at the same f), so a weighted loss is its base with scores and values in units of w.
 """
 
 from __future__ import annotations
@@ -19,22 +18,14 @@ from .base import AdversarialLoss, Answer, Loss, loss_class, make_loss, register
 
 @register("weighted")
 class WeightedLoss(AdversarialLoss):
-    """Another adversarial loss with weights on its costs.
+    """Another adversarial loss, ``base`` with ``options``, with weights on its costs.
 
-    With one weight for all, predictions and the predictor's p are those of the weighted game. With weights by class or example a new
-    row's weight is unknown: potentials need no weight, and p is that of weight 1, so let the weights average 1.
-
-    Parameters
-    ----------
-    n_classes : int
-        Number k of classes.
-    base : str
-        Name of the adversarial loss that is weighted.
-    weight : float, sequence of k floats, or "column"
-        One weight above 0, one for each class, or ``"column"``: the weights given to `fit` are the examples' own.
-    options : mapping
-        Options of the base.
+    ``weight`` is one number above 0, one for each class, or ``"column"``: the weights given to `fit` are the examples' own. With one weight
+    for all, predictions and the predictor's p are those of the weighted game. With weights by class or example a new row's weight is
+    unknown: potentials need no weight, and p is that of weight 1, so let the weights average 1.
     """
+
+    kernel = ""  # its base's, as all that is compiled: a fit there knows no weights
 
     def __init__(self, n_classes: int, base: str = "zero_one", weight: Any = 1.0, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(n_classes)
@@ -46,9 +37,9 @@ class WeightedLoss(AdversarialLoss):
         loss = make_loss(base, n_classes, **(options or {}))
         assert isinstance(loss, AdversarialLoss)
         self.base: AdversarialLoss = loss
-        self.alpha = loss.alpha
-        self.own = isinstance(weight, str)
-        if self.own:
+        self.kernel, self.metric, self.alpha = loss.kernel, loss.metric, loss.alpha  # type: ignore[misc]
+        self.example_weights = isinstance(weight, str)
+        if self.example_weights:
             if weight != "column":
                 raise ConfigError(f'loss.weight={weight!r} must be a number, one number for each class, or "column"')
             weight = 1.0
@@ -67,7 +58,7 @@ class WeightedLoss(AdversarialLoss):
             raise ConfigError(f"loss.weight={weight!r} must be numbers above 0")
         self.common = float(self.weight[0]) if len(self.weight) == 1 else 1.0
         self.matrix = self.common * self.base.matrix
-        self.row_names, self.column_names, self._of_classes = self.base.row_names, self.base.column_names, self.base.predicts_classes
+        self.row_names, self.column_names = self.base.row_names, self.base.column_names
 
     @classmethod
     def examples(cls, n_classes: int) -> list[dict[str, Any]]:
@@ -83,9 +74,9 @@ class WeightedLoss(AdversarialLoss):
     @classmethod
     def filled(cls, options: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options with those of the base filled."""
-        own = dict(options.get("options") or {})
-        found = loss_class(options.get("base", "zero_one")).filled(own, facts)
-        return dict(options) if found == own else {**options, "options": found}
+        of_base = dict(options.get("options") or {})
+        filled = loss_class(options.get("base", "zero_one")).filled(of_base, facts)
+        return dict(options) if filled == of_base else {**options, "options": filled}
 
     @classmethod
     def reads_file(cls, options: Mapping[str, Any]) -> bool:
@@ -98,19 +89,9 @@ class WeightedLoss(AdversarialLoss):
         return loss_class(options.get("base", "zero_one")).agrees(options.get("options") or {})
 
     @property
-    def kernel(self) -> str:  # type: ignore[override]
-        """The base's compiled family."""
-        return self.base.kernel
-
-    @property
     def family(self) -> tuple[str, int, Array]:
         """The base's: compiled functions know no weights."""
         return self.base.family
-
-    @property
-    def metric(self) -> str:  # type: ignore[override]
-        """The base's metric."""
-        return self.base.metric
 
     @property
     def core(self) -> Loss:
@@ -122,14 +103,9 @@ class WeightedLoss(AdversarialLoss):
         """The base."""
         return self.base
 
-    @property
-    def example_weights(self) -> bool:
-        """True for ``weight="column"``."""
-        return self.own
-
     def cost_weights(self, y: Labels, example: Array | None) -> Array:
         """Return each example's weight, shape (n,)."""
-        if self.own:
+        if self.example_weights:
             if example is None:
                 raise ConfigError('loss.weight="column" needs the examples\' weights: name their column by dataset.weight')
             if not (example > 0).all():
@@ -183,19 +159,14 @@ class WeightedLoss(AdversarialLoss):
 
     def expected_cost(self, F: Array, y: Labels, example: Array | None = None) -> Array:
         """Return w p(f / w)'L at the labels, shape (n,), by the weights of the labels or of the examples."""
-        if not self.own and len(self.weight) == 1:
+        if not self.example_weights and len(self.weight) == 1:
             return super().expected_cost(F, y)
         w = self.matrix_weights(y, example)
         return w * self.base.expected_cost(_shifted(F) / w[:, None], y)
 
     def matrix_weights(self, y: Labels, example: Array | None) -> Array:
         """Return the weights of the labels, or of the examples."""
-        return example if self.own and example is not None else self._weights(y)
-
-    @property
-    def default_rule(self) -> str:
-        """The base's."""
-        return self.base.default_rule
+        return example if self.example_weights and example is not None else self._weights(y)
 
     def predict(self, F: Array, rule: str = "default") -> Labels:
         """Return the base's predictions at the common weight."""

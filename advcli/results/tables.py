@@ -25,8 +25,8 @@ NUMBERS_VERSION = 1
 """Raised when a change of the code may change the numbers in rows; part of every cell key, so that a resumed sweep computes them again.
 
 A number that people raise, not a hash of the sources: a new loss, a renamed variable or another compiler would change a hash, and days of
-finished cells would be thrown away for the same numbers. `tests/house/test_house_numbers.py` holds a checksum of every source that
-makes numbers and fails until a change of one is either recorded as harmless or raises this.
+finished cells would be thrown away for the same numbers. `make release-check` lists the sources that make numbers and have changed since
+the last release: each change is either harmless or raises this.
 """
 
 HYPER_COLUMNS = ("C", "lambda", "gamma")

@@ -16,26 +16,7 @@ from .tests import (
     wilcoxon,
 )
 
-__all__ = [
-    "CORRECTIONS",
-    "TESTS",
-    "Mark",
-    "Posterior",
-    "Significance",
-    "TestResult",
-    "WinsTiesLosses",
-    "bayesian_correlated_t",
-    "corrected_t",
-    "critical_difference",
-    "equivalence",
-    "friedman",
-    "holm",
-    "mark_best",
-    "nemenyi",
-    "paired_t",
-    "paired_test",
-    "rank_biserial",
-    "row_ranks",
-    "wilcoxon",
-    "wins_ties_losses",
-]
+__all__ = ["critical_difference", "friedman", "nemenyi", "row_ranks"]
+__all__ += ["CORRECTIONS", "Mark", "Significance", "WinsTiesLosses", "mark_best", "wins_ties_losses"]
+__all__ += ["TESTS", "Posterior", "TestResult", "bayesian_correlated_t", "corrected_t", "equivalence", "holm", "paired_t", "paired_test"]
+__all__ += ["rank_biserial", "wilcoxon"]

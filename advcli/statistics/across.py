@@ -12,13 +12,7 @@ from .tests import TestResult
 
 
 def friedman(scores: ArrayLike) -> TestResult:
-    """Friedman's rank test across data sets (scipy's), tie-corrected.
-
-    Parameters
-    ----------
-    scores : array_like, shape (n_datasets, n_methods)
-        One mean per data set and method; at least three methods. Identical columns give p = 1.
-    """
+    """Friedman's rank test across data sets (scipy's), tie-corrected, of means (n_datasets, n_methods >= 3); equal columns give p = 1."""
     from scipy.stats import friedmanchisquare
 
     table = np.asarray(scores, dtype=float)
@@ -33,19 +27,9 @@ def friedman(scores: ArrayLike) -> TestResult:
 
 
 def row_ranks(scores: ArrayLike, higher_is_better: bool = False) -> NDArray[np.float64]:
-    """Return the ranks within each row: 1 is the best, ties share the mean rank.
+    """Return the ranks within each row of scores (n_datasets, n_methods) without missing values: 1 is the best, ties share the mean rank.
 
-    Parameters
-    ----------
-    scores : array_like, shape (n_datasets, n_methods)
-        Without missing values; differences below 1e-12 of a row's largest value are ties.
-    higher_is_better : bool
-        Direction of the scores.
-
-    Returns
-    -------
-    ndarray, shape (n_datasets, n_methods)
-        From 1 to n_methods.
+    Differences below 1e-12 of a row's largest value are ties.
     """
     from scipy.stats import rankdata
 
@@ -56,10 +40,9 @@ def row_ranks(scores: ArrayLike, higher_is_better: bool = False) -> NDArray[np.f
 
 
 def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) -> float:
-    """Return the critical difference of mean ranks of the Nemenyi test.
+    """Return the critical difference of mean ranks of the Nemenyi test: q_alpha sqrt(k (k + 1) / (6 N)).
 
-    q_alpha sqrt(k (k + 1) / (6 N)) with q_alpha the quantile of the studentised range divided by sqrt(2) (Demsar 2006, JMLR 7,
-    section 3.2.2).
+    q_alpha is the quantile of the studentised range divided by sqrt(2) (Demsar 2006, JMLR 7, section 3.2.2).
     """
     from scipy.stats import studentized_range
 
@@ -68,19 +51,9 @@ def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) ->
 
 
 def nemenyi(mean_ranks: ArrayLike, n_datasets: int) -> NDArray[np.float64]:
-    """Return the p-values of the Nemenyi test for all pairs of methods (Demsar 2006, JMLR 7, section 3.2.2).
+    """Return the p-values of the Nemenyi test for all pairs of methods (Demsar 2006, JMLR 7, section 3.2.2), shape (n_methods, n_methods).
 
-    Parameters
-    ----------
-    mean_ranks : array_like, shape (n_methods,)
-        Ranks averaged over the data sets.
-    n_datasets : int
-        Number of data sets.
-
-    Returns
-    -------
-    ndarray, shape (n_methods, n_methods)
-        Symmetric, 1 on the diagonal.
+    ``mean_ranks`` (n_methods,) are averaged over the data sets; the diagonal is 1.
     """
     from scipy.stats import studentized_range
 

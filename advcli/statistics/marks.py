@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -33,21 +33,10 @@ CORRECTIONS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Significance:
-    """What "significantly worse" means in a table.
+    """What "significantly worse" means in a table; `ConfigError` for an unknown name.
 
-    Parameters
-    ----------
-    test : str
-        Name in `TESTS`.
-    alpha : float
-        Level: of a whole row with a correction, of every single comparison without.
-    correction : str
-        Name in `CORRECTIONS`.
-
-    Raises
-    ------
-    ConfigError
-        For an unknown name.
+    ``test`` is a name in `TESTS`, ``correction`` one in `CORRECTIONS`; ``alpha`` is the level of a whole row with a correction, of every
+    single comparison without.
     """
 
     test: str = "corrected_ttest"
@@ -61,9 +50,9 @@ class Significance:
 
     @classmethod
     def chosen(cls, *options: Mapping[str, Any]) -> Significance:
-        """Return what the first mapping with a value for a key says of it; other keys of the mappings are passed over."""
-        found = {key: next((part[key] for part in options if part.get(key) is not None), None) for key in ("test", "alpha", "correction")}
-        return cls(**{key: value for key, value in found.items() if value is not None})
+        """Return the significance by the first mapping with a value for each key; other keys of the mappings are passed over."""
+        keys = ("test", "alpha", "correction")
+        return cls(**{key: part[key] for part in reversed(options) for key in keys if part.get(key) is not None})
 
     @property
     def single(self) -> str:
@@ -83,16 +72,8 @@ DEFAULT = Significance()
 class Mark:
     """Mark of one method in one row of a table.
 
-    Parameters
-    ----------
-    best : bool
-        Whether its mean is the best; several may be.
-    p_value : float
-        Against the best (the largest p-value if several are best); nan for the best itself and where no test was possible.
-    p_adjusted : float
-        The same with the row's correction.
-    bold : bool
-        Best or not significantly worse than the best.
+    ``best`` means may be several. ``p_value`` is against the best (the largest if several are best); nan for the best itself and where no
+    test was possible; ``p_adjusted`` is the same with the row's correction. ``bold`` methods are best or not significantly worse.
     """
 
     best: bool
@@ -101,12 +82,8 @@ class Mark:
     bold: bool
 
 
-MIN_SPLITS = 2
-"""One split says nothing of how splits vary."""
-
-
-MOST_IN_HOLM = 200
-"""Methods of a row whose pairs are all tested; those of the ten thousand cells of a sweep would be fifty million."""
+MIN_SPLITS = 2  # one split says nothing of how splits vary
+MOST_IN_HOLM = 200  # methods of a row whose pairs are all tested; those of the ten thousand cells of a sweep would be fifty million
 
 
 def mark_best(
@@ -119,37 +96,23 @@ def mark_best(
 ) -> dict[str, Mark]:
     """Mark the best methods and those that are not significantly worse.
 
-    Every method is compared with the best only, never along a chain: "not worse" is not transitive. With several bests a method
-    is bold if it is not significantly worse than at least one of them. A significant difference in the method's favour (the
-    best mean need not have the best ranks) is not "worse". A method with a missing value takes no part, nor does one whose
-    test is undefined. A single split allows no test and marks nobody.
+    Every method is compared with the best only, never along a chain: "not worse" is not transitive. With several bests a method is bold if
+    it is not significantly worse than at least one of them. A significant difference in the method's favour (the best mean need not have
+    the best ranks) is not "worse". A method with a missing value takes no part, nor does one whose test is undefined. A single split allows
+    no test and marks nobody. Corrections are made over all pairs of a row.
 
-    Which method is the best is itself read off the row, so that its comparison with k - 1 others looks at the extremes of all
-    k (k - 1) / 2 pairs: those are the family of Holm's correction. With k - 1 comparisons in its place some of four equal methods
-    lose their mark in 7 % of the rows, some of six in 9 % (docs/statistics.md has the simulation). Of more than `MOST_IN_HOLM` methods
-    the pairs are too many to test; Bonferroni's correction over the same family, a little stricter, needs the tests with the best alone.
-
-    Parameters
-    ----------
-    values : mapping of method to array_like, shape (J,)
-        Paired values over the same splits: means per test row.
-    significance : Significance
-        Test, level and correction.
-    higher_is_better : bool
-        Direction of the metric.
-    n_train, n_test : float
-        Rows in the parts of a split, for the corrected test.
+    ``values`` hold the paired means per test row (J,) of every method over the same splits; ``n_train`` and ``n_test`` are the rows in the
+    parts of a split, for the corrected test.
     """
     arrays = {method: np.asarray(value, dtype=float) for method, value in values.items()}
     complete = {method: array for method, array in arrays.items() if len(array) and np.isfinite(array).all()}
     marks = {method: Mark(best=False, p_value=math.nan, p_adjusted=math.nan, bold=False) for method in arrays}
     if max(map(len, complete.values()), default=0) < MIN_SPLITS:
         return marks
-    means = {method: float(array.mean()) * (1 if higher_is_better else -1) for method, array in complete.items()}
-    top = max(means.values())
-    slack = 1e-12 * max(1.0, abs(top))
-    bests = [method for method, mean in means.items() if mean >= top - slack]
     better = 1 if higher_is_better else -1
+    means = {method: float(array.mean()) * better for method, array in complete.items()}
+    top = max(means.values())
+    bests = [method for method, mean in means.items() if mean >= top - 1e-12 * max(1.0, abs(top))]
 
     # Long sweeps have many methods with the very same values: what is alike is tested once.
     @functools.cache
@@ -157,31 +120,41 @@ def mark_best(
         return paired_test(significance.test, np.frombuffer(first), np.frombuffer(second), n_train, n_test)
 
     content = {method: array.tobytes() for method, array in complete.items()}
-    adjusted: dict[frozenset[str], float] = {}
-    family = len(complete) * (len(complete) - 1) // 2
-    many = len(complete) > MOST_IN_HOLM
-    # equal ones of the best are one in every test
-    against = list({content[best]: best for best in bests}.values()) if many else bests
-    if significance.correction == "holm" and not many:
-        pairs = list(itertools.combinations(complete, 2))
-        corrected = holm([compared(*sorted((content[a], content[b]))).p_value for a, b in pairs]).tolist()
-        adjusted = {frozenset(pair): p for pair, p in zip(pairs, corrected, strict=True)}
+    corrected = _corrected(content, compared, significance.correction)
+    against = list({content[best]: best for best in bests}.values())
     for method in complete:
-        if means[method] >= top - slack:
+        if method in bests:
             marks[method] = Mark(best=True, p_value=math.nan, p_adjusted=math.nan, bold=True)
             continue
         results = [compared(content[method], content[best]) for best in against]
-        raw = [result.p_value for result in results]
-        if significance.correction == "holm" and many:
-            final = np.minimum(1.0, np.multiply(raw, family)).tolist()
-        else:
-            final = [adjusted.get(frozenset((method, best)), p) for best, p in zip(against, raw, strict=True)]
+        raw, final = [result.p_value for result in results], [corrected(method, best) for best in against]
         bold = any(
             p >= significance.alpha or (p < significance.alpha and result.sign == better) for p, result in zip(final, results, strict=True)
         )
         p_value, p_adjusted = (math.nan if np.isnan(p).all() else float(np.nanmax(p)) for p in (raw, final))
         marks[method] = Mark(best=False, p_value=p_value, p_adjusted=p_adjusted, bold=bold)
     return marks
+
+
+def _corrected(
+    content: Mapping[str, bytes], compared: Callable[[bytes, bytes], TestResult], correction: str
+) -> Callable[[str, str], float]:
+    """Return the p-value of two methods of a row after its correction.
+
+    Which method is the best is itself read off the row, so that its comparison with k - 1 others looks at the extremes of all k (k - 1) / 2
+    pairs: those are the family of Holm's correction. With k - 1 comparisons instead some of four equal methods lose their mark in 7 % of
+    the rows, some of six in 9 % (docs/statistics.md has the simulation). Of more than `MOST_IN_HOLM` methods the pairs are too many to
+    test; Bonferroni's correction over the same family, a little stricter, needs the tests with the best alone.
+    """
+    if correction == "none":
+        return lambda method, best: compared(content[method], content[best]).p_value
+    if len(content) > MOST_IN_HOLM:
+        family = len(content) * (len(content) - 1) // 2
+        return lambda method, best: float(np.minimum(1.0, family * compared(content[method], content[best]).p_value))
+    pairs = list(itertools.combinations(content, 2))
+    adjusted = holm([compared(*sorted((content[a], content[b]))).p_value for a, b in pairs]).tolist()
+    table = {frozenset(pair): p for pair, p in zip(pairs, adjusted, strict=True)}
+    return lambda method, best: table[frozenset((method, best))]
 
 
 def wins_ties_losses(
@@ -196,26 +169,17 @@ def wins_ties_losses(
     """Count the data sets on which ``first`` is significantly better than ``second``, neither, and significantly worse.
 
     One test for each data set at the level ``significance.alpha``; its correction does not count. A data set whose test is undefined, for
-    want of splits or of values, is a tie. Of ten data sets on which two methods are alike, one or more are marked by chance in four of
-    ten cases: a count says how differences are spread, `friedman` and `wilcoxon` over the means say whether there is one.
-
-    Parameters
-    ----------
-    first, second : sequence of array_like, shape (J,)
-        Paired values of every data set.
-    significance : Significance
-        Test and level.
-    higher_is_better : bool
-        Direction of the metric.
-    n_train, n_test : float or array_like, one for each data set
-        Rows in the parts of a split, for the corrected test.
+    want of splits or of values, is a tie. Of ten data sets on which two methods are alike, one or more are marked by chance in four of ten
+    cases: a count says how differences are spread, `friedman` and `wilcoxon` over the means say whether there is one. ``first`` and
+    ``second`` hold the paired values (J,) of every data set; ``n_train`` and ``n_test``, one for all or for each, are the rows in the parts
+    of a split.
     """
     if len(first) != len(second):
         raise ValueError(f"both methods need values of the same data sets, got {len(first)} and {len(second)}")
     parts = [np.broadcast_to(np.asarray(n, dtype=float), len(first)) for n in (n_train, n_test)]
     counts = {1: 0, 0: 0, -1: 0}
     for a, b, train, test in zip(first, second, *parts, strict=True):
-        found = paired_test(significance.test, a, b, float(train), float(test))
-        counts[found.sign if found.p_value < significance.alpha else 0] += 1
+        result = paired_test(significance.test, a, b, float(train), float(test))
+        counts[result.sign if result.p_value < significance.alpha else 0] += 1
     wins, losses = (counts[1], counts[-1]) if higher_is_better else (counts[-1], counts[1])
     return WinsTiesLosses(wins, counts[0], losses)

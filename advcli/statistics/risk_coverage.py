@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
+from ..core.checks import FRACTION, refuse
 from ..core.errors import ConfigError, DataError
 from ..core.typing import Array
 
@@ -21,19 +22,12 @@ _APART = 20  # held-out rows at least that only set thresholds
 
 @dataclass(frozen=True, eq=False)
 class RiskCoverage:
-    """What is wrong among the accepted at every threshold, for n rows with m different margins.
+    """The risk of the accepted at every threshold, for n rows with m different margins.
 
-    Attributes
-    ----------
-    threshold : ndarray (m,)
-        The different margins, largest first: rows of at least that margin are accepted.
-    coverage, risk : ndarray (m,)
-        Share of rows that are accepted, and share of these that are wrong.
-    aurc : float
-        Area under the curve: the mean over i = 1..n of the risk of the i rows of largest margin (Geifman & El-Yaniv 2017), where rows of
-        equal margin come in random order, in expectation.
-    excess : float
-        E-AURC: ``aurc`` minus that of margins that put all wrong rows last (Geifman, Uziel & El-Yaniv 2019, without their approximation).
+    Rows of at least the margin ``threshold`` are accepted, largest first. ``aurc`` is the area under the curve: the mean over i = 1..n of
+    the risk of the i rows of largest margin (Geifman & El-Yaniv 2017), where rows of equal margin come in random order, in expectation.
+    ``excess`` is E-AURC: ``aurc`` minus that of margins that put all wrong rows last (Geifman, Uziel & El-Yaniv 2019, without their
+    approximation).
     """
 
     threshold: Array
@@ -51,17 +45,8 @@ class RiskCoverage:
 def risk_coverage(margin: Any, wrong: Any) -> RiskCoverage:
     """Return the curve of risk over coverage.
 
-    Parameters
-    ----------
-    margin : array-like (n,)
-        How sure each prediction is; -inf for a row that is never accepted before all others.
-    wrong : array-like of bool (n,)
-        Whether it is wrong.
-
-    Raises
-    ------
-    DataError
-        No rows, arrays of different lengths, or a margin that is no number.
+    ``margin`` (n,) says how sure each prediction is, -inf for a row that is never accepted before all others; ``wrong`` (n,) whether it is
+    wrong. `DataError` for no rows, arrays of different lengths, or a margin that is no number.
     """
     margin, wrong = _checked(margin, wrong)
     n = len(margin)
@@ -80,15 +65,10 @@ def risk_coverage(margin: Any, wrong: Any) -> RiskCoverage:
 
 @dataclass(frozen=True, eq=False)
 class Guarantee:
-    """A threshold above which predictions are wrong with probability at most epsilon, with confidence 1 - delta.
+    """A threshold tau above which predictions are wrong with probability at most epsilon, with confidence 1 - delta.
 
-    Attributes
-    ----------
-    tau : float
-        Rows with a margin above it are accepted; infinite where no threshold passes, and then none is.
-    epsilon, delta : float
-    rows, accepted, wrong : int
-        Held-out rows that were tested on, how many are accepted at tau, and how many of these are wrong.
+    Where no threshold passes, tau is infinite and no row is accepted. ``rows`` are the held-out rows that were tested on, ``accepted`` of
+    them at tau, of which ``wrong`` are wrong.
     """
 
     tau: float
@@ -119,47 +99,24 @@ class Guarantee:
 def guarantee(margin: Any, wrong: Any, epsilon: float = 0.05, delta: float = 0.1, thresholds: Any = None) -> Guarantee:
     """Return the smallest threshold that held-out rows prove good enough (learn then test, Angelopoulos et al. 2021).
 
-    The hypothesis of a threshold t is that a prediction with a margin above t is wrong with probability above epsilon. Given how many
-    held-out rows are accepted, N, the number of wrong ones is binomial, so P(Binomial(N, epsilon) <= wrong) is an exact p-value. The
-    hypotheses are tested in turn, from the largest threshold down, at level delta each, until one is not rejected (fixed-sequence testing):
-    the probability that any rejected one is true is at most delta.
+    The hypothesis of a threshold t is that a prediction with a margin above t is wrong with probability above epsilon. Given how many held-
+    out rows are accepted, N, the number of wrong ones is binomial, so P(Binomial(N, epsilon) <= wrong) is an exact p-value. The hypotheses
+    are tested in turn, from the largest threshold down, at level delta each, until one is not rejected (fixed-sequence testing): the
+    probability that any rejected one is true is at most delta.
 
     Assumed: the held-out rows and the rows to come are drawn independently from one law, in an order that says nothing, and what was fitted
-    does not depend on the held-out rows. Nothing is assumed of the margins. The guarantee is about the law: for one draw of held-out rows
-    the threshold is good or not, and of all draws at most the share delta gives one that is not.
+    does not depend on the held-out rows. Nothing is assumed of the margins. Of all draws of held-out rows at most the share delta gives a
+    bad threshold.
 
-    Parameters
-    ----------
-    margin : array-like (n,)
-        Margins of the held-out rows.
-    wrong : array-like of bool (n,)
-        Whether their predictions are wrong.
-    epsilon, delta : float
-        In (0, 1).
-    thresholds : array-like (m,), optional
-        Numbers that fall, chosen without a look at the held-out rows. None: the first tenth of the rows, 20 at least, is set apart, and the
-        thresholds are their margins, from one that accepts about three times the log(delta) / log(1 - epsilon) rows without which nothing
-        can be proved.
-
-    Raises
-    ------
-    ConfigError
-        Numbers outside their range.
-    DataError
-        No rows, too few to be set apart, arrays of different lengths, or a margin that is no number.
+    ``margin`` (n,) and ``wrong`` (n,) are of the held-out rows; ``epsilon`` and ``delta`` lie in (0, 1); ``thresholds`` are numbers that
+    fall, chosen without a look at these rows (None: `_apart`). `ConfigError` for numbers outside their range; `DataError` for rows that are
+    too few, arrays of different lengths, or a margin that is no number.
     """
     margin, wrong = _checked(margin, wrong)
     for name, value in (("epsilon", epsilon), ("delta", delta)):
-        if not (isinstance(value, (int, float, np.number)) and 0.0 < value < 1.0):
-            raise ConfigError(f"{name}={value} must be a number between 0 and 1")
+        refuse(name, value, FRACTION)
     if thresholds is None:
-        apart = max(_APART, len(margin) // 10)
-        if len(margin) <= apart:
-            raise DataError(f"{len(margin)} held-out rows are too few: {apart} are set apart for the choice of thresholds")
-        seen, margin, wrong = np.sort(margin[:apart])[::-1], margin[apart:], wrong[apart:]
-        first = 3.0 * np.log(delta) / np.log1p(-epsilon) / len(margin)
-        # just below the margins, so that rows of equal margin are accepted
-        levels = np.r_[np.nextafter(seen[int(min(first, 0.5) * apart) :], -np.inf), -np.inf]
+        levels, margin, wrong = _apart(margin, wrong, epsilon, delta)
     else:
         levels = np.asarray(thresholds, dtype=np.float64)
         if levels.ndim != 1 or not len(levels) or not (np.diff(levels) <= 0.0).all():
@@ -168,10 +125,21 @@ def guarantee(margin: Any, wrong: Any, epsilon: float = 0.05, delta: float = 0.1
     accepted = np.searchsorted(-margin[order], -levels, side="left")  # margins above the threshold
     errors = np.r_[0, np.cumsum(wrong[order])].astype(np.intp)[accepted]
     passes = binom.cdf(errors, accepted, epsilon) <= delta
-    at = int(np.argmin(np.r_[passes, False])) - 1
-    if at < 0:
+    last = int(np.argmin(np.r_[passes, False])) - 1
+    if last < 0:
         return Guarantee(float("inf"), float(epsilon), float(delta), len(margin), 0, 0)
-    return Guarantee(float(levels[at]), float(epsilon), float(delta), len(margin), int(accepted[at]), int(errors[at]))
+    return Guarantee(float(levels[last]), float(epsilon), float(delta), len(margin), int(accepted[last]), int(errors[last]))
+
+
+def _apart(margin: Array, wrong: NDArray[np.bool_], epsilon: float, delta: float) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Return thresholds, the margins of a first tenth of the rows from one on that can be proved, and the rows that are left."""
+    apart = max(_APART, len(margin) // 10)
+    if len(margin) <= apart:
+        raise DataError(f"{len(margin)} held-out rows are too few: {apart} are set apart for the choice of thresholds")
+    seen, margin, wrong = np.sort(margin[:apart])[::-1], margin[apart:], wrong[apart:]
+    first = 3.0 * np.log(delta) / np.log1p(-epsilon) / len(margin)
+    # just below the margins, so that rows of equal margin are accepted
+    return np.r_[np.nextafter(seen[int(min(first, 0.5) * apart) :], -np.inf), -np.inf], margin, wrong
 
 
 def _checked(margin: Any, wrong: Any) -> tuple[Array, NDArray[np.bool_]]:

@@ -1,9 +1,8 @@
 """Paired tests over splits, the marks "best" and "not significantly worse", and tests across data sets.
 
-The papers test over 20 overlapping random splits as if they were independent (fathony2016: paired t; fathony2018: Wilcoxon
-signed-rank); such tests reject a true null in about half of the data sets at a nominal 5 %. The corrected resampled t-test of
-Nadeau and Bengio (2003, Machine Learning 52, section 3, "corrected resampled t-test") replaces the variance factor 1/J by
-1/J + n_test/n_train.
+The papers test over 20 overlapping random splits as if they were independent (fathony2016: paired t; fathony2018: Wilcoxon signed-rank);
+such tests reject a true null in about half of the data sets at a nominal 5 %. The corrected resampled t-test of Nadeau and Bengio (2003,
+Machine Learning 52, section 3, "corrected resampled t-test") replaces the variance factor 1/J by 1/J + n_test/n_train.
 """
 
 from __future__ import annotations
@@ -15,11 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.checks import NOT_NEGATIVE, refuse
 from ..core.errors import ConfigError, nearest
 
-MIN_WILCOXON_SPLITS = 6
-"""Five pairs of one sign still have the two-sided p-value 2/32 = 0.0625."""
-
+MIN_WILCOXON_SPLITS = 6  # five pairs of one sign still have the two-sided p-value 2/32 = 0.0625
 _EXACT_PAIRS = 100
 
 
@@ -27,14 +25,8 @@ _EXACT_PAIRS = 100
 class TestResult:
     """Outcome of a paired two-sided test of ``a`` against ``b``.
 
-    Parameters
-    ----------
-    p_value : float
-        In [0, 1]; nan when the test is undefined (a single split, missing values).
-    sign : int
-        1 if ``a`` tends to be larger than ``b``, -1 if smaller, 0 if neither, in the sense of the test's own statistic.
-    statistic : float
-        t, or the smaller sum of signed ranks.
+    ``p_value`` is nan when the test is undefined (a single split, missing values); ``sign`` is 1 if ``a`` tends to be larger than ``b``, -1
+    if smaller, 0 if neither, in the sense of the test's own ``statistic``: t, or the smaller sum of signed ranks.
     """
 
     __test__ = False  # not a test class, whatever pytest makes of the name
@@ -56,15 +48,10 @@ def _differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
 
 
 def wilcoxon(a: ArrayLike, b: ArrayLike) -> TestResult:
-    """Wilcoxon signed-rank test, two-sided, zero differences dropped, exact also with ties.
+    """Wilcoxon signed-rank test of paired values (J,), two-sided, zero differences dropped, exact also with ties.
 
     Give means per test row, never counts of parts of different size. All differences zero is a tie: p = 1. With fewer than
     `MIN_WILCOXON_SPLITS` pairs no p-value is below 0.05.
-
-    Parameters
-    ----------
-    a, b : array_like, shape (J,)
-        Paired values.
     """
     from scipy.stats import rankdata
 
@@ -116,27 +103,15 @@ def _t_test(a: ArrayLike, b: ArrayLike, factor: float) -> TestResult:
 
 
 def paired_t(a: ArrayLike, b: ArrayLike) -> TestResult:
-    """Paired t-test, two-sided; all differences zero gives p = 1, one constant other difference 2^(1 - J) as a sign test does.
-
-    Parameters
-    ----------
-    a, b : array_like, shape (J,)
-        Paired values.
-    """
+    """Paired t-test, two-sided; all differences zero gives p = 1, one constant other difference 2^(1 - J) as a sign test does."""
     return _t_test(a, b, 1.0 / max(1, len(np.asarray(a))))
 
 
 def corrected_t(a: ArrayLike, b: ArrayLike, n_train: float, n_test: float) -> TestResult:
     """Corrected resampled t-test, two-sided: t = mean / sqrt((1/J + n_test/n_train) var), J - 1 degrees of freedom.
 
-    Nadeau and Bengio (2003), section 3. Differences without spread are judged as by `paired_t`.
-
-    Parameters
-    ----------
-    a, b : array_like, shape (J,)
-        Paired values over J random splits.
-    n_train, n_test : float
-        Rows in the training and the test part of a split.
+    ``a`` and ``b`` (J,) are paired values over J random splits with ``n_train`` and ``n_test`` rows (Nadeau and Bengio 2003, section 3).
+    Differences without spread are judged as by `paired_t`.
     """
     return _t_test(a, b, 1.0 / max(1, len(np.asarray(a))) + n_test / n_train)
 
@@ -145,14 +120,8 @@ def corrected_t(a: ArrayLike, b: ArrayLike, n_train: float, n_test: float) -> Te
 class Posterior:
     """Probabilities of what the mean difference a - b is, given the values; they sum to 1.
 
-    Parameters
-    ----------
-    smaller : float
-        Below -rope: ``a`` is practically smaller.
-    equivalent : float
-        In [-rope, rope], the region of practical equivalence.
-    larger : float
-        Above rope.
+    ``smaller`` is below -rope: ``a`` is practically smaller; ``equivalent`` in [-rope, rope], the region of practical equivalence;
+    ``larger`` above.
     """
 
     smaller: float
@@ -163,8 +132,9 @@ class Posterior:
 def bayesian_correlated_t(a: ArrayLike, b: ArrayLike, n_train: float, n_test: float, rope: float = 0.0) -> Posterior:
     """Bayesian correlated t-test: how likely one of two methods is better by more than ``rope``, on one data set.
 
-    The mean difference has the posterior mean(d) + sqrt((1/J + n_test/n_train) var(d)) t_{J-1}, the correlation of the splits being
-    n_test / (n_train + n_test) (Corani and Benavoli 2015, Machine Learning 100, eq. 8; Benavoli et al. 2017, JMLR 18, section 3).
+    The mean difference has the posterior mean(d) + sqrt((1/J + n_test/n_train) var(d)) t_{J-1}, the correlation of the splits being n_test
+    / (n_train + n_test) (Corani and Benavoli 2015, Machine Learning 100, eq. 8; Benavoli et al. 2017, JMLR 18, section 3). It is nan with
+    fewer than two values or missing ones; differences without spread are taken for certain.
 
     Parameters
     ----------
@@ -173,22 +143,11 @@ def bayesian_correlated_t(a: ArrayLike, b: ArrayLike, n_train: float, n_test: fl
     n_train, n_test : float
         Rows in the training and the test part of a split.
     rope : float
-        Half the width of the region of practical equivalence, in the unit of the values; at least 0.
-
-    Returns
-    -------
-    Posterior
-        All nan with fewer than two values or missing ones. Differences without spread are taken for certain: one probability is 1.
-
-    Raises
-    ------
-    ConfigError
-        A ``rope`` below 0 or not finite.
+        Half the width of the region of practical equivalence, in the unit of the values; `ConfigError` unless finite and at least 0.
     """
     from scipy.special import stdtr
 
-    if not 0.0 <= rope < math.inf:
-        raise ConfigError(f"rope={rope} is not valid; give a number from 0")
+    refuse("rope", rope, NOT_NEGATIVE)
     first, second = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     unit = _differences(first, second)  # free of float noise, on a common scale
     scale = float(np.max(np.abs([first, second]), initial=0.0)) or 1.0
@@ -212,13 +171,7 @@ TESTS: dict[str, str] = {
 
 
 def paired_test(test: str, a: ArrayLike, b: ArrayLike, n_train: float = math.nan, n_test: float = math.nan) -> TestResult:
-    """Run the test of that name (see `TESTS`); ``n_train`` and ``n_test`` matter to the corrected one only.
-
-    Raises
-    ------
-    ConfigError
-        If there is no test of that name.
-    """
+    """Run the test of that name (see `TESTS`, else `ConfigError`); ``n_train`` and ``n_test`` matter to the corrected one only."""
     if test == "wilcoxon":
         return wilcoxon(a, b)
     if test == "ttest":
@@ -232,28 +185,19 @@ def holm(p_values: Sequence[float]) -> NDArray[np.float64]:
     """Return p-values adjusted for several comparisons (Holm 1979), in the given order; nan stays nan and is not counted."""
     raw = np.asarray(p_values, dtype=float)
     adjusted = np.full(raw.shape, np.nan)
-    known = np.flatnonzero(~np.isnan(raw))
-    order = known[np.argsort(raw[known], kind="stable")]
+    tested = np.flatnonzero(~np.isnan(raw))
+    order = tested[np.argsort(raw[tested], kind="stable")]
     factors = np.arange(len(order), 0, -1)
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(raw[order] * factors))
     return adjusted
 
 
 def rank_biserial(a: ArrayLike, b: ArrayLike) -> float:
-    """Matched-pairs rank-biserial correlation, the effect size of the Wilcoxon signed-rank test.
+    """Matched-pairs rank-biserial correlation of values (J,), the effect size of the Wilcoxon signed-rank test, in [-1, 1].
 
-    (R+ - R-) / (R+ + R-) with the sums of ranks of the positive and the negative differences a - b (Kerby 2014, "The simple
-    difference formula", Comprehensive Psychology 3).
-
-    Parameters
-    ----------
-    a, b : array_like, shape (J,)
-        Paired values.
-
-    Returns
-    -------
-    float
-        In [-1, 1]; 1 if ``a`` is larger in every pair, 0 if there is no difference; nan with missing values or without pairs.
+    (R+ - R-) / (R+ + R-) with the sums of ranks of the positive and the negative differences a - b (Kerby 2014, "The simple difference
+    formula", Comprehensive Psychology 3): 1 if ``a`` is larger in every pair, 0 if there is no difference; nan with missing values or
+    without pairs.
     """
     from scipy.stats import rankdata
 
@@ -268,20 +212,10 @@ def rank_biserial(a: ArrayLike, b: ArrayLike) -> float:
 def equivalence(mean_a: float, std_a: float, n_a: int, mean_b: float, std_b: float, n_b: int, margin: float) -> TestResult:
     """Two one-sided Welch tests: a small p-value shows that two means differ by less than the margin.
 
-    Schuirmann (1987, Journal of Pharmacokinetics and Biopharmaceutics 15) with Welch's standard error and degrees of freedom.
-
-    Parameters
-    ----------
-    mean_a, std_a, n_a, mean_b, std_b, n_b
-        Mean, sample standard deviation and number of values of two independent samples.
-    margin : float
-        The largest difference of means that counts as no difference, at least 0.
-
-    Returns
-    -------
-    TestResult
-        ``p_value`` is the larger of the two one-sided p-values; nan when a sample has fewer than two values. Without any spread
-        it is 0 or 1: the means themselves tell.
+    Schuirmann (1987, Journal of Pharmacokinetics and Biopharmaceutics 15) with Welch's standard error and degrees of freedom, for two
+    independent samples of n values with a mean and a sample standard deviation; ``margin`` >= 0 is the largest difference of means that
+    counts as none. ``p_value`` is the larger of the two one-sided p-values; nan when a sample has fewer than two values. Without any spread
+    it is 0 or 1: the means themselves tell.
     """
     from scipy.stats import t as student
 

@@ -1,7 +1,4 @@
-"""Checks of anybody's own items: each function raises AssertionError with one sentence of what is broken and for which input.
-
-The package's own contract suites run the same functions over its registries.
-"""
+"""Checks of anybody's own items: each function raises AssertionError with one sentence of what is broken and for which input."""
 
 from .figures import check_figure
 from .learners import check_learner

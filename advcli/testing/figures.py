@@ -13,37 +13,32 @@ from ..reports.figures import Material, ReportFigure, registry
 from ..reports.formats.document import Figure
 from ..reports.summary import summarise
 from ..results.tables import RUN_COLUMNS
-from .losses import require
+from .losses import named, require
 
 
 def check_figure(figure: str | ReportFigure) -> None:
-    """Check a figure of reports on rows that are made up.
+    """Check a figure of reports, or the registered figure of a name, on rows that are made up; AssertionError names what is broken.
 
     It is drawn from many rows and not refused from few: one data set, one split, one method, a failed cell, no certificate. Its files are
     named by its name, its caption is a sentence, the SVG is one and the PDF is one, the same rows give the same bytes, and rows stay as
     they were.
-
-    Parameters
-    ----------
-    figure : str or ReportFigure
-        A figure, which need not be registered, or the name of a registered one.
-
-    Raises
-    ------
-    AssertionError
     """
     about = registry.get(figure) if isinstance(figure, str) else figure
-    what = f"figure {about.name}"
+    with named(f"figure {about.name}"):
+        _check(about)
+
+
+def _check(about: ReportFigure) -> None:
     many = _material(datasets=7, methods=3, splits=4)
     for column in about.needs:
-        require(column in many.runs, f"{what}: it needs the column {column}, which no rows have; there are {', '.join(RUN_COLUMNS)}")
+        require(column in many.runs, f"it needs the column {column}, which no rows have; there are {', '.join(RUN_COLUMNS)}")
     before = (many.runs.copy(deep=True), many.summary.copy(deep=True))
     first = list(about.draw(many))
-    require(bool(first), f"{what}: nothing is drawn from rows of 7 data sets, 3 methods and 4 splits")
-    require(many.runs.equals(before[0]) and many.summary.equals(before[1]), f"{what} changes the rows or the summary that it is given")
+    require(bool(first), "nothing is drawn from rows of 7 data sets, 3 methods and 4 splits")
+    require(many.runs.equals(before[0]) and many.summary.equals(before[1]), "changes the rows or the summary that it is given")
     again = next(iter(about.draw(many)), None)
-    require(again is not None and (again.svg, again.pdf) == (first[0].svg, first[0].pdf), f"{what}: the same rows give other bytes")
-    _check_drawn(first, about.name, what)
+    require(again is not None and (again.svg, again.pdf) == (first[0].svg, first[0].pdf), "the same rows give other bytes")
+    _check_drawn(first, about.name)
     few = {
         "one data set, method and split": _material(datasets=1, methods=1, splits=1),
         "a method without a result": _material(datasets=2, methods=2, splits=2, failed=True),
@@ -51,32 +46,32 @@ def check_figure(figure: str | ReportFigure) -> None:
     }
     for kind, material in few.items():
         try:
-            _check_drawn(list(about.draw(material)), about.name, what)
+            _check_drawn(list(about.draw(material)), about.name)
         except Exception as error:
-            raise AssertionError(f"{what}: rows with {kind} end in {type(error).__name__}: {error}") from error
+            raise AssertionError(f"rows with {kind} end in {type(error).__name__}: {error}") from error
 
 
-def _check_drawn(figures: Sequence[Figure], stem: str, what: str) -> None:
+def _check_drawn(figures: Sequence[Figure], stem: str) -> None:
     names = [figure.name for figure in figures]
-    require(len(set(names)) == len(names), f"{what}: two drawings have one name")
+    require(len(set(names)) == len(names), "two drawings have one name")
     for figure in figures:
         ours = figure.name == stem or figure.name.startswith(f"{stem}-")
-        require(ours and "/" not in figure.name, f"{what}: the file {figure.name} must be named {stem} or {stem}-WORDS")
-        require(figure.caption.strip().endswith("."), f"{what}: its caption is no sentence: {figure.caption!r}")
+        require(ours and "/" not in figure.name, f"the file {figure.name} must be named {stem} or {stem}-WORDS")
+        require(figure.caption.strip().endswith("."), f"its caption is no sentence: {figure.caption!r}")
         root = ElementTree.fromstring(figure.svg[figure.svg.index("<svg") :])
-        require(root.tag.endswith("svg") and len(root) > 0, f"{what}: its SVG is empty")
-        require(figure.pdf.startswith(b"%PDF"), f"{what}: its PDF is none")
+        require(root.tag.endswith("svg") and len(root) > 0, "its SVG is empty")
+        require(figure.pdf.startswith(b"%PDF"), "its PDF is none")
 
 
 def _material(*, datasets: int, methods: int, splits: int, failed: bool = False, certified: bool = True) -> Material:
     """Return rows of made-up cells, three strengths of label noise for each method, and what reports make of them."""
     random = np.random.default_rng(datasets)
     rows: list[dict[str, Any]] = []
-    for at in range(datasets):
+    for i in range(datasets):
         for which in range(methods):
             for step in range(3 if splits > 1 else 1):
-                head = {"dataset": f"set_{at} $x$ <&>", "loss": f"loss_{which}", "features": "linear", "solver": "dual", "seed": 0}
-                head |= {"method": f"loss_{which} linear [step={step}]", "cell": f"{at}.{which}.{step}", "options": f"noise.step={step}"}
+                head = {"dataset": f"set_{i} $x$ <&>", "loss": f"loss_{which}", "features": "linear", "solver": "dual", "seed": 0}
+                head |= {"method": f"loss_{which} linear [step={step}]", "cell": f"{i}.{which}.{step}", "options": f"noise.step={step}"}
                 head |= {"C": 2.0, "n_train": 70, "n_test": 30, "n_features": 4, "n_classes": 3, "error": "", "confusion_norm": 0.1 * step}
                 for split in range(1, splits + 1):
                     broken = failed and which == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -11,8 +13,7 @@ from ..core.typing import Array, Labels
 from ..losses import AdversarialLoss, Loss, examples_of
 from ..losses.base import ROUNDING
 
-SIZES = (1, 2, 3, 6)
-"""Numbers of classes that a class of losses is checked at."""
+SIZES = (1, 2, 3, 6)  # numbers of classes that a class of losses is checked at
 
 
 def require(true: Any, broken: str) -> None:
@@ -21,55 +22,56 @@ def require(true: Any, broken: str) -> None:
         raise AssertionError(broken)
 
 
+@contextlib.contextmanager
+def named(subject: str) -> Iterator[None]:
+    """Put the name of what is checked before the sentence of what is broken."""
+    try:
+        yield
+    except AssertionError as error:
+        raise AssertionError(f"{subject}: {error}") from error
+
+
 def check_loss(loss_class: type[Loss], **options: Any) -> None:
-    """Check a class of losses at 1, 2, 3 and 6 classes.
+    """Check a class of losses at 1, 2, 3 and 6 classes, with these options or its ``examples``.
 
     Its answers attain their values and are subgradients, and without a game the largest of its pieces; no common shift of the scores
     matters, no row sees another, answers and their mixtures are feasible dual points, points outside are found and brought back, compiled
     ones agree with the readable ones in any layout of memory, block steps are optimal, and in a game neither player gains by another
-    response.
-
-    Parameters
-    ----------
-    loss_class : class
-    **options
-        Options of the loss; without them its ``examples`` are tried.
-
-    Raises
-    ------
-    AssertionError
-        One sentence: the class, the number of classes, the options, and what is broken.
+    response. AssertionError says the class, the number of classes, the options, and what is broken.
     """
     for k in SIZES:
-        for given in [options] if options else examples_of(loss_class, k):
-            what = f"{loss_class.__name__} with {k} classes and options {given}"
-            loss = loss_class(k, **given)
-            random = np.random.default_rng(k)
-            F = some_scores(k, random)
-            y = random.integers(0, k, len(F))
-            check_answers(loss, F, y, what)
-            if not isinstance(loss, AdversarialLoss):
-                check_pieces(loss, F, y, what)
-            check_subgradient(loss, F, np.roll(F, 1, axis=0), y, what)
-            check_shift(loss, F, y, 1.0, what)
-            check_rows(loss, np.round(F[:9], 1), y[:9], what)
-            R, labels = dual_points(loss, random)
-            check_feasible(loss, R, labels, what)
-            if k > 1:
-                for size in (1e-4, 0.01):
-                    check_moved(loss, R, labels, size, what)
-                check_no_number(loss, what)
-            check_own_offset(loss, F, y, what)
-            check_compiled(loss, F, y, what)
-            check_offset(loss, R, labels, what)
-            for curvature in (0.3, 20.0):
-                check_block(loss, F[:8], R[:8], labels[:8], np.full(8, curvature), what)
-            check_memory(loss, what)
-            if isinstance(loss, AdversarialLoss):
-                check_players(loss, F, what)
-                near = kinks(loss, random)
-                check_players(loss, near, what)
-                check_compiled(loss, near, random.integers(0, k, len(near)), what)
+        for chosen in [options] if options else examples_of(loss_class, k):
+            with named(f"{loss_class.__name__} with {k} classes and options {chosen}"):
+                _check(loss_class(k, **chosen), np.random.default_rng(k))
+
+
+def _check(loss: Loss, random: np.random.Generator) -> None:
+    k = loss.n_classes
+    F = some_scores(k, random)
+    y = random.integers(0, k, len(F))
+    check_answers(loss, F, y)
+    if not isinstance(loss, AdversarialLoss):
+        check_pieces(loss, F, y)
+    check_subgradient(loss, F, np.roll(F, 1, axis=0), y)
+    check_shift(loss, F, y, 1.0)
+    check_rows(loss, np.round(F[:9], 1), y[:9])
+    R, labels = dual_points(loss, random)
+    check_feasible(loss, R, labels)
+    if k > 1:
+        for size in (1e-4, 0.01):
+            check_moved(loss, R, labels, size)
+        check_no_number(loss)
+    check_own_offset(loss, F, y)
+    check_compiled(loss, F, y)
+    check_offset(loss, R, labels)
+    for curvature in (0.3, 20.0):
+        check_block(loss, F[:8], R[:8], labels[:8], np.full(8, curvature))
+    check_memory(loss)
+    if isinstance(loss, AdversarialLoss):
+        check_players(loss, F)
+        near = kinks(loss, random)
+        check_players(loss, near)
+        check_compiled(loss, near, random.integers(0, k, len(near)))
 
 
 # ---- what the checks are made on ----------------------------------------------------------------------------------------
@@ -98,7 +100,7 @@ def dual_points(loss: Loss, random: np.random.Generator, n: int = 12) -> tuple[A
     y = random.integers(0, loss.n_classes, n)
     answers = [loss.oracle_reference(random.normal(size=(n, loss.n_classes)) * scale, y).R for scale in (0.1, 1.0, 10.0)]
     weights = random.dirichlet(np.ones(3), size=n)
-    mixed = sum(weights[:, [at]] * R for at, R in enumerate(answers))
+    mixed = sum(weights[:, [place]] * R for place, R in enumerate(answers))
     return np.vstack([*answers, mixed]), np.tile(y, 4)
 
 
@@ -115,103 +117,88 @@ def tolerance(loss: Loss, *scores: Array) -> Array:
     return np.asarray(1e-10 * (1.0 + largest_cost(loss) + loss.n_classes * largest))
 
 
-def _what(loss: Loss, what: str) -> str:
-    return what or f"loss {loss.name} with {loss.n_classes} classes"
-
-
 # ---- the readable oracle ------------------------------------------------------------------------------------------------
-def check_answers(loss: Loss, F: Array, y: Labels, what: str = "") -> None:
+def check_answers(loss: Loss, F: Array, y: Labels) -> None:
     """Check that answers have their shapes, attain their values and repeat their bits."""
-    what = _what(loss, what)
     answer, again = loss.oracle_reference(F, y), loss.oracle_reference(F, y)
-    require(
-        answer.R.shape == F.shape and answer.value.shape == y.shape, f"{what}: oracle_reference answers in other shapes than (n,), (n, k)"
-    )
-    require(np.isfinite(answer.value).all(), f"{what}: a value is no finite number")
+    require(answer.R.shape == F.shape and answer.value.shape == y.shape, "oracle_reference answers in other shapes than (n,), (n, k)")
+    require(np.isfinite(answer.value).all(), "a value is no finite number")
     attained = np.einsum("ij,ij->i", answer.R, F) + answer.offset
     room = tolerance(loss, F)
-    require((np.abs(attained - answer.value) <= room).all(), f"{what}: r.f + c is not the value of the oracle's answer (r, c)")
-    require(np.array_equal(again.R, answer.R), f"{what}: oracle_reference does not repeat its bits")
+    require((np.abs(attained - answer.value) <= room).all(), "r.f + c is not the value of the oracle's answer (r, c)")
+    require(np.array_equal(again.R, answer.R), "oracle_reference does not repeat its bits")
 
 
-def check_subgradient(loss: Loss, F: Array, other: Array, y: Labels, what: str = "") -> None:
+def check_subgradient(loss: Loss, F: Array, other: Array, y: Labels) -> None:
     """Check that the value at ``other`` scores lies above the plane of the answer at ``F``."""
     here, there = loss.oracle_reference(F, y), loss.oracle_reference(other, y)
     with np.errstate(over="ignore"):
         plane = here.value + np.einsum("ij,ij->i", here.R, other - F)
-    above = (there.value >= plane - tolerance(loss, F, other)).all()
-    require(above, f"{_what(loss, what)}: r is no subgradient: the value elsewhere lies below its plane")
+    require((there.value >= plane - tolerance(loss, F, other)).all(), "r is no subgradient: the value elsewhere lies below its plane")
 
 
-def check_shift(loss: Loss, F: Array, y: Labels, shift: float, what: str = "") -> None:
+def check_shift(loss: Loss, F: Array, y: Labels, shift: float) -> None:
     """Check that a number added to every score does not change the value."""
     here, moved = loss.oracle_reference(F, y), loss.oracle_reference(F + shift, y)
     same = (np.abs(moved.value - here.value) <= 10 * tolerance(loss, F, F + shift)).all()
-    require(same, f"{_what(loss, what)}: adding {shift:g} to every score changes the value")
+    require(same, f"adding {shift:g} to every score changes the value")
 
 
-def check_own_offset(loss: Loss, F: Array, y: Labels, what: str = "") -> None:
+def check_own_offset(loss: Loss, F: Array, y: Labels) -> None:
     """Check that the largest c for the r of an answer is not below the answer's own."""
     answer = loss.oracle_reference(F, y)
     enough = (loss.offset_reference(answer.R, y) >= answer.offset - tolerance(loss, F)).all()
-    require(enough, f"{_what(loss, what)}: offset_reference lies below the c of the oracle's own answer")
+    require(enough, "offset_reference lies below the c of the oracle's own answer")
 
 
-def check_pieces(loss: Loss, F: Array, y: Labels, what: str = "") -> None:
+def check_pieces(loss: Loss, F: Array, y: Labels) -> None:
     """Check that the value is the largest of the pieces, and that each piece is feasible with no larger c than the set allows."""
-    what = _what(loss, what)
-    require(type(loss).pieces is not Loss.pieces, f"{what}: it is no game and lists no pieces")
+    require(type(loss).pieces is not Loss.pieces, "it is no game and lists no pieces")
     value, room = loss.oracle_reference(F, y).value, tolerance(loss, F)
     listed = {int(label): loss.pieces(int(label)) for label in np.unique(y)}
     largest = np.array([max(float(f @ r) + c for r, c in listed[int(label)]) for f, label in zip(F, y, strict=True)])
-    require((np.abs(value - largest) <= room).all(), f"{what}: the oracle's value is not the largest of the loss's pieces")
+    require((np.abs(value - largest) <= room).all(), "the oracle's value is not the largest of the loss's pieces")
     for label, pieces in listed.items():
         R, labels = np.array([r for r, _ in pieces]), np.full(len(pieces), label)
-        require((loss.infeasibility(R, labels) <= ROUNDING * loss.n_classes).all(), f"{what}: infeasibility calls a piece outside")
+        require((loss.infeasibility(R, labels) <= ROUNDING * loss.n_classes).all(), "infeasibility calls a piece outside")
         c = loss.offset_reference(R, labels)
         least = np.array([own for _, own in pieces])
-        enough = (c >= least - 1e-10 * (1.0 + largest_cost(loss))).all()
-        require(enough, f"{what}: offset_reference lies below the c of a piece")
+        require((c >= least - 1e-10 * (1.0 + largest_cost(loss))).all(), "offset_reference lies below the c of a piece")
 
 
-def check_rows(loss: Loss, F: Array, y: Labels, what: str = "") -> None:
+def check_rows(loss: Loss, F: Array, y: Labels) -> None:
     """Check that each row has the answer that it has alone, and that no rows are no error."""
-    what = _what(loss, what)
     together = loss.oracle_reference(F, y)
     for i in range(len(F)):
         alone = loss.oracle_reference(F[i : i + 1], y[i : i + 1])
-        require(np.isclose(alone.value[0], together.value[i], rtol=1e-12, atol=1e-12), f"{what}: a row's value depends on other rows")
+        require(np.isclose(alone.value[0], together.value[i], rtol=1e-12, atol=1e-12), "a row's value depends on other rows")
         # matrix products of other shapes may round otherwise; HiGHS starts from the row before, so its ties may differ
         if getattr(loss, "backend", "") != "highs":
-            require(np.allclose(alone.R[0], together.R[i], rtol=1e-7, atol=1e-13), f"{what}: a row's answer depends on other rows")
-    require(len(loss.oracle_reference(F[:0], y[:0]).value) == 0, f"{what}: no rows have an answer")
+            require(np.allclose(alone.R[0], together.R[i], rtol=1e-7, atol=1e-13), "a row's answer depends on other rows")
+    require(len(loss.oracle_reference(F[:0], y[:0]).value) == 0, "no rows have an answer")
 
 
-def check_players(loss: AdversarialLoss, F: Array, what: str = "") -> None:
+def check_players(loss: AdversarialLoss, F: Array) -> None:
     """Check that both players' answers are distributions and that neither gains by another response, which proves the value."""
-    what = _what(loss, what)
     Q, P = loss.adversary(F), loss.predictor(F)
-    require(P.shape == (len(F), loss.n_predictions), f"{what}: predictor returns shape {P.shape}, not (n, {loss.n_predictions})")
+    require(P.shape == (len(F), loss.n_predictions), f"predictor returns shape {P.shape}, not (n, {loss.n_predictions})")
     for name, mass in (("adversary", Q), ("predictor", P)):
-        right = mass.min() >= 0 and np.abs(mass.sum(axis=1) - 1.0).max() <= 1e-9
-        require(right, f"{what}: {name} returns rows that are no distributions")
+        require(mass.min() >= 0 and np.abs(mass.sum(axis=1) - 1.0).max() <= 1e-9, f"{name} returns rows that are no distributions")
     weight = float(np.max(getattr(loss, "common", 1.0)))
     matrix = loss.matrix if weight != 1.0 or not hasattr(loss, "base") else loss.base.matrix
     level = F.max(axis=1, keepdims=True)
     gap = (P @ matrix + F - level).max(axis=1) - (Q @ matrix.T).min(axis=1) - np.einsum("ij,ij->i", F - level, Q)
     room = 1e-10 * (1.0 + largest_cost(loss) + np.abs(F).max(axis=1))
-    require((np.abs(gap) <= room).all(), f"{what}: a player gains by another response than the one returned")
+    require((np.abs(gap) <= room).all(), "a player gains by another response than the one returned")
 
 
 # ---- the set of dual points ---------------------------------------------------------------------------------------------
-def check_feasible(loss: Loss, R: Array, y: Labels, what: str = "") -> None:
+def check_feasible(loss: Loss, R: Array, y: Labels) -> None:
     """Check that points of conv R(y) are called feasible and stay as they are, and that c is concave between two of one label."""
-    what = _what(loss, what)
     outside = loss.infeasibility(R, y)
-    require(outside.shape == y.shape and (outside >= 0).all(), f"{what}: infeasibility returns no (n,) numbers >= 0")
-    inside = (outside <= ROUNDING * loss.n_classes).all()
-    require(inside, f"{what}: infeasibility calls an answer, or a mixture of two, outside")
-    require(loss.project(R, y) is R, f"{what}: project moves a feasible point")
+    require(outside.shape == y.shape and (outside >= 0).all(), "infeasibility returns no (n,) numbers >= 0")
+    require((outside <= ROUNDING * loss.n_classes).all(), "infeasibility calls an answer, or a mixture of two, outside")
+    require(loss.project(R, y) is R, "project moves a feasible point")
     order = np.argsort(y, kind="stable")
     pairs = [(a, b) for a, b in pairwise(order) if y[a] == y[b]]
     if pairs:
@@ -219,15 +206,11 @@ def check_feasible(loss: Loss, R: Array, y: Labels, what: str = "") -> None:
         c = loss.offset_reference(R, y)
         middle = loss.offset_reference(0.5 * (R[first] + R[second]), y[first])
         concave = (middle >= 0.5 * (c[first] + c[second]) - 1e-10 * (1.0 + largest_cost(loss))).all()
-        require(concave, f"{what}: offset_reference is not concave between two answers")
+        require(concave, "offset_reference is not concave between two answers")
 
 
-def check_moved(loss: Loss, R: Array, y: Labels, size: float, what: str = "", far: Array | None = None) -> None:
-    """Check that feasible points moved out by ``size`` are found, at least about as far out, and brought back near.
-
-    They are moved alike, by label, in one number; ``far``, corners (n, k) that are not 0, are lengthened or turned round.
-    """
-    what = _what(loss, what)
+def check_moved(loss: Loss, R: Array, y: Labels, size: float, far: Array | None = None) -> None:
+    """Check that feasible points, and the corners ``far`` (n, k), moved out by ``size`` are found, and brought back near."""
     n, k = R.shape
     random = np.random.default_rng(k)
     one = R.copy()
@@ -240,16 +223,15 @@ def check_moved(loss: Loss, R: Array, y: Labels, size: float, what: str = "", fa
     for moved in (R - size, R + size, one, uneven, (1.0 + size) * far, -size * far):
         before = moved.copy()
         outside = loss.infeasibility(moved, y)
-        require((outside >= 0.3 * size).all(), f"{what}: infeasibility does not see points that lie {size:g} outside")
+        require((outside >= 0.3 * size).all(), f"infeasibility does not see points that lie {size:g} outside")
         back = loss.project(moved, y)
-        require(np.array_equal(moved, before), f"{what}: project writes to the points that it is given")
-        require((loss.infeasibility(back, y) <= ROUNDING * k).all(), f"{what}: project leaves a point outside")
-        require(np.array_equal(loss.project(back, y), back), f"{what}: project moves what it has brought back")
-        near = (np.abs(back - moved).max(axis=1) <= 4 * k * outside).all()
-        require(near, f"{what}: project moves points further than they lie outside")
+        require(np.array_equal(moved, before), "project writes to the points that it is given")
+        require((loss.infeasibility(back, y) <= ROUNDING * k).all(), "project leaves a point outside")
+        require(np.array_equal(loss.project(back, y), back), "project moves what it has brought back")
+        require((np.abs(back - moved).max(axis=1) <= 4 * k * outside).all(), "project moves points further than they lie outside")
 
 
-def check_no_number(loss: Loss, what: str = "") -> None:
+def check_no_number(loss: Loss) -> None:
     """Check that a point with nan or an infinite number is never feasible, and that it does not spoil other rows."""
     k = loss.n_classes
     for bad in (np.nan, np.inf, -np.inf):
@@ -257,48 +239,43 @@ def check_no_number(loss: Loss, what: str = "") -> None:
         R[1, k - 1] = bad
         with np.errstate(invalid="ignore"):
             outside = loss.infeasibility(R, np.array([0, k // 2, k - 1]))
-        found = (outside[[0, 2]] == 0).all() and not outside[1] <= 1e300
-        require(found, f"{_what(loss, what)}: infeasibility takes {bad} for a number")
+        require((outside[[0, 2]] == 0).all() and not outside[1] <= 1e300, f"infeasibility takes {bad} for a number")
 
 
 # ---- the compiled answers -------------------------------------------------------------------------------------------------
-def check_compiled(loss: Loss, F: Array, y: Labels, what: str = "") -> None:
+def check_compiled(loss: Loss, F: Array, y: Labels) -> None:
     """Check that `value` and `oracle` are the readable oracle, whose ties they may break otherwise."""
-    what = _what(loss, what)
     expected, answer, value, room = loss.oracle_reference(F, y), loss.oracle(F, y), loss.value(F, y), tolerance(loss, F)
-    require((np.abs(answer.value - expected.value) <= room).all(), f"{what}: oracle and oracle_reference have other values")
-    require((np.abs(value - answer.value) <= room).all(), f"{what}: value and oracle differ")
-    require((loss.infeasibility(answer.R, y) <= 1e-11).all(), f"{what}: an answer of oracle lies outside")
+    require((np.abs(answer.value - expected.value) <= room).all(), "oracle and oracle_reference have other values")
+    require((np.abs(value - answer.value) <= room).all(), "value and oracle differ")
+    require((loss.infeasibility(answer.R, y) <= 1e-11).all(), "an answer of oracle lies outside")
     attained = np.einsum("ij,ij->i", answer.R, F) + answer.offset
-    require((np.abs(attained - expected.value) <= room).all(), f"{what}: r.f + c is not the value of the compiled oracle's answer (r, c)")
-    own = np.abs(answer.offset - loss.offset_reference(answer.R, y)) <= 1e-10 * (1 + largest_cost(loss)) + 1e-7 * np.abs(answer.offset)
-    require(own.all(), f"{what}: the compiled oracle's c is not that of its r")
+    require((np.abs(attained - expected.value) <= room).all(), "r.f + c is not the value of the compiled oracle's answer (r, c)")
+    right = np.abs(answer.offset - loss.offset_reference(answer.R, y)) <= 1e-10 * (1 + largest_cost(loss)) + 1e-7 * np.abs(answer.offset)
+    require(right.all(), "the compiled oracle's c is not that of its r")
 
 
-def check_offset(loss: Loss, R: Array, y: Labels, what: str = "") -> None:
+def check_offset(loss: Loss, R: Array, y: Labels) -> None:
     """Check that `offset` is the readable one."""
-    near = np.allclose(loss.offset(R, y), loss.offset_reference(R, y), rtol=1e-10, atol=1e-11)
-    require(near, f"{_what(loss, what)}: offset and offset_reference differ")
+    require(np.allclose(loss.offset(R, y), loss.offset_reference(R, y), rtol=1e-10, atol=1e-11), "offset and offset_reference differ")
 
 
-def check_block(loss: Loss, F: Array, R0: Array, y: Labels, curvature: Array, what: str = "") -> None:
+def check_block(loss: Loss, F: Array, R0: Array, y: Labels, curvature: Array) -> None:
     """Check that block steps are feasible and optimal.
 
     The r of a step maximises c(r) + f.r - w/2 |r - r0|^2 exactly where it maximises c(r) + s.r at the scores s = f - w (r - r0), whose
     largest value is S(s): the difference bounds what is missing.
     """
-    what = _what(loss, what)
     R = loss.block(F, R0, y, curvature)
-    require((loss.infeasibility(R, y) <= 1e-11).all(), f"{what}: block steps outside")
-    at = F - curvature[:, None] * (R - R0)
-    missing = loss.oracle_reference(at, y).value - loss.offset_reference(R, y) - np.einsum("ij,ij->i", at, R)
-    room = 1e-9 * (1.0 + largest_cost(loss) + loss.n_classes * np.abs(at).max(axis=1))
-    require((np.abs(missing) <= room).all(), f"{what}: a block step is not optimal, {missing.max():.1e} is missing")
+    require((loss.infeasibility(R, y) <= 1e-11).all(), "block steps outside")
+    moved = F - curvature[:, None] * (R - R0)
+    missing = loss.oracle_reference(moved, y).value - loss.offset_reference(R, y) - np.einsum("ij,ij->i", moved, R)
+    room = 1e-9 * (1.0 + largest_cost(loss) + loss.n_classes * np.abs(moved).max(axis=1))
+    require((np.abs(missing) <= room).all(), f"a block step is not optimal, {missing.max():.1e} is missing")
 
 
-def check_memory(loss: Loss, what: str = "") -> None:
+def check_memory(loss: Loss) -> None:
     """Check that compiled ones take scores of any layout, read-only ones too, and labels of any integers, write to none and take none."""
-    what = _what(loss, what)
     random = np.random.default_rng(5)
     k = loss.n_classes
     wide = random.normal(size=(14, 2 * k))
@@ -310,6 +287,6 @@ def check_memory(loss: Loss, what: str = "") -> None:
     for layout in (wide[::2, ::2], np.asfortranarray(F), frozen):
         answer = loss.oracle(layout, y.astype(np.int32))
         same = np.array_equal(answer.value, expected.value) and np.array_equal(answer.R, expected.R)
-        require(same, f"{what}: oracle answers otherwise for another layout of memory")
-    require(np.array_equal(F, wide[::2, ::2]), f"{what}: oracle writes to the scores")
-    require(loss.value(F[:0], y[:0]).shape == (0,), f"{what}: value of no rows is no empty array")
+        require(same, "oracle answers otherwise for another layout of memory")
+    require(np.array_equal(F, wide[::2, ::2]), "oracle writes to the scores")
+    require(loss.value(F[:0], y[:0]).shape == (0,), "value of no rows is no empty array")

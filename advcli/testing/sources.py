@@ -9,124 +9,113 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import is_sparse
 from ..core.row_blocks import BlockRows
 from ..data.dataset import Dataset, content_sha256
 from ..data.registry import sources
 from ..data.source import Source
-from .losses import require
+from .losses import named, require
 
 
 def check_source(source: Source | str, options: Mapping[str, Any], data_dir: str | Path) -> Dataset:
-    """Check a source of data sets on one data set.
+    """Check a source of data sets on one data set, and return it.
 
-    Parameters
-    ----------
-    source : Source or str
-        The source, which need not be registered, or the name of a registered one.
-    options : mapping
-        Its options where they differ from the defaults, with ``name``; ``source`` may be left out.
-    data_dir : path
-        Folder of the data sets.
+    ``source`` need not be registered; ``options`` are its options where they differ from the defaults, with ``name``. `ConfigError` for
+    options that the source does not have; AssertionError for the first obligation that is not met:
 
-    Returns
-    -------
-    Dataset
-        What was loaded.
-
-    Raises
-    ------
-    ConfigError
-        Options that the source does not have.
-    AssertionError
-        The first obligation that is not met:
-
-        - defaults of options are plain values, as YAML holds them;
-        - `load` returns a `Dataset`, the same each time, and leaves the options as they were;
-        - X is float64, C-contiguous or CSR, or `BlockRows`, and finite; the features have different names;
-        - y holds codes of the classes, or ones where a row has a label; classes are two or more, different, and all occur;
-        - weights are finite and positive; splits and official parts hold rows of it, no row twice;
-        - ``sha256`` is the checksum of its content; ``name``, ``sizes`` and ``allow_small_classes`` are those of the options;
-        - `Source.is_ordered` says before loading what the data set says, or None.
+    - defaults of options are plain values, as YAML holds them;
+    - `load` returns a `Dataset`, the same each time, and leaves the options as they were;
+    - X is float64, C-contiguous or CSR, or `BlockRows`, and finite; the features have different names;
+    - y holds codes of the classes, or ones where a row has a label; classes are two or more, different, and all occur;
+    - weights are finite and positive; splits and official parts hold rows of it, no row twice;
+    - ``sha256`` is the checksum of its content; ``name``, ``sizes`` and ``allow_small_classes`` are those of the options;
+    - `Source.is_ordered` says before loading what the data set says, or None.
     """
-    known = sources()[source] if isinstance(source, str) else source
-    _check_options(known)
-    asked = known.complete({key: value for key, value in options.items() if key != "source"})
-    given = repr(asked)
-    first, second = known.load(asked, Path(data_dir)), known.load(asked, Path(data_dir))
-    require(repr(asked) == given, f"source {known.name} changed the options that it was given")
-    for loaded in (first, second):
-        require(isinstance(loaded, Dataset), f"source {known.name} returned {type(loaded).__name__}, no Dataset")
-    what = f"data set {asked['name']!r} of source {known.name}"
-    _check_features(first, what)
-    _check_labels(first, what)
-    _check_rows(first, what)
-    own = content_sha256(first.X, first.y, first.classes, first.example_weight, first.hierarchy, first.costs, first.groups, first.cells)
-    require(first.sha256 == own, f"{what}: sha256 is not the checksum of its content")
-    require(first.sha256 == second.sha256, f"{what}: a second load gave other content")
-    require(first.notes == second.notes, f"{what}: a second load gave other notes")
-    require(_rows(first) == _rows(second), f"{what}: a second load gave other splits")
-    sizes = None if asked["sizes"] is None else tuple(asked["sizes"])
-    for key, wanted, found in (
-        ("name", asked["name"], first.name),
-        ("sizes", sizes, first.sizes),
-        ("allow_small_classes", asked["allow_small_classes"], first.allow_small_classes),
-    ):
-        require(found == wanted, f"{what}: {key} is {found}, dataset.{key}={wanted} was asked for")
-    told = known.is_ordered(asked)
-    require(told in (None, first.ordered), f"{what}: ordered is {first.ordered}, but {told} by its options (Source.ordered)")
+    chosen = sources()[source] if isinstance(source, str) else source
+    with named(f"source {chosen.name}"):
+        _check_options(chosen)
+        asked = chosen.complete({key: value for key, value in options.items() if key != "source"})
+        before = repr(asked)
+        first, second = chosen.load(asked, Path(data_dir)), chosen.load(asked, Path(data_dir))
+        require(repr(asked) == before, "changes the options that it is given")
+        for loaded in (first, second):
+            require(isinstance(loaded, Dataset), f"returns {type(loaded).__name__}, no Dataset")
+        with named(f"data set {asked['name']!r}"):
+            _check_features(first)
+            _check_labels(first)
+            _check_rows(first)
+            _check_repeated(first, second)
+            _check_options_kept(first, asked)
+            ordered = chosen.is_ordered(asked)
+            require(ordered in (None, first.ordered), f"ordered is {first.ordered}, but {ordered} by its options (Source.ordered)")
     return first
+
+
+def _check_repeated(first: Dataset, second: Dataset) -> None:
+    sha = content_sha256(first.X, first.y, first.classes, first.example_weight, first.hierarchy, first.costs, first.groups, first.cells)
+    require(first.sha256 == sha, "sha256 is not the checksum of its content")
+    require(first.sha256 == second.sha256, "a second load gave other content")
+    require(first.notes == second.notes, "a second load gave other notes")
+    require(_rows(first) == _rows(second), "a second load gave other splits")
+
+
+def _check_options_kept(data: Dataset, asked: Mapping[str, Any]) -> None:
+    sizes = None if asked["sizes"] is None else tuple(asked["sizes"])
+    for key, wanted in (("name", asked["name"]), ("sizes", sizes), ("allow_small_classes", asked["allow_small_classes"])):
+        value = getattr(data, key)
+        require(value == wanted, f"{key} is {value}, dataset.{key}={wanted} was asked for")
 
 
 def _check_options(source: Source) -> None:
     for key, value in source.options.items():
-        require(key not in ("name", "source"), f"source {source.name}: the option {key} is one of every source")
+        require(key not in ("name", "source"), f"the option {key} is one of every source")
         try:
             json.dumps(value)
         except TypeError:
-            raise AssertionError(f"source {source.name}: the default {value!r} of {key} is no plain value, as YAML holds them") from None
+            raise AssertionError(f"the default {value!r} of {key} is no plain value, as YAML holds them") from None
 
 
-def _check_features(data: Dataset, what: str) -> None:
+def _check_features(data: Dataset) -> None:
     X: Any = data.X
     if isinstance(X, BlockRows):
         X = X.dense(0, len(X))
-    sparse = hasattr(X, "indptr")
-    require(X.ndim == 2 and X.dtype == np.float64, f"{what}: X is no matrix of float64")
-    require(sparse or X.flags.c_contiguous, f"{what}: X is not C-contiguous")
-    require(not sparse or X.has_canonical_format, f"{what}: X has unsorted or repeated entries")
-    require(bool(np.isfinite(X.data if sparse else X).all()), f"{what}: X is not finite")
+    sparse = is_sparse(X)
+    require(X.ndim == 2 and X.dtype == np.float64, "X is no matrix of float64")
+    require(sparse or X.flags.c_contiguous, "X is not C-contiguous")
+    require(not sparse or X.has_canonical_format, "X has unsorted or repeated entries")
+    require(bool(np.isfinite(X.data if sparse else X).all()), "X is not finite")
     names = data.feature_names
-    require(len(names) == X.shape[1], f"{what}: {len(names)} feature_names for {X.shape[1]} columns of X")
-    require(len(set(names)) == len(names), f"{what}: two features have one name")
+    require(len(names) == X.shape[1], f"{len(names)} feature_names for {X.shape[1]} columns of X")
+    require(len(set(names)) == len(names), "two features have one name")
 
 
-def _check_labels(data: Dataset, what: str) -> None:
+def _check_labels(data: Dataset) -> None:
     y: Any = data.y
     k = len(data.classes)
-    require(k >= 2 and len(set(data.classes)) == k, f"{what}: classes are not two or more different labels")
-    require({type(label) for label in data.classes} <= {str, int, float}, f"{what}: labels are neither text nor numbers")
-    require(y.shape[0] == data.X.shape[0], f"{what}: {y.shape[0]} labels for {data.X.shape[0]} rows of X")
+    require(k >= 2 and len(set(data.classes)) == k, "classes are not two or more different labels")
+    require({type(label) for label in data.classes} <= {str, int, float}, "labels are neither text nor numbers")
+    require(y.shape[0] == data.X.shape[0], f"{y.shape[0]} labels for {data.X.shape[0]} rows of X")
     if data.multilabel:
-        require(y.shape[1] == k and bool(np.all(y.data == 1)), f"{what}: y does not hold ones, a column for each class")
-        require(data.hierarchy is None or bool(np.all(np.diff(y.indptr) > 0)), f"{what}: a row has no label of the hierarchy")
+        require(y.shape[1] == k and bool(np.all(y.data == 1)), "y does not hold ones, a column for each class")
+        require(data.hierarchy is None or bool(np.all(np.diff(y.indptr) > 0)), "a row has no label of the hierarchy")
         codes = y.indices
     else:
-        require(y.dtype == np.intp and y.ndim == 1, f"{what}: y is no vector of intp")
+        require(y.dtype == np.intp and y.ndim == 1, "y is no vector of intp")
         codes = y
-    require(bool(np.all((codes >= 0) & (codes < k))), f"{what}: a code is no position in classes")
-    require(len(np.unique(codes)) == k, f"{what}: a class has no rows")
+    require(bool(np.all((codes >= 0) & (codes < k))), "a code is no position in classes")
+    require(len(np.unique(codes)) == k, "a class has no rows")
 
 
-def _check_rows(data: Dataset, what: str) -> None:
+def _check_rows(data: Dataset) -> None:
     n, weight = data.X.shape[0], data.example_weight
     if weight is not None:
         positive = weight.shape == (n,) and bool(np.all(np.isfinite(weight) & (weight > 0)))
-        require(positive, f"{what}: weights are not one positive number a row")
+        require(positive, "weights are not one positive number a row")
     for train, test in _parts(data):
         rows = np.concatenate([train, test])
-        require(len(train) > 0 and len(test) > 0, f"{what}: a part of a split is empty")
-        require(len(np.unique(rows)) == len(rows), f"{what}: a split has a row twice")
-        require(rows.min() >= 0 and rows.max() < n, f"{what}: a split has a row that is not there")
+        require(len(train) > 0 and len(test) > 0, "a part of a split is empty")
+        require(len(np.unique(rows)) == len(rows), "a split has a row twice")
+        require(rows.min() >= 0 and rows.max() < n, "a split has a row that is not there")
 
 
 def _parts(data: Dataset) -> list[tuple[Any, Any]]:

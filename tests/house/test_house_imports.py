@@ -41,12 +41,10 @@ LIBRARIES = {
     "hydra": {"cli", "config"},
     "omegaconf": {"cli", "config"},
     "hydra_plugins": {"cli", "config"},
-    "matplotlib": {"reports", "losses.surfaces", "models.coverage"},
+    "matplotlib": {"reports", "models.coverage"},
     "ray": {"solvers.shards", "cli.launching"},
 }
 """Where a library may be imported."""
-DATA_OF_A_BASE = {"losses.base": "losses.matrices"}
-"""Base files and the siblings that hold data they take: a cost matrix is no loss."""
 EAGER = {"learners": "learners", "cli.actions": "cli.actions", "data.registry": "data.sources"}
 """Modules that import, by name, all that stands in a package."""
 HEAVY = {"pandas", "sklearn", "scipy", "numpy", "joblib", "matplotlib"}
@@ -125,7 +123,7 @@ def violations(module: str, source: str) -> list[str]:
         where = f"advcli.{module}, line {line}:"
         if not allowed & set(around(target)):
             complaints.append(f"{where} imports advcli.{target}; the law allows {sorted(allowed)}")
-        if module.endswith(".base") and target.startswith(module.removesuffix("base")) and target != DATA_OF_A_BASE.get(module):
+        if module.endswith(".base") and target.startswith(module.removesuffix("base")):
             complaints.append(f"{where} a base file imports its sibling advcli.{target}")
         if name.startswith("_") and not name.startswith("__"):
             complaints.append(f"{where} takes the private name {name} of advcli.{target}")

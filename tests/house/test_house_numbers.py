@@ -1,6 +1,7 @@
-"""No source that makes numbers changes unseen: its checksum is kept, and a change of it is either harmless or raises NUMBERS_VERSION.
+"""A release knows the code that makes its numbers: no other code may carry its version.
 
-``numbers.txt`` has the version and a checksum of every such file. `python tests/house/test_house_numbers.py` writes it again.
+`make release-check` compares that code with the last ``numbers.txt``: a change of it is either harmless or raises NUMBERS_VERSION.
+It then writes the checksum of every such file beside the version of the release. Between releases nothing is compared.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import ast
 import functools
 import hashlib
 import io
+import re
+import sys
 import tokenize
 from pathlib import Path
 
@@ -18,9 +21,10 @@ from advcli.results.tables import NUMBERS_VERSION
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = Path(__file__).with_name("numbers.txt")
+"""Written by the first release."""
 
 # Rooms, or modules of one, that change no value of a row; whatever is not named here may.
-NO_NUMBERS = {"__init__", "__main__", "cli", "losses.surfaces", "models", "reports", "results"}
+NO_NUMBERS = {"__init__", "__main__", "cli", "models", "reports", "results"}
 NO_NUMBERS |= {f"core.{name}" for name in ("errors", "files", "paths", "plugins", "processes", "stored_arrays")}
 NO_NUMBERS |= {f"config.{name}" for name in ("schema", "words", "composing", "products", "presets", "explaining")}
 NO_NUMBERS |= {f"statistics.{name}" for name in ("tests", "marks", "across")}
@@ -71,22 +75,46 @@ def found() -> dict[str, str]:
     return {path.relative_to(ROOT).as_posix(): checksum(path) for path in sources()}
 
 
-def kept() -> tuple[int, dict[str, str]]:
-    """Return the version and the checksums that were kept last."""
-    head, *lines = KEPT.read_text(encoding="utf-8").splitlines()
-    return int(head.split()[1]), dict(line.split() for line in lines)
+def version() -> str:
+    """Return the version that meson.build gives to the package."""
+    stated = re.search(r"^\s*version: '([^']+)'", (ROOT / "meson.build").read_text(encoding="utf-8"), re.MULTILINE)
+    assert stated is not None
+    return stated[1]
 
 
-def test_code_that_makes_numbers_changes_with_its_version() -> None:
-    version, before = kept()
-    now = found()
-    changed = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
-    assert not changed, (
-        f"code that makes numbers has changed: {', '.join(changed)}. If a row of any cell may change, raise NUMBERS_VERSION in "
-        "advcli/results/tables.py: resumed sweeps then compute their cells again. In either case run: "
-        "python tests/house/test_house_numbers.py"
-    )
-    assert version == NUMBERS_VERSION, "NUMBERS_VERSION is not the one of numbers.txt; run: python tests/house/test_house_numbers.py"
+def released(text: str) -> tuple[str, int, dict[str, str]]:
+    """Return the version, the NUMBERS_VERSION and the checksums of a numbers.txt."""
+    (release, numbers), *lines = (line.split() for line in text.splitlines())
+    return release, int(numbers), dict(lines)
+
+
+def complaint(text: str, release: str, numbers: int, now: dict[str, str]) -> str:
+    """Return what is wrong with a version that has these checksums, after the release of a numbers.txt; empty if nothing is."""
+    last, last_numbers, before = released(text)
+    changed = ", ".join(sorted(name for name in {*before, *now} if before.get(name) != now.get(name)))
+    if last == release and (changed or numbers != last_numbers):
+        return (
+            f"{release} is released, with other code that makes numbers: {changed or 'NUMBERS_VERSION'}; raise the version in meson.build"
+        )
+    if changed and numbers == last_numbers:
+        return (
+            f"code that makes numbers has changed since {last}: {changed}. If a row of any cell may differ, raise NUMBERS_VERSION in "
+            "advcli/results/tables.py: resumed sweeps then compute their cells again"
+        )
+    return ""
+
+
+def test_a_released_version_keeps_the_code_that_makes_its_numbers() -> None:
+    if KEPT.is_file() and released(text := KEPT.read_text(encoding="utf-8"))[0] == version():
+        assert complaint(text, version(), NUMBERS_VERSION, found()) == ""
+
+
+def test_changed_code_raises_one_of_the_versions() -> None:
+    text = "1.0 1\na.py aaaa\nb.py bbbb\n"
+    same, other = {"a.py": "aaaa", "b.py": "bbbb"}, {"a.py": "aaaa", "c.py": "bbbb"}
+    assert complaint(text, "1.0", 1, same) == complaint(text, "1.1", 1, same) == complaint(text, "1.1", 2, other) == ""
+    assert "b.py, c.py; raise the version" in complaint(text, "1.0", 2, other)
+    assert "since 1.0: b.py, c.py. If a row" in complaint(text, "1.1", 1, other)
 
 
 def test_what_makes_numbers_is_watched() -> None:
@@ -159,5 +187,8 @@ def test_kernels_are_read_by_lines() -> None:
 
 
 if __name__ == "__main__":
-    KEPT.write_text("\n".join([f"NUMBERS_VERSION {NUMBERS_VERSION}", *(f"{name} {text}" for name, text in found().items())]) + "\n")
-    print(f"{KEPT.relative_to(ROOT)}: {len(found())} files, NUMBERS_VERSION {NUMBERS_VERSION}")
+    wrong = complaint(KEPT.read_text(encoding="utf-8"), version(), NUMBERS_VERSION, found()) if KEPT.is_file() else ""
+    if wrong and "--same-rows" not in sys.argv:
+        sys.exit(f"{wrong}; if none does: make release-check SAME_ROWS=1")
+    KEPT.write_text("\n".join([f"{version()} {NUMBERS_VERSION}", *(f"{name} {text}" for name, text in found().items())]) + "\n")
+    print(f"{KEPT.relative_to(ROOT)}: {len(found())} files of version {version()}")

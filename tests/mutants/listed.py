@@ -96,7 +96,9 @@ ROWS_IN_BLOCKS = (
     Mutant("_ext/ascent/dual_blocks.pyx", "p.run.scale = m.sigma * m.scale", "p.run.scale = m.scale", f"{BLOCKS} -k plain", "dual_blocks"),
     Mutant("advcli/problems/row_blocks.py", "* part.n if part.n else 0.0", "if part.n else 0.0", f"{IN_BLOCKS} -k optimum"),
     Mutant("advcli/problems/row_blocks.py", "point.write(rows, self.loss.project(own, y))", "pass", f"{IN_BLOCKS} -k outside"),
-    Mutant("advcli/core/row_blocks.py", "(own - mean) ** 2 * (n * m / (n + m))", "(own - mean) ** 2 * m", f"{IN_BLOCKS} -k optimum"),
+    Mutant(
+        "advcli/core/row_blocks.py", "(part_mean - mean) ** 2 * (n * m / (n + m))", "(part_mean - mean) ** 2 * m", f"{IN_BLOCKS} -k optimum"
+    ),
     Mutant("advcli/data/sources/mapped.py", "if not np.isfinite(raw).all():", "if False:", f"{MAPPED} -k wrong"),
 )
 KERNELS = (
@@ -718,8 +720,8 @@ SETTINGS = (
         "& facts.keys()}",
         FACTORY,
     ),
-    Mutant("advcli/losses/base.py", "if own.get(name) is None:", "if True:", FACTORY),
-    Mutant("advcli/losses/base.py", "own[name] = facts[name]", "pass", FACTORY),
+    Mutant("advcli/losses/base.py", "if complete.get(name) is None:", "if True:", FACTORY),
+    Mutant("advcli/losses/base.py", "complete[name] = facts[name]", "pass", FACTORY),
     Mutant("advcli/learners/factory.py", "for name in sorted(set(hyper) - known):", "for name in ():", FACTORY),
     Mutant("advcli/learners/linear.py", "if weights is not None and not weights.all():", "if False:", f"{CELLS} -k clean"),
     Mutant(
@@ -1202,7 +1204,7 @@ MODELS = (
     Mutant("advcli/models/restored.py", "if not standardiser.scale_.all():", "if False:", f"{BROKEN} -k named"),
     Mutant("advcli/learners/surrogate.py", "if chosen.reads_file(self.loss_options or {}):", "if False:", f"{BROKEN} -k 'opens and costs'"),
     Mutant("advcli/core/stored_arrays.py", 'if kind == "f" and not np.isfinite(values).all():', "if False:", f"{BROKEN} -k named"),
-    Mutant("advcli/core/stored_arrays.py", "if shape is not None and (len(given)", "if False and (len(given)", f"{BROKEN} -k named"),
+    Mutant("advcli/core/stored_arrays.py", "if shape is not None and (len(lengths)", "if False and (len(lengths)", f"{BROKEN} -k named"),
     Mutant("advcli/core/stored_arrays.py", '"i", 0, columns - 1)', '"i", 0, columns)', f"{BROKEN} -k sparse"),
     Mutant("advcli/core/stored_arrays.py", "(np.diff(pointers) < 0).any() or ", "", f"{BROKEN} -k sparse"),
     Mutant("advcli/models/files.py", "if version != FORMAT_VERSION:", "if False:", f"{FILES} -k refused"),

@@ -9,7 +9,7 @@ import pytest
 
 from advcli.core.errors import ConfigError
 from advcli.losses import make_loss
-from advcli.losses.surfaces import loss_surface
+from advcli.reports.pictures.surface import loss_surface
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_abstaining_at_one_half_merges_the_two_orders_of_a_pair() -> None:
 def test_surface_holds_the_loss_itself() -> None:
     loss = make_loss("squared", 3)
     surface = loss_surface(loss, truth=1, extent=5.0, points=11)
-    scores = np.array([[surface.first[2], 0.0, surface.second[7]]])
+    scores = np.array([[surface.axis[2], 0.0, surface.axis[7]]])
     assert surface.labels == (0, 2)
     assert surface.value[7, 2] == pytest.approx(loss.value(scores, np.array([1]))[0], abs=1e-6)
 
