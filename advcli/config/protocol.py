@@ -15,6 +15,8 @@ TESTS = ("corrected_ttest", "ttest", "wilcoxon")
 """Significance tests of the tables (`advcli.statistics.tests`)."""
 CORRECTIONS = ("holm", "none")
 """Corrections of their marks for the number of methods in a row."""
+TOLERANCES = {"tol": POSITIVE, "search_tol": POSITIVE, "search_passes": at_least(1)}
+"""Rules of what ends the fits of a group ``solver``; the latter two are of its searches, and may be left out of a cell."""
 
 
 def _some(default: Any, about: Mapping[str, Any]) -> Any:
@@ -103,9 +105,14 @@ class Protocol:
     alpha: float = _some(0.05, FRACTION)
     correction: str = _some("holm", choice(*CORRECTIONS))
 
+    def __post_init__(self) -> None:
+        for axis, limits in self.extend.items():
+            if len(limits) != 2 or limits[0] > limits[1]:
+                raise ConfigError(f"protocol.extend.{axis}={limits} is not valid; give [SMALLEST,LARGEST], or null")
+
     @classmethod
     def from_mapping(cls, options: Mapping[str, Any]) -> Protocol:
-        """Check the options of the configuration group ``protocol``.
+        """Read the options of a group ``protocol`` that no configuration has checked.
 
         Raises
         ------
@@ -113,29 +120,41 @@ class Protocol:
             For an unknown key, a value outside its range, an unknown metric.
         """
         known = {entry.name: entry for entry in fields(cls)}
-        given = {key: value for key, value in options.items() if key != "description"}
-        for key, value in given.items():
+        values = {key: value for key, value in options.items() if key != "description"}
+        for key, value in values.items():
             if key not in known:
                 raise ConfigError(f"no key protocol.{key}; {nearest(key, known)}")
             if key in ("stage1", "stage2", "extend"):
-                given[key] = check_grid(f"protocol.{key}", value)
+                values[key] = check_grid(f"protocol.{key}", value)
             elif key == "metrics":
-                given[key] = list(value or ())
+                values[key] = list(value or ())
             elif key == "learning_curve":
                 for share in value or ():
                     refuse(f"protocol.{key}", share, known[key].metadata)
-                given[key] = [float(share) for share in value or ()]
             elif not (value is None and str(known[key].type).endswith("None")):
                 refuse(f"protocol.{key}", value, known[key].metadata)
-        protocol = cls(**given)
-        for axis, limits in protocol.extend.items():
-            if len(limits) != 2 or limits[0] > limits[1]:
-                raise ConfigError(f"protocol.extend.{axis}={limits} is not valid; give [SMALLEST,LARGEST], or null")
-        from .. import metrics  # brings NumPy and SciPy, which a configuration alone does not need
-
-        for metric in (*([protocol.metric] if protocol.metric else []), *protocol.metrics):
-            metrics.check_metric(metric)
+        protocol = cls(**values)
+        protocol.check_metrics()
         return protocol
+
+    @property
+    def scores(self) -> list[str]:
+        """The metrics that are asked for: the one that selects, and those that are recorded."""
+        return list(dict.fromkeys([*([self.metric] if self.metric else []), *self.metrics]))
+
+    def check_metrics(self) -> None:
+        """Refuse a name that is no metric; apart from the rest, as metrics bring NumPy and SciPy."""
+        from .. import metrics
+
+        for name in self.scores:
+            metrics.check_metric(name)
+
+
+def check_tolerances(solver: Mapping[str, Any]) -> None:
+    """Refuse a group ``solver`` whose fits would not end."""
+    for name, about in TOLERANCES.items():
+        if name == "tol" or solver.get(name) is not None:
+            refuse(f"solver.{name}", solver.get(name), about)
 
 
 def check_grid(name: str, values: Any) -> dict[str, list[float]]:

@@ -23,7 +23,7 @@ from ..core.checks import ANY, FRACTION, NAME, POSITIVE, SEED, at_least, choice,
 from ..core.errors import ConfigError, nearest
 from ..core.hyper import SCALES, STRENGTH
 from ..core.hyper import known as known_hyper
-from .protocol import CORRECTIONS, TESTS, Protocol, check_grid
+from .protocol import CORRECTIONS, TESTS, TOLERANCES, Protocol, check_grid
 
 STARTED = "ADVCLI_STARTED"
 """Environment variable that carries the default name of the results folder from the parent to its workers."""
@@ -63,8 +63,8 @@ class SolverGroup:
 
     open: ClassVar[bool] = True
     name: str = field(metadata=NAME)
-    tol: float = field(metadata=POSITIVE)
-    search_tol: float = field(metadata=POSITIVE)
+    tol: float = field(metadata=TOLERANCES["tol"])
+    search_tol: float = field(metadata=TOLERANCES["search_tol"])
     max_passes: int = field(metadata=at_least(1))
     max_seconds: float | None = field(metadata=POSITIVE)
 
@@ -265,7 +265,7 @@ class Settings:
     loss: dict[str, Any]
     features: dict[str, Any]
     solver: dict[str, Any]
-    protocol: dict[str, Any]
+    protocol: Protocol
     noise: dict[str, Any]
     report: dict[str, Any]
     limits: dict[str, float | None]
@@ -311,7 +311,8 @@ def check(values: Mapping[str, Any]) -> Settings:
         if key not in values:
             raise ConfigError(f"key {key!r} is missing; do not delete it")
     top = _check(TopGroup, {entry.name: values[entry.name] for entry in fields(TopGroup)}, "")
-    groups = {group: _check(schema, values[group], group) for group, schema in {**GROUPS, **NODES}.items()}
+    groups: dict[str, Any] = {group: _check(schema, values[group], group) for group, schema in {**GROUPS, **NODES}.items()}
+    groups["protocol"] = Protocol(**groups["protocol"])
     calibrate = top.pop("calibrate")
     if calibrate is not None:  # a part of the method
         groups["loss"] = {**groups["loss"], "calibrate": calibrate}
@@ -439,8 +440,6 @@ def _hyper(values: Any) -> dict[str, float]:
         if isinstance(value, bool) or not POSITIVE["valid"](number):
             raise ConfigError(f"hyper.{name}={value} is not valid; give {POSITIVE['wanted']}, or null to search it")
         fixed[str(name)] = float(number)
-    if all(scale in fixed for scale in SCALES):
-        raise ConfigError("hyper.C and hyper.lambda are two scales of one regularisation (lambda = 1/(n C)); fix only one")
     return fixed
 
 

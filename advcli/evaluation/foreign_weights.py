@@ -23,13 +23,13 @@ from ..core.errors import ConfigError, ModelError, nearest
 from ..core.row_blocks import BlockRows, in_blocks
 from ..core.typing import Array
 from ..features import make_features
-from ..learners import learner_of, make_learner
+from ..learners import Method
 from ..learners.surrogate import SurrogateClassifier
 from ..problems.certificate import Certificate
 from ..problems.risk import Problem, gap_scale
 from ..problems.row_blocks import BlockProblem
 from ..results.arrays import read_archive
-from .recipe import Recipe, uncalibrated
+from .recipe import Recipe
 from .standardise import Standardiser
 
 if TYPE_CHECKING:
@@ -280,15 +280,15 @@ def judge_file(path: Path, cell: Cell, data_dir: Path) -> tuple[Judgement, str]:
     with ``protocol.standardise=none`` both are of the features as they are.
     """
     weights = read_weights(path)
-    cell = replace(cell, loss=uncalibrated(cell.loss))
-    if learner_of(cell.loss) is not SurrogateClassifier:
+    method = Method.of(cell).uncalibrated
+    if method.learner is not SurrogateClassifier:
         raise ConfigError(f"loss={cell.loss['name']} is no surrogate with a dual; advcli certify takes zero_one, ww, cs, llw and the like")
-    recipe = Recipe(cell, data_dir, search=False)
-    dataset, loss, k = recipe.dataset, recipe.cell.loss, recipe.n_classes
+    recipe = Recipe(replace(cell, loss=method.loss), data_dir, search=False)
+    dataset, k = recipe.dataset, recipe.n_classes
     hyper = dict(recipe.axes.fixed) or {"C": 1.0}
-    estimator = make_learner(loss, cell.features, cell.solver, hyper, k, int(cell.seed), float(cell.solver["tol"]))
+    estimator = recipe.method.at(hyper).make(k, int(cell.seed))
     assert isinstance(estimator, SurrogateClassifier)
-    raw = cell.protocol["standardise"] == "none"
+    raw = cell.protocol.standardise == "none"
     X = dataset.X if raw else Standardiser().fit(dataset.X).transform(dataset.X)
     classes = None
     if "classes" in weights:

@@ -26,9 +26,9 @@ from ..results.predictions import Predictions, entry
 from ..results.proofs import Recorder
 from ..results.provenance import maker
 from ..results.tables import STAGE_COLUMNS, canonical_json, hyper_value, plain
+from .additions import asked_of, beyond, content_of, union
 from .cell import Cell
 from .fits import Fits, Searches
-from .growth import asked_of, beyond, content_of, union
 from .inputs import with_paths_of
 from .learning import learning_curve
 from .outcome import CellOutcome, outcome_of
@@ -164,7 +164,7 @@ def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> C
     remark = folder.set_aside(key) if stored is None else ""
     kept: list[str] = []
     if stored is not None:
-        there = asked_of(stored["about"]["cell"])
+        there = asked_of(stored["about"]["cell"]["protocol"])
         kept = beyond(cell, there)
         recipe = recipe.asking(*union((recipe.protocol.n_splits, recipe.protocol.metrics), there))
         proven = not folder.keep_proofs or Recorder(folder, key, cell.as_mapping()).has(stored)
@@ -219,9 +219,9 @@ def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> C
         search_rows = [row | {"cell": request} for row in search_rows]
         folder.write_cell(request, rows, search_rows, about=about, request=request, traceback=fits.failure)
         return outcome_of(rows, about, kept, key=request, **seen, seconds=time.perf_counter() - began)
-    ours, meanwhile = asked_of(about["cell"]), folder.read_cell(key)
+    ours, meanwhile = asked_of(about["cell"]["protocol"]), folder.read_cell(key)
     if meanwhile is not None and (recorder is None or recorder.has(meanwhile)):
-        theirs = asked_of(meanwhile["about"]["cell"])
+        theirs = asked_of(meanwhile["about"]["cell"]["protocol"])
         if theirs != ours and union(ours, theirs) == theirs:  # another process was asked for more, and was faster
             return outcome_of(meanwhile["rows"], meanwhile["about"], kept, key=key, **seen, seconds=time.perf_counter() - began)
     predictions.write()
@@ -241,7 +241,7 @@ def _makers(cell: Cell, before: Mapping[str, Any] | None) -> list[Mapping[str, A
 
 def _refuse_other_data(recipe: Recipe, folder: ResultsFolder) -> None:
     """Refuse a data set of other content than the finished cells of the folder; only reading it tells."""
-    content = content_of(recipe.given.dataset, recipe.given.protocol)
+    content = content_of(recipe.given.dataset, recipe.given.protocol.splits)
     sha256 = recipe.dataset.sha256
     if folder.stands_on.get(content, sha256) != sha256:
         raise DataError(

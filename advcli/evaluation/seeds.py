@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 
 from ..results.tables import canonical_json
 
@@ -27,3 +28,16 @@ def derive_seed(seed: int, *dimensions: str | int) -> int:
     """
     digest = hashlib.sha256(canonical_json([int(seed), *dimensions]).encode()).digest()
     return int.from_bytes(digest[:8], "big") % 2**31
+
+
+@dataclass(frozen=True)
+class SplitSeeds:
+    """The seeds of one split: `derive_seed` of the experiment's seed, a purpose, the data set and the number of the split."""
+
+    seed: int
+    dataset: str
+    split: int | str
+
+    def of(self, purpose: str) -> int:
+        """Return the seed of one purpose."""
+        return derive_seed(self.seed, purpose, self.dataset, self.split)

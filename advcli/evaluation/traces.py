@@ -13,7 +13,7 @@ from typing import Any
 
 from ..core.errors import ConfigError, IncompatibleError, NotConvergedWarning
 from ..core.hyper import SCALES
-from ..learners import learner_of, searched
+from ..learners import Method
 from .cell import Cell
 from .recipe import ALL, Recipe
 from .seeds import derive_seed
@@ -106,10 +106,10 @@ def trace(
 
 def check_traceable(cell: Cell) -> None:
     """Refuse a method whose fits have no certificate, and one whose labels or splits a trace has not."""
-    chosen = learner_of(cell.loss)
-    if not chosen.certified:
+    method = Method.of(cell)
+    if not method.learner.certified:
         raise IncompatibleError("advcli bench", "fits with a certificate", f"loss={cell.loss['name']} has none: leave it out")
-    for name in searched(cell.loss, cell.features):
+    for name in method.searched:
         if name in cell.loss and cell.hyper.get(name) is None:
             raise ConfigError(
                 f"advcli bench searches nothing, and loss={cell.loss['name']} has no {name} of its own: give hyper.{name}=VALUE"

@@ -10,7 +10,6 @@ import numpy as np
 from ..core.errors import ConfigError, IncompatibleError, nearest
 from ..core.hyper import SCALES
 from ..core.typing import Array, Options
-from ..features import STRENGTH
 
 NOT_OPTIONS = ("name", "description", "learner", "grid", "extend", "calibrate")
 """Keys of the group ``loss`` that say how it is used."""
@@ -74,11 +73,6 @@ def _is_positive(value: Any) -> bool:
 
 def _settled(value: Any) -> Any:
     return tuple(map(_settled, value)) if isinstance(value, list | tuple) else value
-
-
-def fixable(names: tuple[str, ...]) -> set[str]:
-    """Return the hyper-parameters that a configuration may fix where these are searched: both views of the regularisation."""
-    return {*(name for name in names if name != STRENGTH), *(SCALES if STRENGTH in names else ())}
 
 
 def parameters_of(features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float) -> dict[str, Any]:

@@ -582,8 +582,10 @@ RECIPE = (
     ),
     Mutant("advcli/evaluation/inputs.py", 'return text if digest is None else {"file": digest}', "return text", OF_INPUTS),
     Mutant("advcli/evaluation/inputs.py", "or _is_file(str(value))", "", OF_INPUTS),
-    Mutant("advcli/evaluation/growth.py", 'file["sha256"]) != file["sha256"]:', 'file["sha256"]) is None:', f"{OF_INPUTS} -k rivals"),
-    Mutant("advcli/evaluation/growth.py", 'about["dataset_sha256"]) != about["dataset_sha256"]:', "0) is None:", f"{OF_INPUTS} -k rivals"),
+    Mutant("advcli/evaluation/additions.py", 'file["sha256"]) != file["sha256"]:', 'file["sha256"]) is None:', f"{OF_INPUTS} -k rivals"),
+    Mutant(
+        "advcli/evaluation/additions.py", 'about["dataset_sha256"]) != about["dataset_sha256"]:', "0) is None:", f"{OF_INPUTS} -k rivals"
+    ),
     Mutant("advcli/evaluation/runner.py", "if folder.stands_on.get(content, sha256) != sha256:", "if False:", f"{OF_INPUTS} -k rivals"),
     Mutant(
         "advcli/results/folder.py", "if not self._held and self.cells_path.is_dir():", "if False:", "tests/results/test_results_lock.py"
@@ -675,7 +677,7 @@ SEARCH = (
     Mutant("advcli/evaluation/selection.py", "(name == STRENGTH or name in axes.own or not hyper(name).choice)", "True", SELECTION),
 )
 
-INPUTS, FACTORY = "tests/cli/test_cli_inputs.py", "tests/learners/test_learners_factory.py"
+INPUTS, FACTORY = "tests/cli/test_cli_inputs.py", "tests/learners/test_learners_method.py"
 SETTINGS = (
     # hyper-parameters
     Mutant(
@@ -720,7 +722,7 @@ SETTINGS = (
     ),
     Mutant("advcli/losses/base.py", "if own.get(name) is None:", "if True:", FACTORY),
     Mutant("advcli/losses/base.py", "own[name] = facts[name]", "pass", FACTORY),
-    Mutant("advcli/learners/factory.py", "for name in sorted(set(hyper) - known):", "for name in ():", FACTORY),
+    Mutant("advcli/learners/method.py", "for name in sorted(set(hyper) - known):", "for name in ():", FACTORY),
     Mutant("advcli/learners/linear.py", "if weights is not None and not weights.all():", "if False:", f"{CELLS} -k clean"),
     Mutant(
         "advcli/learners/base.py",
@@ -907,7 +909,7 @@ FOREIGN_WEIGHTS = (
     Mutant("advcli/evaluation/foreign_weights.py", "dual = max(dual, _highest(problem, R, at_weights))", "pass", FOREIGN),
     Mutant("advcli/evaluation/foreign_weights.py", "best = min(primal, certificate.primal)", "best = certificate.primal", FOREIGN),
     Mutant("advcli/evaluation/foreign_weights.py", "best = min(primal, certificate.primal)", "best = primal", FOREIGN),
-    Mutant("advcli/evaluation/foreign_weights.py", 'raw = cell.protocol["standardise"] == "none"', "raw = False", FOREIGN),
+    Mutant("advcli/evaluation/foreign_weights.py", 'raw = cell.protocol.standardise == "none"', "raw = False", FOREIGN),
     Mutant("advcli/evaluation/foreign_weights.py", "classes, dataset.example_weight)", "classes, None)", FOREIGN),
     Mutant("advcli/evaluation/foreign_weights.py", "if not np.isfinite(theta).all():", "if False:", FOREIGN),
     Mutant(
@@ -1433,7 +1435,7 @@ DECIDED, JUDGED, PAYING, MIXED = (
     "tests/verify/test_verify_thresholds.py -k pay",
     "tests/verify/test_verify_outcomes.py",
 )
-GROWING, PACKED = "tests/evaluation/test_evaluation_growth.py", "tests/core/test_core_archives.py"
+GROWING, PACKED = "tests/evaluation/test_evaluation_additions.py", "tests/core/test_core_archives.py"
 OUTSIDE, PARQUET = "tests/learners/test_learners_sklearn_classifiers.py", "tests/system/test_system_distributed.py -k has_its_rows"
 CHECKER = tuple(
     Mutant(*each)
@@ -1601,16 +1603,16 @@ CHECKER = tuple(
             "tests/core/test_core_highs.py -k says_nothing",
         ),
         # growth, shares, shards
-        ("advcli/evaluation/growth.py", "if reading and not all(entry", "if reading and not any(entry", f"{GROWING} -k every_split"),
-        ("advcli/evaluation/growth.py", "if reading and not all(entry", "if not all(entry", f"{GROWING} -k every_split"),
+        ("advcli/evaluation/additions.py", "if reading and not all(entry", "if reading and not any(entry", f"{GROWING} -k every_split"),
+        ("advcli/evaluation/additions.py", "if reading and not all(entry", "if not all(entry", f"{GROWING} -k every_split"),
         (
-            "advcli/evaluation/growth.py",
+            "advcli/evaluation/additions.py",
             'if not about.get("cell") or content["numbers"] != NUMBERS_VERSION:',
             'if not about.get("cell"):',
             f"{GROWING} -k anew",
         ),
         (
-            "advcli/evaluation/growth.py",
+            "advcli/evaluation/additions.py",
             'if not about.get("cell") or content["numbers"] != NUMBERS_VERSION:',
             'if content["numbers"] != NUMBERS_VERSION:',
             f"{GROWING} -k anew",

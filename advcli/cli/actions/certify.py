@@ -20,12 +20,12 @@ class Certify(Task):
         """Print the weights' objective, bounds of the optimum, and how far apart they are."""
         if settings.model is None:
             raise ConfigError("advcli certify needs model=FILE.npz, with arrays coef (k, d) and, if there is one, intercept (k,)")
+        from ...evaluation import Cell
         from ...evaluation.foreign_weights import judge_file
-        from ...evaluation.sweeps.jobs import cell_of
 
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
-            found, about = judge_file(settings.model, cell_of(settings), settings.data_dir)
+            found, about = judge_file(settings.model, Cell.of(settings), settings.data_dir)
         for message in dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught):
             say(f"warning: {message}")
         print(f"{settings.label}: {about}")

@@ -24,15 +24,15 @@ class Fit(Task):
             raise ConfigError("advcli fit needs out=FILE, the model file to write")
         refuse_unwritable(settings.out, settings.dataset.get("path"))
         from ... import models
-        from ...evaluation.sweeps.jobs import cell_of
-        from ...learners import learner_of
+        from ...evaluation import Cell
+        from ...learners import Method
         from ...results.tables import hyper_text
 
-        models.check_storable(learner_of(settings.loss).needs_pickle(settings.loss), settings.out, f"loss={settings.loss['name']}")
+        models.check_storable(Method.of(settings).learner.needs_pickle(settings.loss), settings.out, f"loss={settings.loss['name']}")
         began = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
-            model = models.fit(cell_of(settings), settings.data_dir)
+            model = models.fit(Cell.of(settings), settings.data_dir)
         models.save(model, settings.out)
         about, certificate = model.about, model.certificate
         said = [f"note: {about['dataset']}: {note}" for note in about["notes"]]

@@ -195,7 +195,7 @@ class Run(Task):
 
         settings, folder = self.settings, ResultsFolder(self.settings.folder)
         refuse_removed(folder, short(folder.path))
-        significance = Significance.chosen(settings.protocol)
+        significance = Significance.chosen(vars(settings.protocol))
         if self.died:
             say(self.died)
             if not folder.merge():
@@ -244,7 +244,7 @@ def _check_reports(cells: Sequence[Settings]) -> None:
         _check_report(cell)
     import pandas as pd
 
-    from ...evaluation.sweeps.jobs import cell_of
+    from ...evaluation import Cell
     from ...reports import Choice
     from ...reports.sources import Sources
     from ...reports.summary import TOLD, told_apart
@@ -254,7 +254,7 @@ def _check_reports(cells: Sequence[Settings]) -> None:
     choice = Choice.of(cells[0].report)
     if choice == Choice():
         return
-    asked = {made.request_key(): made for made in map(cell_of, cells)}
+    asked = {made.request_key(): made for made in map(Cell.of, cells)}
     about: dict[str, Mapping[str, Any]] = {key: {"cell": made.as_mapping()} for key, made in asked.items()}
     rows = []
     for key, made in asked.items():
@@ -280,7 +280,7 @@ def _check_report(cell: Settings) -> None:
     from ...reports.summary import check_primary
 
     if cell.report["metric"] is not None:
-        check_primary(cell.report["metric"], cell.protocol)
+        check_primary(cell.report["metric"], vars(cell.protocol))
     if cell.published is not None:
         check_published(cell.published)
 
