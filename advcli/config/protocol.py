@@ -16,7 +16,7 @@ TESTS = ("corrected_ttest", "ttest", "wilcoxon")
 CORRECTIONS = ("holm", "none")
 """Corrections of their marks for the number of methods in a row."""
 TOLERANCES = {"tol": POSITIVE, "search_tol": POSITIVE, "search_passes": at_least(1)}
-"""Rules of what ends the fits of a group ``solver``; the latter two are of its searches, and may be left out of a cell."""
+"""Rules of what ends the fits of a group ``solver``; null in the latter two, of its searches, takes that of the fits."""
 
 
 def _some(default: Any, about: Mapping[str, Any]) -> Any:
@@ -153,8 +153,8 @@ class Protocol:
 def check_tolerances(solver: Mapping[str, Any]) -> None:
     """Refuse a group ``solver`` whose fits would not end."""
     for name, about in TOLERANCES.items():
-        if name == "tol" or solver.get(name) is not None:
-            refuse(f"solver.{name}", solver.get(name), about)
+        if name in solver and (name == "tol" or solver[name] is not None):
+            refuse(f"solver.{name}", solver[name], about)
 
 
 def check_grid(name: str, values: Any) -> dict[str, list[float]]:

@@ -6,10 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .. import metrics
 from ..config.protocol import Protocol
 from ..core.errors import ConfigError
 from ..core.hyper import SCALES, STRENGTH
 from ..learners import Method
+
+PROBABILITIES = "probabilities"
+"""The fact of metrics that depends on the rows: a learner's `Learner.probabilities`."""
 
 
 @dataclass(frozen=True)
@@ -42,15 +46,21 @@ class Axes:
         return (*([STRENGTH] if self.strength else []), *self.others, *self.own)
 
 
-def find_axes(protocol: Protocol, method: Method) -> Axes:
-    """Separate the searched from the fixed hyper-parameters of a method.
+def find_axes(protocol: Protocol, method: Method, search: bool = True) -> Axes:
+    """Separate the searched from the fixed hyper-parameters of a method; without ``search`` the fixed ones are all.
 
     Raises
     ------
     ConfigError
-        As `Method.fixed`, and for a searched hyper-parameter without a grid.
+        As `Method.fixed`, for a searched hyper-parameter without a grid, and for a metric that does not exist or that needs probabilities
+        of a method without.
     """
+    for name in protocol.scores:
+        if PROBABILITIES in metrics.check_metric(name).needs and not method.has_probabilities:
+            raise ConfigError(f"the metric {name} needs {metrics.FACTS[PROBABILITIES]}; loss={method.loss['name']} has none")
     fixed = method.fixed()
+    if not search:
+        return Axes(None, (), fixed)
     searched = [name for name in method.searched if name not in fixed and not (name == STRENGTH and fixed.keys() & {*SCALES})]
     for name in searched:
         if name not in protocol.stage1:

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from ..results.predictions import Predictions, entry
+from ..results.predictions import PredictedRows, Predictions, entry
 from ..results.tables import over_splits, plain
 from .learning import ConfusionCounts
 from .part import Part
-from .recipe import Recipe
+from .recipe import Fitted, Recipe
 from .selection import Selection
 from .splits import Split
 
@@ -146,6 +146,25 @@ class Fits:
         more = len(splits) - len(by_split)
         said = [f"{more} split{'s' if more > 1 else ''} added"] if by_split and more else []
         return ", ".join(said + ([f"{', '.join(new)} by kept predictions"] if new else []))
+
+    def count(self, fitted: Fitted) -> dict[str, Any]:
+        """Count how a fit went; return the columns that describe it."""
+        learner = fitted.learner
+        self.counted["notes"].update(fitted.notes)
+        columns: dict[str, Any] = {**fitted.facts, "n_train": fitted.n_train, "n_features": int(learner.n_features_in_)}
+        if learner.certificate_ is not None:
+            columns["solver"] = str(learner.certificate_.solver)
+            certificates = (learner.certificate_, *learner.stages_.values())
+            self.stopped.update(str(certificate.status) for certificate in certificates if not certificate.converged)
+        if learner.solver_choice_:
+            self.counted["choices"][learner.solver_choice_] += 1
+        return columns
+
+    def add(self, number: int, test: Part, predicted: PredictedRows) -> None:
+        """Keep the predictions of a split's test rows."""
+        self.predictions.add(entry(number), predicted)
+        if self.confusion is not None:
+            self.confusion.add(test.y, predicted.codes)
 
     def _values(self, names: list[str], test: Part, name: str) -> dict[str, float]:
         return self._recipe.values(names, test, self.predictions.of(name, self._recipe.n_classes))

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..results.tables import complete_rows
+from ..metrics import shown, shown_as
+from ..results.tables import complete_rows, hyper_text
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,17 @@ class CellOutcome:
     seconds: float = 0.0
     remark: str = ""
     added: str = ""
+
+    @property
+    def result(self) -> str:
+        """The result in words: the metric, its mean and, in brackets, its sample standard deviation over the splits."""
+        about = shown_as(self.metric)
+        return f"{about.name.replace('_', ' ')} {shown(self.metric, self.mean, self.std)}{' %' if about.percent else ''}"
+
+    @property
+    def chosen(self) -> list[str]:
+        """The chosen and fixed hyper-parameters, one text each."""
+        return [f"{name} = {hyper_text(value)}" for name, value in self.hyper.items()]
 
 
 def outcome_of(rows: list[dict[str, Any]], about: Mapping[str, Any], kept: Sequence[str] = (), **more: Any) -> CellOutcome:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import metrics
-from ..config.protocol import Protocol, check_tolerances
+from ..config.protocol import Protocol
 from ..core.errors import ConfigError, DataError, IncompatibleError
 from ..core.groups import group_starts
 from ..core.label_graph import LabelGraph
@@ -29,7 +29,7 @@ from ..features.cache import kept_in
 from ..learners import Method, learner_class, learner_names
 from ..learners.base import IN_BLOCKS, Learner, View
 from ..results.predictions import PredictedRows
-from .axes import Axes, find_axes
+from .axes import PROBABILITIES, find_axes
 from .cell import Cell
 from .part import Part
 from .seeds import SplitSeeds
@@ -40,9 +40,6 @@ from .training_labels import TrainingLabels, training_labels
 
 ALL = "all rows"
 """In the place of a split's number: the part is the whole data set."""
-
-PROBABILITIES = "probabilities"
-"""The fact of metrics that depends on the rows: a learner's `Learner.probabilities`."""
 
 _last: list[tuple[Any, Any]] | None = None
 """Inside `shared_data`: the last data set and what it was loaded by."""
@@ -120,14 +117,6 @@ class Fitted:
         return X if self.standardiser is None else self.standardiser.transform(X)
 
 
-def check_metrics(protocol: Protocol, method: Method) -> None:
-    """Refuse unknown metrics, and metrics of probabilities for a method that has none, before any work."""
-    protocol.check_metrics()
-    for name in protocol.scores:
-        if PROBABILITIES in metrics.meaning(name).needs and not method.has_probabilities:
-            raise ConfigError(f"the metric {name} needs {metrics.FACTS[PROBABILITIES]}; loss={method.loss['name']} has none")
-
-
 class Recipe:
     """One method on one data set, checked before any fit.
 
@@ -154,14 +143,12 @@ class Recipe:
 
     def __init__(self, cell: Cell, data_dir: Path, search: bool = True) -> None:
         self.given, self.protocol, method = cell, cell.protocol, Method.of(cell)
-        check_tolerances(cell.solver)
-        self.axes = find_axes(cell.protocol, method) if search else Axes(None, (), method.fixed())
+        self.axes = find_axes(cell.protocol, method, search)
         self.dataset = dataset = load_once(cell.dataset, data_dir, cell.protocol.splits == "author")
         folded = self.axes.names and cell.protocol.holdout is None
         # without folds classes of any size will do
         check_trainable(dataset, cell.protocol.folds if folded else 1)
         self.lonely = lonely_classes(dataset)
-        check_metrics(cell.protocol, method)
         _refuse_noise(cell, dataset)
         _refuse_rows(method, dataset)
         edges = dataset.hierarchy

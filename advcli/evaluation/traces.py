@@ -18,34 +18,15 @@ from .cell import Cell
 from .recipe import ALL, Recipe
 from .seeds import derive_seed
 
-COLUMNS = (
-    "dataset",
-    "loss",
-    "features",
-    "solver",
-    "lambda",
-    "n",
-    "time",
-    "passes",
-    "calls",
-    "primal",
-    "dual",
-    "gap",
-    "relative_gap",
-    "status",
+COLUMNS = tuple(
+    ["dataset", "loss", "features", "solver", "lambda", "n", "time", "passes", "calls", "primal", "dual", "gap", "relative_gap", "status"]
 )
 """Columns of convergence.csv: ``time`` in seconds, the objective as lambda/2 |theta|^2 + mean loss, no dual value where there is none.
 
 ``solver`` is the training of learners that choose among several, ``calls`` counts the oracles of structured labels."""
 
 
-def trace(
-    cell: Cell,
-    data_dir: Path,
-    *,
-    tol: float,
-    seconds: float,
-) -> list[dict[str, Any]]:
+def trace(cell: Cell, data_dir: Path, *, tol: float, seconds: float) -> list[dict[str, Any]]:
     """Return one row (`COLUMNS`) per limit of passes, for one method with one solver on all rows of a data set.
 
     Parameters
@@ -77,22 +58,10 @@ def trace(
             learner = recipe.fit(everything, hyper, ALL, seed, tol=tol, max_passes=passes, max_seconds=seconds).learner
         certificate = learner.certificate_
         assert certificate is not None
-        row = {
-            "dataset": recipe.dataset.name,
-            "loss": cell.loss["name"],
-            "features": cell.features["name"],
-            "solver": cell.loss.get("training", cell.solver["name"]),
-            "lambda": learner.lam_,
-            "n": everything.X.shape[0],
-            "time": certificate.seconds,
-            "passes": certificate.passes,
-            "calls": learner.counts_.get("oracle_calls"),
-            "primal": certificate.primal,
-            "dual": certificate.dual,
-            "gap": certificate.gap,
-            "relative_gap": certificate.relative_gap,
-            "status": certificate.status,
-        }
+        row = {"dataset": recipe.dataset.name, "loss": cell.loss["name"], "features": cell.features["name"]}
+        row |= {"solver": cell.loss.get("training", cell.solver["name"]), "lambda": learner.lam_, "n": everything.X.shape[0]}
+        row |= {"time": certificate.seconds, "passes": certificate.passes, "calls": learner.counts_.get("oracle_calls")}
+        row |= {name: getattr(certificate, name) for name in ("primal", "dual", "gap", "relative_gap", "status")}
         # a fit that the clock stopped before the one with a smaller limit tells nothing new
         if rows and certificate.status == "max_seconds" and certificate.passes <= rows[-1]["passes"]:
             return rows

@@ -430,7 +430,9 @@ def _run(words: list[str]) -> None:
 
     given, configs = compose_cells([words], {})
     settled = [check(config) for config in configs]
-    run_one(settled[0], prepare(settled, given, print), strict=True)
+    folder = ResultsFolder(settled[0].folder)
+    prepare(folder, settled, given, print)
+    run_one(settled[0], folder, strict=True)
 
 
 def planned(**protocol: Any) -> Cell:

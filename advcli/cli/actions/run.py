@@ -144,6 +144,7 @@ class Run(Task):
     def _prepare(self, cells: list[Settings], words: list[list[str]]) -> ResultsFolder:
         """Check every cell, and what is reported of it, then create the results folder."""
         from ...evaluation.sweeps.jobs import prepare
+        from ...results.folder import ResultsFolder
 
         _check_reports(cells)
         self.settings = cells[0]
@@ -152,7 +153,8 @@ class Run(Task):
             self.said.add(line)
             say(line)
 
-        folder = prepare(cells, words, told)
+        folder = ResultsFolder(cells[0].folder, **cells[0].record)
+        prepare(folder, cells, words, told)
         warn(folder.remarks)
         return folder
 
@@ -188,7 +190,7 @@ class Run(Task):
             return 0
         if self.settings is None:
             raise ConfigError("a sweep of advcli needs its own sweeper; leave out hydra/sweeper=...")
-        from ...evaluation.sweeps.jobs import refuse_removed, result
+        from ...evaluation.sweeps.jobs import refuse_removed
         from ...reports import Choice, published_table, write_reports
         from ...results.folder import ResultsFolder
         from ...statistics.marks import Significance
@@ -211,7 +213,7 @@ class Run(Task):
         if not alone:
             print_table(summary)
         elif self.outcomes[0].status != "failed":  # what failed was said
-            print(f"{self.outcomes[0].dataset}, {self.outcomes[0].method}: {result(self.outcomes[0])}")
+            print(f"{self.outcomes[0].dataset}, {self.outcomes[0].method}: {self.outcomes[0].result}")
             for line in summary.attrs["missed"]:
                 print(line)
         warn(folder.remarks)

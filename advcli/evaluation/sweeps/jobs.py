@@ -20,17 +20,17 @@ from ...core.hyper import SCALES
 from ...data import foresee, has_address, is_ordered, missing_files
 from ...data.labels.noise import check_noise
 from ...learners import Method
-from ...metrics import meaning, shown, shown_as
+from ...metrics import meaning
 from ...results.folder import ResultsFolder
 from ...results.identity import A_FILE
 from ...results.progress import Journal, warning
-from ...results.tables import GROWING, canonical_json, hyper_text
+from ...results.tables import GROWING, canonical_json
 from ..additions import Review, content_of, distinct
-from ..axes import find_axes
+from ..axes import PROBABILITIES, find_axes
 from ..cell import Cell
 from ..inputs import path_keys
 from ..outcome import CellOutcome
-from ..recipe import PROBABILITIES, Recipe, check_metrics, load_once, shared_data
+from ..recipe import Recipe, load_once, shared_data
 from ..runner import run_cell
 
 if TYPE_CHECKING:
@@ -42,11 +42,12 @@ JOBS_PER_WORKER = 32
 Done = list[tuple[int, CellOutcome, list[str]]]
 
 
-def prepare(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Callable[[str], None]) -> ResultsFolder:
+def prepare(folder: ResultsFolder, cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Callable[[str], None]) -> None:
     """Check what needs no data, each different combination once, then create the results folder.
 
     Parameters
     ----------
+    folder : ResultsFolder
     cells : sequence of Settings
     words : sequence of sequences of str
         The words that each cell was composed from.
@@ -57,20 +58,22 @@ def prepare(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Call
     ------
     ConfigError, ResultsError
     """
-    contents = check_cells(cells, words, say)
-    folder = ResultsFolder(cells[0].folder, cells[0].record["proofs"], cells[0].record["distributions"])
-    review = Review(folder, distinct(Cell.of(settings).in_sweep for settings in cells), contents)
-    folder.prepare(_identity(cells, words), review.look)
+    identity, (asked, contents) = _identity(cells, words), check_cells(cells, words, say)
+    review = Review(folder, asked, contents)
+    folder.prepare(identity, review.look)
     review.finish()
-    return folder
 
 
-def check_cells(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Callable[[str], None]) -> dict[str, str]:
-    """Check the cells of a sweep as `prepare` does, with the same parameters; nothing is written.
+def check_cells(
+    cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Callable[[str], None]
+) -> tuple[dict[str, Cell], dict[str, str]]:
+    """Check the cells of a sweep as `prepare` does; nothing is written.
 
     Returns
     -------
-    dict of str to str
+    asked : dict of str to Cell
+        `additions.distinct` of the cells.
+    contents : dict of str to str
         `additions.content_of` of the data sets that were read, to the checksums of their content.
 
     Raises
@@ -88,9 +91,9 @@ def check_cells(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: 
     for noise in {repr(settings.noise): settings.noise for settings in cells}.values():
         check_noise(noise)
     fitted = [cell.in_sweep for cell in asked]
-    distinct(fitted)
+    unlike = distinct(fitted)
     _refuse_missing_data(fitted, words, cells[0].data_dir)
-    return _check_with_data(fitted, cells[0].data_dir, note)
+    return unlike, _check_with_data(fitted, cells[0].data_dir, note)
 
 
 def _refuse_differing(cells: Sequence[Settings]) -> None:
@@ -129,7 +132,6 @@ def _check_methods(cells: Sequence[Cell], note: Callable[[str], None]) -> None:
         own = method.in_sweep
         method.check(ordered, None)
         find_axes(cell.protocol, own)
-        check_metrics(cell.protocol, own)
         used |= own.hyper.keys()
         for key in method.unusable:
             unused.setdefault(key, {})[f"{name} {cell.features['name']}"] = cell
@@ -251,7 +253,7 @@ def _identity(cells: Sequence[Settings], words: Sequence[Sequence[str]]) -> dict
         distinct = list({canonical_json(value): value for value in reversed(values)}.values())[::-1]
         return distinct[0] if len(distinct) == 1 else {"each of": distinct}
 
-    paths = set().union(*(path_keys(vars(cell)) for cell in cells))
+    paths = {key for cell in cells for key in path_keys(vars(cell))}
     return {
         "seed": one([cell.seed for cell in cells]),
         "hyper": one([cell.hyper for cell in cells]),
@@ -336,18 +338,6 @@ def refuse_removed(folder: ResultsFolder, shown: str) -> None:
         raise ResultsError(f"the results folder {shown} was removed while its cells ran; start the command again")
 
 
-def result(outcome: CellOutcome) -> str:
-    """Return the result of a cell in words: the metric, its mean and, in brackets, its sample standard deviation over the splits."""
-    about = shown_as(outcome.metric)
-    name = about.name.replace("_", " ")
-    return f"{name} {shown(outcome.metric, outcome.mean, outcome.std)}{' %' if about.percent else ''}"
-
-
-def chosen(outcome: CellOutcome) -> list[str]:
-    """Return the chosen and fixed hyper-parameters of a cell, one text each."""
-    return [f"{name} = {hyper_text(value)}" for name, value in outcome.hyper.items()]
-
-
 def run_one(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[CellOutcome, list[str]]:
     """Run one cell; return its outcome and what to say about it, the first line without a number."""
     cell = Cell.of(settings).in_sweep
@@ -357,7 +347,7 @@ def run_one(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[Ce
     head = f"{outcome.dataset}, {outcome.method}"
     if outcome.status == "failed":
         return outcome, [f"{head}: failed: {outcome.error}"]
-    parts = [result(outcome), *chosen(outcome)]
+    parts = [outcome.result, *outcome.chosen]
     if settings.verbose and outcome.worst_gap == outcome.worst_gap:  # no certificate, no gap
         parts.append(f"gap {outcome.worst_gap:.1e}")
     parts += [outcome.added] if outcome.added else []

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import ConfigError, KilledError
 from ...core.paths import expanded
 from ...core.processes import bound_to_this_process, interrupts_reach_this_process_only
+from ...results.folder import ResultsFolder
 from ...results.progress import Progress, warning
 from .jobs import prepare, refuse_removed, run_job, share_out
 
@@ -72,7 +73,8 @@ def sweep(
     if not words:
         raise ConfigError("a sweep needs at least one cell")
     settled = [check(config) for config in configs]
-    results = prepare(settled, words, _print)
+    results = ResultsFolder(settled[0].folder, **settled[0].record)
+    prepare(results, settled, words, _print)
     for remark in results.remarks:
         _print(warning(remark))
     processes = min(workers or os.cpu_count() or 1, len(settled))
