@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,6 +44,26 @@ def compose_cells(
     ConfigError
         For words that cannot be read or composed, and for keys of ``common`` or of Hydra among them.
     """
+    given = _words_of(cells, common)
+    composer = _Composer(common)
+    composer.composing = [text for words in given for text in words]
+    others, GlobalHydra.instance().hydra = GlobalHydra.instance().hydra, None  # those of whoever calls from a Hydra application
+    try:
+        with hydra.initialize_config_dir(str(conf_dir()), **BASE):
+            words = [text for cell in given for text in composer.expanded(cell)]
+            same = len({tuple(text.partition("=")[0] for text in cell) for cell in words}) == 1
+            return words, compose_all(words, composer.values, scalar_override) if same else [composer.values(cell) for cell in words]
+    except Exception as error:
+        explained = explain(error, composer.composing)
+        if explained is None:
+            raise
+        raise explained from error
+    finally:
+        GlobalHydra.instance().hydra = others
+
+
+def _words_of(cells: Sequence[str | Sequence[str] | Mapping[str, Any]], common: Mapping[str, Any]) -> list[list[str]]:
+    """Return the words of every cell; refuse those that are no part of one."""
     given = [with_own_keys(words_for(cell)) for cell in cells]
     for text in (text for words in given for text in words):
         key = text.lstrip("+~").partition("=")[0]
@@ -54,43 +73,37 @@ def compose_cells(
             raise ConfigError(f"cannot read {text!r}: settings are written KEY=VALUE")
     for words in given:
         refuse_paths(words)
-    folders = [f"file://{folder}" for folder in plugins.folders() if Path(folder).is_dir()]
-    place = [word("hydra.searchpath", folders)] if folders else []
-    composing: Sequence[str] = [text for words in given for text in words]
-    others, GlobalHydra.instance().hydra = GlobalHydra.instance().hydra, None  # those of whoever calls from a Hydra application
-    try:
-        with hydra.initialize_config_dir(str(conf_dir()), **BASE):
-            loader: Any = GlobalHydra.instance().config_loader()
+    return given
 
-            @functools.cache
-            def swept(added: tuple[str, ...]) -> Mapping[str, str] | None:
-                """Return what presets sweep over."""
-                master = loader.load_configuration("config", [*place, *added], run_mode=RunMode.MULTIRUN)
-                params: Mapping[str, str] | None = master.hydra.sweeper.get("params")
-                return params
 
-            def compose(words: Sequence[str]) -> DictConfig:
-                nonlocal composing
-                composing = words
-                everything = [*words, *(word(key, value) for key, value in common.items())]
-                config: DictConfig = loader.load_configuration("config", [*place, *everything], run_mode=RunMode.RUN)
-                return config
+class _Composer:
+    """Hydra's compositions, with users' folders and the keys that all cells share; ``composing`` are the words of the last one."""
 
-            def values(words: Sequence[str]) -> dict[str, Any]:
-                return plain(own(compose(words)))
+    def __init__(self, common: Mapping[str, Any]) -> None:
+        folders = [f"file://{folder}" for folder in plugins.folders() if Path(folder).is_dir()]
+        self.place = [word("hydra.searchpath", folders)] if folders else []
+        self.common = [word(key, value) for key, value in common.items()]
+        self.composing: Sequence[str] = []
+        self.swept: dict[tuple[str, ...], Mapping[str, str] | None] = {(): None}
 
-            found: list[list[str]] = []
-            for words in given:
-                added = tuple(text for text in words if text.startswith("+") and not text.startswith("++"))
-                several = expand(loader, swept(added) if added else None, words)
-                refuse_added_keys(compose(several[0]).hydra)
-                found += several
-            same = len({tuple(text.partition("=")[0] for text in words) for words in found}) == 1
-            return found, compose_all(found, values, scalar_override) if same else [values(words) for words in found]
-    except Exception as error:
-        explained = explain(error, composing)
-        if explained is None:
-            raise
-        raise explained from error
-    finally:
-        GlobalHydra.instance().hydra = others
+    def compose(self, words: Sequence[str]) -> DictConfig:
+        """Return the config of a cell, with Hydra's own node."""
+        self.composing = words
+        loader: Any = GlobalHydra.instance().config_loader()
+        config: DictConfig = loader.load_configuration("config", [*self.place, *words, *self.common], run_mode=RunMode.RUN)
+        return config
+
+    def values(self, words: Sequence[str]) -> dict[str, Any]:
+        """Return the plain config of a cell."""
+        return plain(own(self.compose(words)))
+
+    def expanded(self, words: Sequence[str]) -> list[list[str]]:
+        """Return the words of every cell that words with several values, or a preset, stand for."""
+        loader: Any = GlobalHydra.instance().config_loader()
+        added = tuple(text for text in words if text.startswith("+") and not text.startswith("++"))
+        if added not in self.swept:  # what presets sweep over
+            master = loader.load_configuration("config", [*self.place, *added], run_mode=RunMode.MULTIRUN)
+            self.swept[added] = master.hydra.sweeper.get("params")
+        several = expand(loader, self.swept[added], words)
+        refuse_added_keys(self.compose(several[0]).hydra)
+        return several

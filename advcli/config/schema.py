@@ -42,16 +42,8 @@ class DatasetGroup:
 
 
 @dataclass
-class LossGroup:
-    """Group ``loss``: a surrogate loss; further options belong to that loss."""
-
-    open: ClassVar[bool] = True
-    name: str = field(metadata=NAME)
-
-
-@dataclass
-class FeaturesGroup:
-    """Group ``features``: a feature map; further options belong to that map."""
+class ChoiceGroup:
+    """Groups ``loss``, ``features`` and ``noise``: a choice by its name; further options belong to that choice."""
 
     open: ClassVar[bool] = True
     name: str = field(metadata=NAME)
@@ -67,14 +59,6 @@ class SolverGroup:
     search_tol: float = field(metadata=TOLERANCES["search_tol"])
     max_passes: int = field(metadata=at_least(1))
     max_seconds: float | None = field(metadata=POSITIVE)
-
-
-@dataclass
-class NoiseGroup:
-    """Group ``noise``: what happens to training labels; further options belong to that kind of noise."""
-
-    open: ClassVar[bool] = True
-    name: str = field(metadata=NAME)
 
 
 @dataclass
@@ -184,11 +168,11 @@ class RecordGroup:
 
 GROUPS: dict[str, type] = {
     "dataset": DatasetGroup,
-    "loss": LossGroup,
-    "features": FeaturesGroup,
+    "loss": ChoiceGroup,
+    "features": ChoiceGroup,
     "solver": SolverGroup,
     "protocol": Protocol,
-    "noise": NoiseGroup,
+    "noise": ChoiceGroup,
     "report": ReportGroup,
 }
 NODES: dict[str, type] = {
@@ -204,40 +188,10 @@ NODES: dict[str, type] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """A composed and checked config as plain values: groups as dictionaries, folders as absolute paths.
+    """A composed and checked config as plain values: the keys of conf/config.yaml, which says what each means.
 
-    Attributes
-    ----------
-    limits : dict
-        ``seconds`` and ``memory_mb`` of one cell, None without a limit.
-    hyper : dict of str to float
-        The hyper-parameters that are fixed (``C`` or ``lambda``, ``gamma``, ``tolerance``); all others are searched.
-    results : tuple of Path
-        The finished or partial results folders that the verb ``report`` reads, several for one table.
-    published : str or None
-        The published numbers that the report sets beside these results.
-    figure : str or None
-        The figure that the verb ``report`` draws instead of tables.
-    baseline, junit : Path or None
-        The files that the verb ``check`` compares with and writes.
-    update : bool
-        Whether ``check`` writes a new baseline.
-    out, model, input : Path or None
-        The file that ``fit`` or ``predict`` writes, and those that ``predict`` reads.
-    trust : bool
-        Whether ``predict`` reads a model that is a pickle.
-    spreadsheets : bool
-        Whether CSV files for people have an apostrophe before texts that look like formulas.
-    chunk_rows : int
-        Rows that ``predict`` holds in memory.
-    bench : dict of str to float
-        Relative gap and seconds at which the verb ``bench`` ends a trace.
-    draw : dict
-        ``losses``, values of ``C``, ``columns`` and number of ``classes`` of a picture.
-    record : dict of str to bool
-        ``proofs``: whether the proofs of reported fits are kept; ``distributions``: whether distributions that no metric reads are.
-    predict : dict
-        ``unseen``, ``gaps`` and ``extra``: ``refuse`` or ``ignore``; ``rejected``: the file of rows that are refused.
+    Groups are dictionaries, the protocol is a `Protocol`; folders and files are absolute paths. ``hyper`` has the hyper-parameters that
+    are fixed, ``results`` the folders that ``advcli report`` makes one table of.
     """
 
     name: str
@@ -373,51 +327,41 @@ def _convert(schema: type, values: Any, where: str) -> dict[str, Any]:
     for name, value in values.items():
         if name not in known:
             result[name] = value
-            continue
-        entry = known[name]
-        kind = str(schema.__annotations__[name])
-        if kind.startswith("list") and isinstance(value, str):  # one element
-            value = [value]
-        if not entry.metadata:
+        elif not known[name].metadata:
             result[name] = check_grid(f"{dot}{name}", value)
-            continue
-        wanted, valid = entry.metadata["wanted"], entry.metadata["valid"]
-        try:
-            if kind.partition(" | ")[0] == type(value).__name__ or (value is None and kind.endswith("None")):
-                typed = value  # merging would convert nothing and takes milliseconds
-            else:
-                typed = OmegaConf.merge(OmegaConf.structured(schema), {name: value})[name]
-        except (OmegaConfBaseException, ConfigKeyError) as error:
-            raise ConfigError(f"{dot}{name}={_shown(value)} is not valid; give {_wanted(wanted, schema, name)}") from error
-        if OmegaConf.is_dict(typed):
-            pairs: dict[str, Any] = dict(typed)
-            typed, elements = pairs, [*pairs, *pairs.values()]
-            complaint = f"{dot}{name}={_shown(value)} is not valid; every name and text must be {wanted}"
-        elif OmegaConf.is_config(typed):
-            typed = list(typed)
-            elements, complaint = typed, f"{dot}{name}={_shown(value)} is not valid; every element must be {wanted}"
-            if not typed and name != "metrics":
-                raise ConfigError(f"{dot}{name}=[] is empty; give at least one value")
         else:
-            elements, complaint = [typed], f"{dot}{name}={_shown(value)} is not valid; give {wanted}"
-        for element in elements:
-            if element is not None and not valid(element):
-                if entry.metadata["choices"]:
-                    hint = nearest(str(element), entry.metadata["choices"])
-                    raise ConfigError(f"{dot}{name}={_shown(value)} is not valid; {hint}")
-                raise ConfigError(complaint)
-        result[name] = typed
+            result[name] = _checked_value(schema, name, f"{dot}{name}", value, known[name].metadata)
     return result
 
 
-def _wanted(wanted: str, schema: type, name: str) -> str:
+def _checked_value(schema: type, name: str, key: str, value: Any, about: Mapping[str, Any]) -> Any:
+    """Return the value of one key, converted to its type in the schema and checked by its rule."""
     kind = str(schema.__annotations__[name])
-    text = f"a list, each element {wanted}" if kind.startswith("list") else "{NAME: TEXT}" if kind.startswith("dict") else wanted
-    return f"{text}, or null" if kind.endswith("None") else text
-
-
-def _shown(value: Any) -> str:
-    return "null" if value is None else str(value)
+    if kind.startswith("list") and isinstance(value, str):  # one element
+        value = [value]
+    wanted, invalid = about["wanted"], f"{key}={'null' if value is None else value} is not valid;"
+    try:
+        if kind.partition(" | ")[0] == type(value).__name__ or (value is None and kind.endswith("None")):
+            typed: Any = value  # merging would convert nothing and takes milliseconds
+        else:
+            merged: Any = OmegaConf.merge(OmegaConf.structured(schema), {name: value})
+            typed = merged[name]
+    except (OmegaConfBaseException, ConfigKeyError) as error:
+        text = f"a list, each element {wanted}" if kind.startswith("list") else "{NAME: TEXT}" if kind.startswith("dict") else wanted
+        raise ConfigError(f"{invalid} give {text}{', or null' if kind.endswith('None') else ''}") from error
+    elements, hint = [typed], f"give {wanted}"
+    if OmegaConf.is_dict(typed):
+        typed = dict(typed)
+        elements, hint = [*typed, *typed.values()], f"every name and text must be {wanted}"
+    elif OmegaConf.is_config(typed):
+        typed = elements = list(typed)
+        hint = f"every element must be {wanted}"
+        if not typed and name != "metrics":
+            raise ConfigError(f"{key}=[] is empty; give at least one value")
+    for element in elements:
+        if element is not None and not about["valid"](element):
+            raise ConfigError(f"{invalid} {nearest(str(element), about['choices']) if about['choices'] else hint}")
+    return typed
 
 
 def _hyper(values: Any) -> dict[str, float]:

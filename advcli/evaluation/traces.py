@@ -18,9 +18,8 @@ from .cell import Cell
 from .recipe import ALL, Recipe
 from .seeds import derive_seed
 
-COLUMNS = tuple(
-    ["dataset", "loss", "features", "solver", "lambda", "n", "time", "passes", "calls", "primal", "dual", "gap", "relative_gap", "status"]
-)
+_JUDGED = ("primal", "dual", "gap", "relative_gap", "status")  # of a certificate
+COLUMNS = ("dataset", "loss", "features", "solver", "lambda", "n", "time", "passes", "calls", *_JUDGED)
 """Columns of convergence.csv: ``time`` in seconds, the objective as lambda/2 |theta|^2 + mean loss, no dual value where there is none.
 
 ``solver`` is the training of learners that choose among several, ``calls`` counts the oracles of structured labels."""
@@ -61,7 +60,7 @@ def trace(cell: Cell, data_dir: Path, *, tol: float, seconds: float) -> list[dic
         row = {"dataset": recipe.dataset.name, "loss": cell.loss["name"], "features": cell.features["name"]}
         row |= {"solver": cell.loss.get("training", cell.solver["name"]), "lambda": learner.lam_, "n": everything.X.shape[0]}
         row |= {"time": certificate.seconds, "passes": certificate.passes, "calls": learner.counts_.get("oracle_calls")}
-        row |= {name: getattr(certificate, name) for name in ("primal", "dual", "gap", "relative_gap", "status")}
+        row |= {name: getattr(certificate, name) for name in _JUDGED}
         # a fit that the clock stopped before the one with a smaller limit tells nothing new
         if rows and certificate.status == "max_seconds" and certificate.passes <= rows[-1]["passes"]:
             return rows

@@ -14,10 +14,12 @@ from ...core.paths import expanded
 from ...core.processes import bound_to_this_process, interrupts_reach_this_process_only
 from ...results.folder import ResultsFolder
 from ...results.progress import Progress, warning
-from .jobs import prepare, refuse_removed, run_job, share_out
+from .jobs import Done, prepare, refuse_removed, run_job, share_out
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ...config import Settings
 
 
 def sweep(
@@ -36,9 +38,8 @@ def sweep(
     ----------
     cells : str or sequence
         Each cell in the words of the command line, ``"dataset=iris loss=zero_one hyper.C=1"`` or a sequence of such words, or as a mapping
-        with the same keys, ``{"dataset": "iris", "hyper.C": 1}``, whose ``loss`` may be an unfitted scikit-learn classifier.
-        A value ``A,B`` and a preset ``+experiment=NAME`` stand for several
-        cells. YAML files of one's own are found in the folders of `advcli.core.plugins`.
+        with the same keys, ``{"dataset": "iris", "hyper.C": 1}``, whose ``loss`` may be an unfitted scikit-learn classifier. A value
+        ``A,B`` and a preset ``+experiment=NAME`` stand for several cells. Own YAML files lie in the folders of `advcli.core.plugins`.
     folder : path
         Folder of the results, made if it is not there.
     workers : int, optional
@@ -61,8 +62,6 @@ def sweep(
     KilledError
         A worker process died; finished cells are kept.
     """
-    from joblib import Parallel, delayed
-
     from ...config import check
     from ...config.composing import compose_cells
 
@@ -70,18 +69,29 @@ def sweep(
     place = expanded(folder).absolute()
     common = {"results_dir": str(place.parent), "name": place.name, "workers": workers, "quiet": quiet}
     words, configs = compose_cells([cells] if isinstance(cells, str) else list(cells), common)
-    if not words:
-        raise ConfigError("a sweep needs at least one cell")
     settled = [check(config) for config in configs]
+    if not settled:
+        raise ConfigError("a sweep needs at least one cell")
     results = ResultsFolder(settled[0].folder, **settled[0].record)
     prepare(results, settled, words, _print)
     for remark in results.remarks:
         _print(warning(remark))
-    processes = min(workers or os.cpu_count() or 1, len(settled))
+    done, finished = _run_jobs(settled, results, workers, quiet)
+    _tell(done, finished, quiet)
+    refuse_removed(results, str(results.path))
+    results.merge()
+    results.write_provenance(configs[0], began, time.time(), {"command": ["advcli.evaluation.sweeps.sweep"], "cells": len(settled)})
+    return results.runs()
+
+
+def _run_jobs(cells: list[Settings], results: ResultsFolder, workers: int | None, quiet: bool) -> tuple[Done, set[int]]:
+    """Run cells in processes; return what became of them, and the numbers of those that the progress has told of."""
+    from joblib import Parallel, delayed
+
+    processes = min(workers or os.cpu_count() or 1, len(cells))
     with results.session() as session:
-        jobs = len(share_out(settled, results, session))
-        work = (delayed(run_job)(session, job) for job in range(jobs))
-        with Progress(session, len(settled), _print, quiet) as progress, interrupts_reach_this_process_only():
+        work = (delayed(run_job)(session, job) for job in range(len(share_out(cells, results, session))))
+        with Progress(session, len(cells), _print, quiet) as progress, interrupts_reach_this_process_only():
             try:
                 pool = Parallel(processes, batch_size=1, pre_dispatch="all", **bound_to_this_process())
                 done = [cell for job in pool(work) for cell in job]
@@ -89,15 +99,16 @@ def sweep(
                 raise KilledError(
                     "a worker process died (killed, or out of memory); finished cells are kept and the same call resumes, with workers=1"
                 ) from error
+    return done, progress.done
+
+
+def _tell(done: Done, finished: set[int], quiet: bool) -> None:
+    """Print the failures that the journal could not take, and the notes on the data."""
     for number, outcome, lines in done:
-        if number not in progress.done and outcome.status == "failed":  # the journal could not take it
+        if number not in finished and outcome.status == "failed":
             _print("\n".join(lines))
     for note in dict.fromkeys(f"note: {outcome.dataset}: {note}" for _, outcome, _ in done if not quiet for note in outcome.notes):
         _print(note)
-    refuse_removed(results, str(results.path))
-    results.merge()
-    results.write_provenance(configs[0], began, time.time(), {"command": ["advcli.evaluation.sweeps.sweep"], "cells": len(settled)})
-    return results.runs()
 
 
 def _print(text: str) -> None:
