@@ -42,15 +42,10 @@ _starts = itertools.count()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code.
+    """Run one command, the words after the program's name (default ``sys.argv[1:]``), and return its exit code.
 
     0 done, 1 a cell failed or standard output took nothing, 2 bad input, 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP, 141 the reader of standard
     output has left. A run keeps its results before it prints them, and goes on where nobody reads its progress.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The words after the program's name; default ``sys.argv[1:]``.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     number = next(_starts)  # a second command of one process may start in the same second

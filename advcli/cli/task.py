@@ -15,23 +15,9 @@ from ..core.errors import ConfigError, nearest
 
 
 def subject(action: str, words: list[str], choices: Sequence[str], named: str = "") -> tuple[str, str, list[str]]:
-    """Return what an action with choices does, the name that it does it to, and the words that remain.
+    """Return what an action with choices does, the name that it does it to, and the words that remain; ``named`` says what the name is.
 
-    Parameters
-    ----------
-    action : str
-        Its name, for messages.
-    words : list of str
-        The words after it.
-    choices : sequence of str
-        What may stand first; ``list`` has no name after it.
-    named : str
-        What the name is.
-
-    Raises
-    ------
-    ConfigError
-        Another first word, or no name.
+    ``choices`` may stand first; ``list`` has no name after it. Another first word, or no name, is a `ConfigError`.
     """
     what, *rest = words or [""]
     if what not in choices:

@@ -25,24 +25,9 @@ def compose_cells(
 ) -> tuple[list[list[str]], list[dict[str, Any]]]:
     """Compose cells as ``advcli -m`` does, users' folders (`advcli.core.plugins`) included.
 
-    Parameters
-    ----------
-    cells : sequence of str, sequence of str or mapping
-        Each a cell, or with ``value1,value2`` or a preset several (`advcli.config.words.words_for`).
-    common : mapping
-        Keys that are the same for all cells and no part of any.
-
-    Returns
-    -------
-    words : list of list of str
-        The words of every cell, without the common ones.
-    configs : list of dict
-        The plain config of every cell.
-
-    Raises
-    ------
-    ConfigError
-        For words that cannot be read or composed, and for keys of ``common`` or of Hydra among them.
+    Each of ``cells`` is one, or with ``value1,value2`` or a preset several (`advcli.config.words.words_for`); the keys of ``common`` are
+    the same for all and no part of any. Returns the words of every cell, without the common ones, and its plain config. Words that cannot
+    be read or composed, and keys of ``common`` or of Hydra among them, are a `ConfigError`.
     """
     given = _words_of(cells, common)
     composer = _Composer(common)

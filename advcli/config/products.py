@@ -15,16 +15,8 @@ def compose_all(
 
     The jobs are all combinations of the values of their positions. Each value is composed once beside the first job's other values,
     which shows the keys that it changes. Where no two positions touch the same keys, a job's config is the first one's with all
-    its changes; some jobs are composed in full to confirm it. Otherwise, and for short sweeps, every job is composed.
-
-    Parameters
-    ----------
-    jobs : sequence of sequences of str
-        Overrides, with the same keys at the same positions in every job.
-    compose : callable
-        Overrides to the plain config.
-    read : callable
-        Override to (dotted key, value) if it sets one existing key to a scalar, else None.
+    its changes; some jobs are composed in full to confirm it. Otherwise, and for short sweeps, every job is composed. ``read`` returns
+    (dotted key, value) of an override that sets one existing key to a scalar, else None.
     """
     values = [len({job[at] for job in jobs}) - 1 for at in range(len(jobs[0]))]
     if 1 + sum(values) + 3 < len(jobs):

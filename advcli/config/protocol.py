@@ -25,57 +25,14 @@ def _some(default: Any, about: Mapping[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Protocol:
-    """Splits, standardisation, search and significance test.
+    """Splits, standardisation, search and significance test; conf/protocol/standard.yaml says what each value means.
 
-    Attributes
-    ----------
-    name : str
-        Name of the protocol in rows.
-    splits : {"random", "author", "official"}
-        Random splits; the authors' own; the official training and test rows in all runs, which then differ in labels and seeds.
-    n_splits : int
-        Number of train/test splits.
-    train_size : float
-        Share of training rows where the papers print no sizes.
-    folds : int
-        Folds of the search.
-    holdout : float or None
-        Share of the training rows that one fit of each candidate leaves out and is judged by, in the place of folds.
-    standardise : {"fold", "train", "none"}
-        Statistics from the rows of each fit; from the whole training part, once, before the folds; no standardisation.
-    regularisation : {"C", "lambda"}
-        Which view the grid uses. C stays fixed between folds and refit, so lambda = 1/(n C) follows the rows of each fit.
-    stage1 : dict of axis to values
-        Coarse grids: ``regularisation`` and every other hyper-parameter that is searched (`advcli.core.hyper`).
-    stage2 : dict of axis to multipliers
-        Applied to the winner of stage 1; empty for a one-stage search.
-    search : {"first_split", "every_split"}
-        Whether the search on the training part of the first split is the one search, or every split has its own (nested).
-    extend : dict of axis to [smallest, largest]
-        How far stage 1 goes on past an end of its list while that end wins, in steps of the list's; an axis that is left out ends where its
-        list ends.
-    standard_errors : float
-        Values within so many standard errors of the best one are as good: the strongest regularisation among them is chosen. 0: exact ties
-        alone; 1: the one-standard-error rule (Breiman, Friedman, Olshen and Stone 1984).
-    metric : str or None
-        What the search minimises (or maximises) and tables show; None is the loss's own.
-    metrics : list of str
-        Further metrics that are recorded.
-    learning_curve : list of float or None
-        Shares of the training rows that every split is fitted to as well, each scored on the split's test rows.
-    rough_per_class : int or None
-        Rows per class that train a rough classifier, whose predictions then are the training labels (louche2015, section 4.2); None:
-        training labels are those of the data.
-    labelled_share : float
-        Share of the training rows whose true labels are known beside them: the sample that estimates the confusion.
-    rough_updates : int
-        Limit of the rough classifier's updates.
-    test : {"corrected_ttest", "ttest", "wilcoxon"}
-        Test behind the bold figures.
-    alpha : float
-        Its level.
-    correction : {"holm", "none"}
-        Whether the marks of a row are corrected for its number of pairs.
+    Grids (``stage1``, ``stage2``, ``extend``) are by axis: ``regularisation`` and the hyper-parameters of `advcli.core.hyper`. C stays
+    fixed between folds and refit, so lambda = 1/(n C) follows the rows of each fit. ``stage2`` holds multipliers of the winner of stage 1,
+    ``extend`` how far stage 1 goes on past an end that wins. ``standard_errors``: values so near the best one are as good, and the
+    strongest regularisation among them is chosen; 1 is the one-standard-error rule (Breiman, Friedman, Olshen and Stone 1984). ``metric``
+    None is the loss's own. ``rough_per_class`` rows train a rough classifier, whose predictions then are the training labels (louche2015,
+    section 4.2); ``labelled_share`` of the training rows have known labels beside them: the sample that estimates the confusion.
     """
 
     #: Keys that do not determine rows: how reports test.
@@ -112,13 +69,7 @@ class Protocol:
 
     @classmethod
     def from_mapping(cls, options: Mapping[str, Any]) -> Protocol:
-        """Read the options of a group ``protocol`` that no configuration has checked.
-
-        Raises
-        ------
-        ConfigError
-            For an unknown key, a value outside its range, an unknown metric.
-        """
+        """Read the options of a group ``protocol`` that no configuration has checked; `ConfigError` names the first that is not valid."""
         known = {entry.name: entry for entry in fields(cls)}
         values = {key: value for key, value in options.items() if key != "description"}
         for key, value in values.items():
@@ -158,13 +109,7 @@ def check_tolerances(solver: Mapping[str, Any]) -> None:
 
 
 def check_grid(name: str, values: Any) -> dict[str, list[float]]:
-    """Return one stage of a search, candidate values or multipliers of every axis, as lists of numbers above 0; null leaves a list out.
-
-    Raises
-    ------
-    ConfigError
-        For an axis that is no hyper-parameter, an empty list, a value that is no number above 0.
-    """
+    """Return one stage of a search, candidate values or multipliers of every axis, as lists of numbers above 0; null leaves a list out."""
     if values is None:  # the way to empty a group on the command line
         return {}
     if not isinstance(values, Mapping):

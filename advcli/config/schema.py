@@ -242,13 +242,7 @@ class Settings:
 
 
 def validate(config: DictConfig) -> Settings:
-    """Check types, ranges and names of a composed config (without Hydra's own node) and return plain values.
-
-    Raises
-    ------
-    ConfigError
-        At the first key that is unknown, missing, of the wrong type or out of range; one line that names the key.
-    """
+    """Check a composed config without Hydra's own node; a `ConfigError` names the first key that is unknown, missing or out of range."""
     return check(plain(config))
 
 

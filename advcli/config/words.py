@@ -89,18 +89,9 @@ def _written(value: Any) -> str:
 
 
 def words_for(cell: str | Sequence[str] | Mapping[str, Any]) -> list[str]:
-    """Return the words of a cell.
+    """Return the words of a cell: words as in a shell; words; or keys of the configuration and their values, nested or with dots.
 
-    Parameters
-    ----------
-    cell : str, sequence of str or mapping
-        Words as in a shell; words; or keys of the configuration and their values, nested or with dots. The value of ``loss`` may be an
-        unfitted classifier of scikit-learn's interface.
-
-    Raises
-    ------
-    ConfigError
-        It is none of these.
+    The value of ``loss`` may be an unfitted classifier of scikit-learn's interface.
     """
     if isinstance(cell, str):
         return shlex.split(cell)
@@ -125,10 +116,7 @@ def _flat(values: Mapping[str, Any], prefix: str) -> list[tuple[str, Any]]:
 def _described(estimator: Any) -> dict[str, Any]:
     """Return the options of ``loss=sklearn`` for an unfitted classifier: its class by name, and the parameters that are not the defaults.
 
-    Raises
-    ------
-    ConfigError
-        A class that other processes cannot import, or a parameter that is no plain data.
+    Other processes must be able to import the class, and parameters must be plain data.
     """
     kind = type(estimator)
     if isinstance(estimator, type):
@@ -166,16 +154,9 @@ def options_set(cells: Sequence[Sequence[str]]) -> dict[str, list[Any]]:
 
 
 def expand(loader: Any, params: Mapping[str, str] | None, words: Sequence[str]) -> list[list[str]]:
-    """Return the words of every cell of a sweep.
+    """Return the words of every cell of a sweep over ``words`` and what a preset sweeps over (``params``, key to ``value1,value2``).
 
-    Parameters
-    ----------
-    loader : hydra ConfigLoader
-        Knows the choices of a group, for ``glob``.
-    params : mapping or None
-        Key to ``value1,value2``: what a preset sweeps over.
-    words : sequence of str
-        What else is swept over, and what all cells share.
+    ``loader`` is Hydra's ConfigLoader, which knows the choices of a group, for ``glob``.
     """
     # Hydra's search for plugins loads this module anew: a class imported earlier would be another one
     from hydra._internal.core_plugins.basic_sweeper import BasicSweeper

@@ -63,13 +63,7 @@ def _configuration(cell: Mapping[str, Any], files: Mapping[str, Mapping[str, str
 
 
 def distinct(cells: Iterable[Cell]) -> dict[str, Cell]:
-    """Return cells by what determines them but the number of splits and the metrics.
-
-    Raises
-    ------
-    ConfigError
-        One of them is asked for twice, with other splits or metrics.
-    """
+    """Return cells by all but their splits and metrics; `ConfigError` where one is asked for twice, with others of these."""
     unlike: dict[str, Cell] = {}
     for cell in cells:
         other = unlike.setdefault(_configuration(cell.as_mapping(), cell.files), cell)
@@ -83,15 +77,8 @@ def distinct(cells: Iterable[Cell]) -> dict[str, Cell]:
 class Review:
     """What refuses, before any work, cells that the finished cells of a folder do not go with.
 
-    Those are cells whose splits and metrics cannot be added, and cells from other data, files or code of the same names.
-
-    Parameters
-    ----------
-    folder : ResultsFolder
-    cells : mapping
-        The cells that are asked for, by `distinct`.
-    contents : mapping, optional
-        Checksums of data sets that were read, by `content_of`.
+    Those are cells whose splits and metrics cannot be added, and cells from other data, files or code of the same names. ``cells`` are by
+    `distinct`, ``contents`` the checksums of data sets that were read, by `content_of`.
     """
 
     def __init__(self, folder: ResultsFolder, cells: Mapping[str, Cell], contents: Mapping[str, str] | None = None) -> None:
@@ -130,13 +117,7 @@ class Review:
             yield "Python files of --config-dir have changed", of_method
 
     def finish(self) -> None:
-        """Refuse what cannot stand beside what is there.
-
-        Raises
-        ------
-        ResultsError
-            Data, files or code are others than of finished cells; or a cell's predictions are missing, or not those that a metric reads.
-        """
+        """Raise `ResultsError` for what cannot stand beside what is there."""
         for (what, remedy), made in self._changed.items():
             raise ResultsError(other_content(what, self._folder, made, remedy))
         if self._unable:

@@ -20,18 +20,9 @@ PROBABILITIES = "probabilities"
 class Axes:
     """What is searched and what is fixed.
 
-    Parameters
-    ----------
-    strength : str or None
-        ``"C"`` or ``"lambda"`` if the regularisation is searched.
-    others : tuple of str
-        Further searched hyper-parameters, such as ``gamma``.
-    fixed : mapping
-        Hyper-parameters given by the user.
-    own : mapping
-        Those that are the method's alone, and the values that are tried of each (`Learner.candidates`); the protocol has no part in them.
-    reach : mapping
-        How far the lists of ``own`` may grow (`Learner.reach`); none where the protocol's grids do not.
+    ``strength`` is C or lambda if the regularisation is searched, ``others`` are further hyper-parameters. ``own`` are those of the method
+    alone, with the values that are tried (`Learner.candidates`): the protocol has no part in them. ``reach`` is how far these lists may
+    grow.
     """
 
     strength: str | None

@@ -104,10 +104,6 @@ class Cell:
 
         The content of the data set counts, not where it was found; the name of the run, the number of workers and the way
         reports test do not, nor do the number of splits and the further metrics: a finished cell may get more of them.
-
-        Parameters
-        ----------
-        dataset : advcli.data.Dataset
         """
         content: dict[str, Any] = {
             "name": dataset.name,

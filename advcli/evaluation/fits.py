@@ -16,20 +16,10 @@ from .splits import Split
 
 
 class Searches:
-    """The searches of a cell: one on the first training part, or one on that of every split.
+    """The searches of a cell: one on the first training part, at once, or one on that of every split.
 
-    Parameters
-    ----------
-    recipe : Recipe
-    splits : list of (train rows, test rows)
-        The one search is done at once: without it there is nothing to fit.
-    before : mapping or None
-        The stored cell that gets more splits: its searches stay as they are.
-
-    Attributes
-    ----------
-    counted : Counter of str
-        How many searches chose at an end of all values tried, by the sentence that says which.
+    A stored cell (``before``) keeps its searches. ``counted``: how many searches chose at an end of all values tried, by the sentence that
+    says which.
     """
 
     def __init__(self, recipe: Recipe, splits: list[Split], before: Mapping[str, Any] | None) -> None:
@@ -76,28 +66,10 @@ def _settled(hyper: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
 
 
 class Fits:
-    """The fits of all splits, those that a stored cell has among them.
+    """The fits of all n splits, those of a stored cell (``before``) among them.
 
-    Parameters
-    ----------
-    recipe : Recipe
-    n : int
-        Number of splits.
-    predictions : Predictions
-    before : mapping or None
-        The stored cell.
-
-    Attributes
-    ----------
-    rows : list of dict
-        Rows as in runs.csv.
-    failure : str
-        The first traceback; empty if none.
-    counted : dict of str to Counter
-        ``choices`` of solver=auto; ``stopped``, statuses of fits that did not converge; ``remarks`` and ``notes`` on the fits.
-    confusion : ConfusionCounts or None
-    learned : list of dict
-        Points of learning curves.
+    ``rows`` are those of runs.csv, ``failure`` the first traceback, ``learned`` the points of learning curves. ``counted`` has ``choices``
+    of solver=auto, ``stopped`` (statuses of fits that did not converge), ``remarks`` and ``notes`` on the fits.
     """
 
     def __init__(self, recipe: Recipe, n: int, predictions: Predictions, before: Mapping[str, Any] | None) -> None:
@@ -116,13 +88,7 @@ class Fits:
         return self.counted["stopped"]
 
     def judge(self, splits: list[Split]) -> str:
-        """Give the rows of a stored cell the metrics that it has not, by its predictions; return in words what a cell gets.
-
-        Raises
-        ------
-        DataError
-            If the predictions are not there.
-        """
+        """Give the rows of a stored cell their missing metrics by its predictions; return in words what a cell gets."""
         by_split: dict[int, list[dict[str, Any]]] = {}
         for row in self.rows:
             by_split.setdefault(row["split"], []).append(row)

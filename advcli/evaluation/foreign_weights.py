@@ -69,13 +69,7 @@ class Judgement:
 
 
 def read_weights(path: Path) -> dict[str, NDArray[Any]]:
-    """Return ``coef`` and, where they are there, ``intercept`` and ``classes`` of a file in NumPy's npz format.
-
-    Raises
-    ------
-    ModelError
-        A file that is missing, no npz file, one that unpacks to too much, or without ``coef``.
-    """
+    """Return ``coef`` and, where they are there, ``intercept`` and ``classes`` of a file in NumPy's npz format, else a `ModelError`."""
     if path.exists() and not path.is_file():  # a pipe would wait for a writer
         raise ModelError(f"cannot read {path}: it is a folder, a pipe or a device, no file")
     try:

@@ -22,14 +22,9 @@ MAX_CLASSES = 40
 
 @dataclass
 class ConfusionCounts:
-    """Test rows of each true class that are predicted as each class, summed over the splits.
+    """Test rows of each true class that are predicted as each of the k classes, summed over the splits.
 
-    Attributes
-    ----------
-    labels : tuple of str
-        The k classes.
-    counts : ndarray of int, shape (k, k + 1)
-        Rows are true classes, columns predictions; the last column counts predictions that are no class: abstentions.
+    ``counts`` (k, k + 1): rows are true classes, columns predictions; the last column counts predictions that are no class: abstentions.
     """
 
     labels: tuple[str, ...]
@@ -78,27 +73,12 @@ def learning_curve(
     predictions: Predictions,
     distributions: bool = False,
 ) -> list[dict[str, Any]]:
-    """Return what a method reaches on the test rows of a split when it learns from a share of the training rows alone.
+    """Return what a method reaches on the test rows of split ``number`` when it learns from a share of the training rows alone.
 
     The shares are those of ``protocol.learning_curve``; a smaller one is part of a larger one, and each has rows of every class. The
-    hyper-parameters are those of the whole training part, C rather than lambda staying where C was chosen.
-
-    Parameters
-    ----------
-    recipe : Recipe
-    number : int
-        Of the split.
-    train, test : Part
-    hyper : mapping
-    predictions : Predictions
-        Gets those of every point.
-    distributions : bool
-        Whether these have distributions that no metric reads.
-
-    Returns
-    -------
-    list of dict
-        ``split``, ``share``, ``n_train``, ``relative_gap`` (None without a certificate) and ``values`` by metric.
+    hyper-parameters are those of the whole training part, C rather than lambda staying where C was chosen. A point has ``split``,
+    ``share``, ``n_train``, ``relative_gap`` (None without a certificate) and ``values`` by metric; ``predictions`` gets those of every
+    point.
     """
     found = []
     for share, rows in _shares(recipe, number, train):

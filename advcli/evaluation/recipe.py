@@ -80,25 +80,9 @@ def shared_data(folder: Path | None = None) -> Iterator[None]:
 class Fitted:
     """A fit with what stands between it and raw rows.
 
-    Attributes
-    ----------
-    learner : Learner
-    standardiser : Standardiser or None
-        Applied to features first; None where they are taken as they are.
-    codes : ndarray
-        The labels that were learned from.
-    weight : ndarray or None
-        The rows' weights.
-    n_train : int
-        Rows that were learned from.
-    seconds : float
-        Of the fit, by the solver's own clock where it has one: that leaves out what only reports need.
-    facts : mapping
-        Columns of the rows that describe the training labels.
-    notes : tuple of str
-        What is to be said about them.
-    encoding : Encoding or None
-        What makes features of cells, as the training rows did; None where rows are features.
+    ``codes`` and ``weight`` of the rows are those that it learned from, ``n_train`` their number. ``seconds`` are by the solver's own clock
+    where it has one: that leaves out what only reports need. ``facts`` are columns that describe the training labels, ``notes`` remarks on
+    them. ``encoding`` makes features of cells, ``standardiser`` is applied to these; None where there is nothing to do.
     """
 
     learner: Learner
@@ -120,25 +104,8 @@ class Fitted:
 class Recipe:
     """One method on one data set, checked before any fit.
 
-    Parameters
-    ----------
-    cell : Cell
-        Data set and method.
-    data_dir : Path
-        Where data sets lie.
-    search : bool
-        Whether hyper-parameters that the cell does not fix are searched; else the fit takes ``C = 1`` and the defaults.
-
-    Attributes
-    ----------
-    cell : Cell
-        With what its method needs to know of the data filled in.
-    method : Method
-        That method.
-    protocol : Protocol
-    axes : Axes
-        What is searched and what is fixed.
-    dataset : advcli.data.Dataset
+    ``given`` is the cell as it was asked for; ``cell`` and ``method`` have what the method needs to know of the data filled in. ``axes``:
+    what is searched and what is fixed. Without ``search`` the fit takes ``C = 1`` and the defaults where the cell fixes nothing.
     """
 
     def __init__(self, cell: Cell, data_dir: Path, search: bool = True) -> None:
@@ -169,10 +136,6 @@ class Recipe:
         """Refuse metrics that need a fact which neither the method nor the data have; else only the first fit would tell.
 
         The facts that a loss brings are asked of a fit to two rows of every class.
-
-        Raises
-        ------
-        ConfigError
         """
         needed = {
             fact: name for name in self.protocol.scores for fact in metrics.meaning(name).needs if fact not in (PROBABILITIES, "labels")

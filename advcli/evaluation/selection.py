@@ -35,17 +35,7 @@ Judge = Callable[[Learner, View, Any], tuple[str, float]]
 
 @dataclass(frozen=True)
 class Selection:
-    """Outcome of a search.
-
-    Parameters
-    ----------
-    hyper : mapping
-        The chosen hyper-parameters together with the fixed ones.
-    rows : list of dict
-        One row per fit, columns of `advcli.results.folder.SEARCH_COLUMNS`.
-    edges : tuple of str
-        One sentence per chosen value that lies at the end of all values tried.
-    """
+    """Chosen and fixed hyper-parameters, one row of search.csv per fit, and a sentence per chosen value at an end of all tried."""
 
     hyper: Mapping[str, Any]
     rows: list[dict[str, Any]]
@@ -129,20 +119,8 @@ def _named(axes: Axes, own: Mapping[str, Sequence[Any]], point: Point) -> dict[s
 class _Stage:
     """One stage of a search: the values that it has tried and how they did.
 
-    Parameters
-    ----------
-    axes : Axes
-    values : mapping
-        What it tries at first of every axis.
-
-    Attributes
-    ----------
-    values : dict of axis to list
-        What it has tried, strong regularisation first, and what is the method's own as it is given.
-    vain : dict of axis to list
-        What it has tried beyond an end that was no better.
-    rows : list of dict
-        Those of search.csv.
+    ``values`` by axis, strong regularisation first, and what is the method's own as it is given; ``vain`` are values beyond an end that
+    were no better; ``rows`` are those of search.csv.
     """
 
     def __init__(self, axes: Axes, values: Mapping[str, Sequence[Any]]) -> None:
@@ -232,27 +210,12 @@ def select(
     seed: int,
     dataset: str,
 ) -> Selection:
-    """Choose hyper-parameters by two-stage cross-validation on one training part.
+    """Choose hyper-parameters by two-stage cross-validation on one training part; ``seed``, ``dataset`` and the stage determine the folds.
 
     Within a fold and for each value of the other hyper-parameters, the path runs from strong to weak regularisation and every
     fit starts from the one before. While the best value of an axis lies at an end of what stage 1 has tried, the next one outside is tried
     with all values of the other axes, as far as ``protocol.extend`` goes, or ``loss.extend`` for the method's own; such fits start anew.
     It counts if it is better than all before; else the search stops at that end.
-
-    Parameters
-    ----------
-    part : Part
-        The training rows.
-    make : callable (hyper, seed) -> Learner
-        Learners whose fits stop at the tolerance of a search.
-    judge : callable (Learner, View, labels) -> (str, float)
-        The metric that selects, and its value on held-out rows.
-    protocol, axes
-        The checked protocol and what is searched.
-    seed : int
-        With ``dataset`` and the stage it determines the folds.
-    dataset : str
-        Name of the data set.
     """
     if not axes.names:
         return Selection(dict(axes.fixed), [], ())

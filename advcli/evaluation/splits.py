@@ -24,22 +24,7 @@ def share_of(n: int, train_size: float) -> int:
 
 
 def split_sizes(n: int, train_size: float, sizes: tuple[int, int] | None = None) -> tuple[int, int]:
-    """Return the numbers of training and test rows.
-
-    Parameters
-    ----------
-    n : int
-        Rows of the data set.
-    train_size : float
-        Share of training rows (`share_of`).
-    sizes : (int, int), optional
-        Sizes printed in the papers; they win.
-
-    Raises
-    ------
-    DataError
-        If a part would be empty or the sizes exceed ``n``.
-    """
+    """Return the numbers of training and test rows of n; sizes printed in the papers win. `DataError` for an empty part or too few rows."""
     if sizes is not None:
         n_train, n_test = (int(size) for size in sizes)
     else:
@@ -51,14 +36,9 @@ def split_sizes(n: int, train_size: float, sizes: tuple[int, int] | None = None)
 
 
 def random_splits(n: int, n_splits: int, train_size: float, seed: int, dataset: str, sizes: tuple[int, int] | None = None) -> list[Split]:
-    """Return random train/test splits: membership drawn anew for each split, not stratified.
+    """Return random (training, test) rows, 0-based, in random order: membership drawn anew for each split, not stratified.
 
     Split j depends on (seed, dataset name, j) only: asking for more splits leaves the first ones as they are.
-
-    Returns
-    -------
-    list of (train rows, test rows)
-        0-based, in random order.
     """
     n_train, n_test = split_sizes(n, train_size, sizes)
     splits = []
@@ -69,18 +49,7 @@ def random_splits(n: int, n_splits: int, train_size: float, seed: int, dataset: 
 
 
 def make_folds(n: int, folds: int, seed: int, dataset: str, stage: int) -> list[Split]:
-    """Return shuffled folds (not stratified) of ``n`` training rows; each stage shuffles anew.
-
-    Returns
-    -------
-    list of (fit rows, validation rows)
-        Positions within the training part.
-
-    Raises
-    ------
-    DataError
-        If there are fewer rows than folds.
-    """
+    """Return shuffled folds (not stratified) of n training rows, as (fit, held-out) positions; each stage shuffles anew."""
     from sklearn.model_selection import KFold
 
     if n < folds:
@@ -101,13 +70,7 @@ def keeping_groups(groups: NDArray[Any] | None, n: int, draw: Callable[[int], li
 
 
 def make_holdout(n: int, share: float, seed: int, dataset: str) -> Split:
-    """Return a random split of ``n`` training rows into (rows to fit, ``share`` of them held out), positions within the training part.
-
-    Raises
-    ------
-    DataError
-        If a part would be empty.
-    """
+    """Return a random split of n training rows into positions (to fit, a ``share`` held out); `DataError` if a part would be empty."""
     n_fit, _ = split_sizes(n, 1.0 - share)
     order = np.random.default_rng(derive_seed(seed, "holdout", dataset)).permutation(n).astype(np.intp)
     return order[:n_fit], order[n_fit:]

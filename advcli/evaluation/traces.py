@@ -28,21 +28,9 @@ COLUMNS = ("dataset", "loss", "features", "solver", "lambda", "n", "time", "pass
 def trace(cell: Cell, data_dir: Path, *, tol: float, seconds: float) -> list[dict[str, Any]]:
     """Return one row (`COLUMNS`) per limit of passes, for one method with one solver on all rows of a data set.
 
-    Parameters
-    ----------
-    cell : Cell
-        Data set, method and solver; of the protocol only ``standardise`` counts. C = 1 unless ``hyper`` has C or lambda.
-    data_dir : Path
-        Folder of the data sets.
-    tol : float
-        Relative gap at which the trace ends.
-    seconds : float
-        Time of the longest fit; all together may take twice as long.
-
-    Raises
-    ------
-    ConfigError, DataError, IncompatibleError
-        For input that cannot be fitted, and for learners whose fits have no certificate to trace.
+    Of the protocol only ``standardise`` counts; C = 1 unless ``hyper`` has C or lambda. The trace ends at the relative gap ``tol``;
+    ``seconds`` is the time of the longest fit, all together may take twice as long. Learners whose fits have no certificate are an
+    `IncompatibleError`.
     """
     check_traceable(cell)
     recipe = Recipe(cell, data_dir, search=False)

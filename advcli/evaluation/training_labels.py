@@ -27,22 +27,10 @@ CONFUSION = "confusion"
 
 @dataclass(frozen=True)
 class TrainingLabels:
-    """The labels of one training part.
+    """The labels of one training part: true codes (n,), and those ``seen``, which methods learn from.
 
-    Parameters
-    ----------
-    truth : ndarray of intp (n,)
-        True codes.
-    seen : ndarray of intp (n,)
-        Codes that methods learn from.
-    confusion : ndarray (k, k) or None
-        P(seen = row | truth = column) as methods are told; None where labels are as they are.
-    sample : ndarray of intp or None
-        Rows whose true labels are known too: the small clean sample.
-    facts : mapping
-        Columns of the rows: ``label_error``, ``confusion_norm``, ``condition``.
-    notes : tuple of str
-        What is to be said about them.
+    ``confusion`` (k, k) is P(seen = row | truth = column) as methods are told, None where labels are as they are; ``sample`` the rows whose
+    true labels are known too. ``facts`` are columns of the rows: ``label_error``, ``confusion_norm``, ``condition``.
     """
 
     truth: Labels

@@ -65,12 +65,7 @@ class Method:
     def learner(self) -> type[Learner]:
         """The class of its learners: that of the key ``loss.learner``, else of ``loss.name``; calibrated where ``loss.calibrate`` says so.
 
-        Raises
-        ------
-        ConfigError
-            There is no method of that name.
-        IncompatibleError
-            ``loss.calibrate`` is set and the learners have no scores to calibrate.
+        `IncompatibleError` where ``loss.calibrate`` is set and the learners have no scores to calibrate.
         """
         chosen = learner_class(str(self.loss.get("learner") or self.loss["name"]))
         return chosen if self.loss.get("calibrate") is None else chosen.calibrated(self.loss)
@@ -114,13 +109,7 @@ class Method:
         return self.learner.has_probabilities(self.loss)
 
     def fixed(self) -> dict[str, float]:
-        """Return the fixed hyper-parameters without nulls.
-
-        Raises
-        ------
-        ConfigError
-            One that the method does not have, that is not positive, or both C and lambda.
-        """
+        """Return the fixed hyper-parameters without nulls; refuse one that is not the method's or not positive, and both C and lambda."""
         values, valid = {key: value for key, value in self.hyper.items() if value is not None}, self.fixable
         for key, value in values.items():
             if key not in valid:
@@ -182,11 +171,6 @@ class Method:
         """Return the method with what its learner needs to know of the data in place of null.
 
         ``facts`` are the labels of the ``classes``, the ``hierarchy`` over them and whether they are ``ordered``.
-
-        Raises
-        ------
-        IncompatibleError
-            The learner needs a label graph, which neither the configuration nor the data have.
         """
         return replace(self, loss=self.learner.filled(self.loss, {name: fact for name, fact in facts.items() if fact is not None}))
 

@@ -24,13 +24,7 @@ def own_options(group: Options, skip: tuple[str, ...] = NOT_OPTIONS) -> dict[str
 
 
 def read_grid(loss: Options) -> dict[str, tuple[Any, ...]]:
-    """Return the values of ``loss.grid`` by option, lists in them as tuples; a null stands for an option that is not searched.
-
-    Raises
-    ------
-    ConfigError
-        ``loss.grid`` is no mapping, or one of its lists is empty.
-    """
+    """Return the values of ``loss.grid`` by option, lists in them as tuples; a null stands for an option that is not searched."""
     grid = loss.get("grid") or {}
     if not isinstance(grid, Mapping):
         raise ConfigError(f"loss.grid={grid} is no group of lists; give loss.grid={{OPTION:[VALUE,...]}}")
@@ -47,11 +41,6 @@ def read_extend(loss: Options) -> dict[str, tuple[float, float]]:
     """Return the limits of ``loss.extend`` by option: how far its list in ``loss.grid`` grows while an end of it wins.
 
     A list with anything but different numbers above 0, or of one value, has no ends and does not grow.
-
-    Raises
-    ------
-    ConfigError
-        It is no mapping, or limits are no two numbers above 0.
     """
     extend, grid = loss.get("extend") or {}, read_grid(loss)
     if not isinstance(extend, Mapping):

@@ -37,17 +37,10 @@ of five to either side, since the strength of the regularisation and the noise o
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a cell would compute.
+    """What a cell would compute: searches, fits of each of them before its grid grows, and reported fits.
 
-    Attributes
-    ----------
-    dataset, method : str
-        As in its rows.
-    searches, fits_of_a_search, fits : int
-        Searches, fits of each of them before its grid grows, and reported fits.
-    search_seconds, seconds : float
-        Processor time of one fit of a search and of one reported fit, at the middle of the grid, here and now; one that was ended takes
-        longer.
+    ``search_seconds`` and ``seconds`` are the processor time of one fit of a search and of one reported fit, at the middle of the grid,
+    here and now; one that was ended takes longer.
     """
 
     dataset: str
@@ -86,13 +79,7 @@ def count(cell: Cell) -> tuple[int, int, int]:
 
 
 def estimate(cells: Sequence[Settings]) -> list[Estimate]:
-    """Return what cells would compute, in their order; equal methods on one data set are timed once.
-
-    Raises
-    ------
-    AdvcliError
-        A cell that cannot be computed.
-    """
+    """Return what cells would compute, in their order; equal methods on one data set are timed once."""
     estimates: dict[int, Estimate] = {}
     timed: dict[str, tuple[float, float]] = {}
     with shared_data():
@@ -114,11 +101,7 @@ def estimate(cells: Sequence[Settings]) -> list[Estimate]:
 def estimate_by_trials(cells: Sequence[Settings], trial: Mapping[str, Any]) -> list[Estimate]:
     """Return what cells would compute, their seconds by a trial of each method; nan where the size of the data is not known.
 
-    Parameters
-    ----------
-    cells : sequence of Settings
-    trial : mapping
-        Options of the made-up data set, of `TRIAL_SIZE`.
+    ``trial`` has the options of the made-up data set, of `TRIAL_SIZE`.
     """
     timed: dict[str, float] = {}
     began = time.perf_counter()

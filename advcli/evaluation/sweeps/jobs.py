@@ -45,18 +45,7 @@ Done = list[tuple[int, CellOutcome, list[str]]]
 def prepare(folder: ResultsFolder, cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Callable[[str], None]) -> None:
     """Check what needs no data, each different combination once, then create the results folder.
 
-    Parameters
-    ----------
-    folder : ResultsFolder
-    cells : sequence of Settings
-    words : sequence of sequences of str
-        The words that each cell was composed from.
-    say : callable
-        Takes whole lines.
-
-    Raises
-    ------
-    ConfigError, ResultsError
+    ``words`` are those that each cell was composed from; ``say`` takes whole lines.
     """
     identity, (asked, contents) = _identity(cells, words), check_cells(cells, words, say)
     review = Review(folder, asked, contents)
@@ -67,19 +56,7 @@ def prepare(folder: ResultsFolder, cells: Sequence[Settings], words: Sequence[Se
 def check_cells(
     cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Callable[[str], None]
 ) -> tuple[dict[str, Cell], dict[str, str]]:
-    """Check the cells of a sweep as `prepare` does; nothing is written.
-
-    Returns
-    -------
-    asked : dict of str to Cell
-        `additions.distinct` of the cells.
-    contents : dict of str to str
-        `additions.content_of` of the data sets that were read, to the checksums of their content.
-
-    Raises
-    ------
-    AdvcliError
-    """
+    """Check the cells of a sweep as `prepare` does; return them as `additions.distinct` does, and checksums by `additions.content_of`."""
 
     def note(line: str) -> None:
         if not cells[0].quiet:
@@ -188,14 +165,8 @@ def _how_to_get(missing: Mapping[str, Path], n: int) -> str:
 def _check_with_data(cells: Sequence[Cell], data_dir: Path, note: Callable[[str], None]) -> dict[str, str]:
     """Check what only reading the data tells, each different combination once, and say what is to be known of the data before any work.
 
-    Data sets that describe themselves are not read, others once; returned are the checksums of these.
-
-    Raises
-    ------
-    ConfigError
-        The words do not fit the data.
-    DataError
-        A file of somebody's own cannot be used, or no data set of the sweep. Where some of the others can, the rest become failed rows.
+    Data sets that describe themselves are not read, others once; returned are the checksums of these. Words that do not fit the data raise,
+    and so does an error of every data set of the sweep; where some can be used, the rest become failed rows.
     """
     of_set: dict[str, list[Cell]] = {}
     for cell in cells:
@@ -271,11 +242,6 @@ def share_out(cells: Sequence[Settings], folder: ResultsFolder, session: Path) -
 
     Starting a job may take longer than a small cell, so a long sweep has fewer jobs than cells. A job gets every so many-th cell, because
     neighbours are alike long, and those of one data set one after the other.
-
-    Raises
-    ------
-    ResultsError
-        The session's folder cannot be written.
     """
     first = cells[0]
     at_most = JOBS_PER_WORKER * (first.workers or os.cpu_count() or 1)
@@ -294,16 +260,7 @@ def share_out(cells: Sequence[Settings], folder: ResultsFolder, session: Path) -
 def run_job(session: Path, job: int) -> Done:
     """Run the cells of one job, in a worker, and never raise: an exception here would reach whoever runs the workers.
 
-    Parameters
-    ----------
-    session : Path
-        Where `share_out` has put the job.
-    job : int
-
-    Returns
-    -------
-    list of (number, outcome, lines)
-        The lines are what the journal was told, for the case that it could not take them.
+    The lines are what the journal was told, for the case that it could not take them.
     """
     journal = Journal(session)
     try:
