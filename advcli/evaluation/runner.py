@@ -81,7 +81,7 @@ def run_cell(
     else:
         try:
             arguments = (_compute_and_listen, (cell, folder, data_dir, strict))
-            outcome, heard = call_limited(*arguments, seconds=seconds, memory_mb=memory_mb, preload=("advcli.evaluation.warm",))
+            outcome, heard = call_limited(*arguments, seconds=seconds, memory_mb=memory_mb, preload=("advcli.evaluation.preload",))
         except KilledError as error:
             folder.remove_leftovers()
             outcome, heard = _store_failure(cell, folder, error, began), []

@@ -218,26 +218,29 @@ class Run(Task):
                 print(line)
         warn(folder.remarks)
         failed = [outcome for outcome in self.outcomes if outcome.status == "failed"]
-        if settings.quiet:
-            return 1 if failed or self.died else 0
-        if not swept and not failed and not self.died:
-            _print_choice(self.outcomes[0], settings)
-        if settings.published is not None:
-            print(published_table(folder, settings.published, choice, [outcome.key for outcome in self.outcomes]), end="")
+        if not settings.quiet:
+            if not swept and not failed and not self.died:
+                _print_choice(self.outcomes[0], settings)
+            if settings.published is not None:
+                print(published_table(folder, settings.published, choice, [outcome.key for outcome in self.outcomes]), end="")
+            self._print_end(short(folder.path), len(failed), summary.attrs)
+        return 1 if failed or self.died else 0
+
+    def _print_end(self, folder: str, failed: int, about: Mapping[Any, Any]) -> None:
+        """Print what was said about the data and the tables, and where these are."""
         for note in dict.fromkeys(f"note: {outcome.dataset}: {note}" for outcome in self.outcomes for note in outcome.notes):
             if note not in self.said:
                 say(note)
         known = sum(outcome.skipped for outcome in self.outcomes)
         parts = [counted(self.cells) + (", not all done" if self.died else "")]
         parts += [f"{known} already there"] if known else []
-        parts += [f"{len(failed)} failed (see the column error of runs.csv)"] if failed else []
+        parts += [f"{failed} failed (see the column error of runs.csv)"] if failed else []
         parts += [f"{time.time() - self.started:.1f} s"]
-        print(f"{short(folder.path)}: {', '.join(parts)}; runs.csv, search.csv, summary.csv, table.md, provenance.json")
-        for remark in summary.attrs["remarks"]:
+        print(f"{folder}: {', '.join(parts)}; runs.csv, search.csv, summary.csv, table.md, provenance.json")
+        for remark in about["remarks"]:
             say(remark)
-        if "report.html" in summary.attrs["files"]:
-            print(f"report: {short(folder.path / 'report.html')}")
-        return 1 if failed or self.died else 0
+        if "report.html" in about["files"]:
+            print(f"report: {os.path.join(folder, 'report.html')}")
 
 
 def _check_reports(cells: Sequence[Settings]) -> None:
