@@ -21,7 +21,7 @@ from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 from ..core import paths
 from ..core.checks import ANY, FRACTION, NAME, POSITIVE, SEED, at_least, choice, rule
 from ..core.errors import ConfigError, nearest
-from ..core.hyper import SCALES, STRENGTH
+from ..core.hyper import SCALES, STRENGTH, refuse_two_scales
 from ..core.hyper import known as known_hyper
 from .protocol import CORRECTIONS, TESTS, TOLERANCES, Protocol, check_grid
 
@@ -378,6 +378,7 @@ def _hyper(values: Any) -> dict[str, float]:
         if isinstance(value, bool) or not POSITIVE["valid"](number):
             raise ConfigError(f"hyper.{name}={value} is not valid; give {POSITIVE['wanted']}, or null to search it")
         fixed[str(name)] = float(number)
+    refuse_two_scales(fixed)
     return fixed
 
 

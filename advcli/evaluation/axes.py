@@ -36,6 +36,10 @@ class Axes:
         """All that is searched, the regularisation by its place in the grids."""
         return (*([STRENGTH] if self.strength else []), *self.others, *self.own)
 
+    def hyper(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return hyper-parameters, the fixed ones among them, from the values of axes."""
+        return dict(self.fixed) | {(self.strength or name) if name == STRENGTH else name: value for name, value in values.items()}
+
 
 def find_axes(protocol: Protocol, method: Method, search: bool = True) -> Axes:
     """Separate the searched from the fixed hyper-parameters of a method; without ``search`` the fixed ones are all.

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..config.protocol import Protocol, check_tolerances
+from ..config.protocol import Protocol
 from ..core import plugins
 from ..learners import Method
 from ..results.tables import GROWING, NUMBERS_VERSION, SCHEMA_VERSION, canonical_json, option_text, plain
@@ -45,7 +45,6 @@ class Cell:
     noise: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        check_tolerances(self.solver)
         if not isinstance(self.protocol, Protocol):
             object.__setattr__(self, "protocol", Protocol.from_mapping(self.protocol))
 

@@ -92,23 +92,10 @@ def read_weights(path: Path) -> dict[str, NDArray[Any]]:
 class Judge:
     """What judges linear weights of one problem, on rows X (n, d) with labels y (n,): our own fit, made once for any number of weights.
 
-    The lower bound is the dual of that fit, raised on the segment towards the subgradients r_i at the given weights; of rows that are
-    read in blocks (`advcli.core.row_blocks`) the better of the two ends.
-
-    Parameters
-    ----------
-    estimator : SurrogateClassifier
-        Its loss, C or lam and solver say what problem and how well it is solved for the bound (``tol``); features are linear, with the
-        moments in a ball. Its ``fit_intercept`` does not count. It stays as it is.
-    X, y : array-like (n, d), dense or sparse, and (n,)
-    sample_weight : array-like (n,), optional
-    intercept : bool
-        Whether the problem has a constant feature, whose weights are regularised.
-
-    Raises
-    ------
-    ConfigError
-        Other features than linear.
+    The lower bound is the dual of that fit, raised on the segment towards the subgradients r_i at the given weights; of rows that are read
+    in blocks (`advcli.core.row_blocks`) the better of the two ends. The loss, C or lam and solver of ``estimator`` say what problem, and
+    ``tol`` how well it is solved for the bound; features are linear, with the moments in a ball. Its ``fit_intercept`` does not count:
+    ``intercept`` says whether the problem has a constant feature, whose weights are regularised.
     """
 
     def __init__(self, estimator: SurrogateClassifier, X: Any, y: Any, sample_weight: Any = None, intercept: bool = False) -> None:
@@ -130,20 +117,10 @@ class Judge:
     def __call__(self, coef: Any, intercept: Any = None, classes: Sequence[Any] | None = None) -> Judgement:
         """Return how far weights are from the optimum.
 
-        Parameters
-        ----------
-        coef : array-like (k, d), or (d,) or (1, d) for two classes
-            One row of weights for each class. A single row w of two classes, f_1 - f_0 = w.x + b, is read as the rows -w/2 and w/2, the
-            least norm that gives these scores: its regulariser is |w|^2/4, so weights fitted with |w|^2/2 + C sum have half of that C here.
-        intercept : array-like (k,), or one number with a single row
-            Weights of the constant feature; None where the problem has none.
-        classes : sequence, optional
-            Labels in the order of the rows; None: sorted.
-
-        Raises
-        ------
-        ConfigError
-            Weights of another shape or not finite, unknown labels, an intercept where there is no constant feature or none where there is.
+        ``coef`` (k, d) has one row of weights for each class, in the order of ``classes``, by default sorted. A single row w of two
+        classes, f_1 - f_0 = w.x + b, is read as the rows -w/2 and w/2, the least norm that gives these scores: its regulariser is |w|^2/4,
+        so weights fitted with |w|^2/2 + C sum have half of that C here. ``intercept`` (k,), or one number with a single row, are weights of
+        the constant feature.
         """
         if (intercept is not None) != self._intercept:
             advice = "a constant feature: give intercept" if self._intercept else "no constant feature: leave intercept out"

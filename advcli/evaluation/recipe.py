@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import metrics
-from ..config.protocol import Protocol
+from ..config.protocol import Protocol, check_tolerances
 from ..core.errors import ConfigError, DataError, IncompatibleError
 from ..core.groups import group_starts
 from ..core.label_graph import LabelGraph
@@ -110,6 +110,7 @@ class Recipe:
 
     def __init__(self, cell: Cell, data_dir: Path, search: bool = True) -> None:
         self.given, self.protocol, method = cell, cell.protocol, Method.of(cell)
+        check_tolerances(cell.solver)
         self.axes = find_axes(cell.protocol, method, search)
         self.dataset = dataset = load_once(cell.dataset, data_dir, cell.protocol.splits == "author")
         folded = self.axes.names and cell.protocol.holdout is None

@@ -47,33 +47,17 @@ def run_cell(
     """Compute one cell and store the rows, unless the folder has them; of a cell with fewer splits or metrics, what is missing alone.
 
     One thread for linear algebra: parallelism is over cells, and this is the one place that says so. The merged tables are
-    refreshed now and then; the parent merges at the end.
+    refreshed now and then; the parent merges at the end. ``folder`` is prepared, ``data_dir`` is where data sets lie.
 
-    Parameters
-    ----------
-    cell : Cell
-    folder : ResultsFolder
-        Prepared folder.
-    data_dir : Path
-        Where data sets lie.
-    strict : bool
-        Raise an error about the user's input (AdvcliError) and write nothing, instead of a failed row.
-    seconds, memory_mb : float, optional
-        Limits of wall time and resident memory (2**20 bytes). With one of them the cell runs in a process of its own; over a limit, or
-        after a crash of that process, it is a failed row.
-
-    Returns
-    -------
-    CellOutcome
-        Also for a failed cell: status ``failed``, one row per failed split (one row if no split was reached), traceback in
-        ``failures/``.
+    With ``strict`` an error about the user's input (AdvcliError) is raised and nothing is written. Else a failed cell has an outcome, too:
+    status ``failed``, one row per failed split (one row if no split was reached), traceback in ``failures/``. With a limit of wall
+    ``seconds`` or of resident memory (2**20 bytes) the cell runs in a process of its own; over a limit, or after a crash of that process,
+    it is a failed row.
 
     Raises
     ------
     ResultsError
         If the folder cannot be written: nothing could be kept, so going on makes no sense.
-    AdvcliError
-        Only if ``strict``.
     """
     began = time.perf_counter()
     if seconds is None and memory_mb is None:

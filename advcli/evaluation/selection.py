@@ -107,8 +107,7 @@ class _Candidates:
 
     def hyper(self, strength: float | None, others: Point) -> dict[str, Any]:
         """Return the hyper-parameters of one candidate, the fixed ones among them."""
-        found = _named(self.axes, self.own, self.point(strength, others))
-        return dict(self.axes.fixed) | {(self.axes.strength or name) if name == STRENGTH else name: value for name, value in found.items()}
+        return self.axes.hyper(_named(self.axes, self.own, self.point(strength, others)))
 
 
 def _named(axes: Axes, own: Mapping[str, Sequence[Any]], point: Point) -> dict[str, Any]:
@@ -241,8 +240,7 @@ def select(
         rows += stage.rows
         for name, numbers in stage.values.items():
             tried[name] += [*numbers, *stage.vain[name]]
-    chosen = {(axes.strength or name) if name == STRENGTH else name: value for name, value in best.items()}
-    return Selection(dict(axes.fixed) | chosen, rows, tuple(_edges(protocol, axes, tried, best)))
+    return Selection(axes.hyper(best), rows, tuple(_edges(protocol, axes, tried, best)))
 
 
 def _values(protocol: Protocol, stage: int, axes: Axes, best: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:

@@ -10,7 +10,7 @@ from typing import Any
 from .. import losses
 from ..core.checks import POSITIVE, refuse
 from ..core.errors import ConfigError, IncompatibleError, nearest
-from ..core.hyper import SCALES, STRENGTH
+from ..core.hyper import SCALES, STRENGTH, refuse_two_scales
 from ..core.typing import Options
 from .base import Learner, registry
 from .surrogate import SurrogateClassifier
@@ -117,8 +117,7 @@ class Method:
                 has += f" but {', '.join(self.candidates)}" if self.candidates else ""
                 raise ConfigError(f"hyper.{key} is no hyper-parameter of this method; {has}")
             refuse(f"hyper.{key}", value, POSITIVE)
-        if values.keys() >= {*SCALES}:
-            raise ConfigError("hyper.C and hyper.lambda are two views of one number (lambda = 1/(n C)); give one of them")
+        refuse_two_scales(values)
         return {key: float(value) for key, value in values.items()}
 
     @property

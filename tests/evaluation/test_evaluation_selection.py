@@ -239,7 +239,7 @@ def test_weights_follow_their_rows(fakes):
         ({"C": -1}, LINEAR, "above 0"),
         ({"C": float("nan")}, LINEAR, "above 0"),
         ({"C": "a"}, LINEAR, "above 0"),
-        ({"C": 1, "lambda": 1}, LINEAR, "give one of them"),
+        ({"C": 1, "lambda": 1}, LINEAR, "fix only one"),
         ({}, ("regularisation", "width"), r"protocol.stage1.width"),
     ],
 )

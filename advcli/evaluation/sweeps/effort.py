@@ -146,9 +146,11 @@ def _seconds(recipe: Recipe, rows: object, tol: float, longest: float, short: fl
 def middle(recipe: Recipe) -> dict[str, object]:
     """Return the fixed hyper-parameters and, of what is searched, the middle of the lists."""
     axes, grid = recipe.axes, recipe.protocol.stage1
-    chosen = {name: sorted(grid[name])[len(grid[name]) // 2] for name in axes.names if name not in axes.own}
-    named = {(axes.strength or name) if name not in axes.others else name: value for name, value in chosen.items()}
-    return {**axes.fixed, **named, **{name: values[len(values) // 2] for name, values in axes.own.items()}}
+    return axes.hyper({name: axes.own[name][len(axes.own[name]) // 2] if name in axes.own else _middle(grid[name]) for name in axes.names})
+
+
+def _middle(values: Sequence[float]) -> float:
+    return sorted(values)[len(values) // 2]
 
 
 def _larger(cell: Cell) -> float:
