@@ -465,14 +465,14 @@ RECIPE = (
     Mutant("advcli/evaluation/fits.py", "recipe.search(recipe.part(splits[0][0]))", "recipe.search(recipe.part(splits[-1][0]))", CELLS),
     Mutant(
         "advcli/evaluation/runner.py",
-        "recipe.part(train_rows), recipe.part(test_rows)",
-        "recipe.part(train_rows), recipe.part(train_rows)",
+        "recipe.part(split[0]), recipe.part(split[1])",
+        "recipe.part(split[0]), recipe.part(split[0])",
         CELLS,
     ),
     Mutant(
         "advcli/evaluation/runner.py",
-        "recipe.part(train_rows), recipe.part(test_rows)",
-        "recipe.part(splits[0][0]), recipe.part(test_rows)",
+        "recipe.part(split[0]), recipe.part(split[1])",
+        "recipe.part(split[1]), recipe.part(split[1])",
         CELLS,
     ),
     Mutant(
@@ -488,15 +488,20 @@ RECIPE = (
     Mutant("advcli/evaluation/recipe.py", "self._value(name, test.truth, predicted", "self._value(name, test.truth, test.y", CELLS),
     Mutant(
         "advcli/evaluation/recipe.py",
-        'derive_seed(self.cell.seed, "fit", self.dataset.name, number)',
-        'derive_seed(self.cell.seed, "fit", self.dataset.name, 1)',
+        'self.seeds(number).of("fit")',
+        'self.seeds(1).of("fit")',
         f"{CELLS} -k seed",
     ),
-    Mutant("advcli/evaluation/recipe.py", "            split=number,\n", "            split=1,\n", f"{CELLS} -k noise"),
     Mutant(
         "advcli/evaluation/recipe.py",
-        "= self.labels(part.encoded()[0], number).view(loss)",
-        "= self.labels(part.encoded()[0], ALL).view(loss)",
+        "self.dataset.classes, self.seeds(number))",
+        "self.dataset.classes, self.seeds(1))",
+        f"{CELLS} -k noise",
+    ),
+    Mutant(
+        "advcli/evaluation/recipe.py",
+        "= self.labels(part.encoded()[0], number).view(method)",
+        "= self.labels(part.encoded()[0], ALL).view(method)",
         f"{CELLS} -k noise",
     ),
     Mutant("advcli/evaluation/recipe.py", "if weight is None else weight * known", "if True else weight", f"{CELLS} -k clean"),
@@ -512,14 +517,14 @@ RECIPE = (
     ),
     Mutant(
         "advcli/evaluation/recipe.py",
-        'float(cell.solver["tol"]))\n        learner.limit',
-        'float(cell.solver.get("search_tol") or cell.solver["tol"]))\n        learner.limit',
+        "learner = method.at(hyper).make(self.n_classes, seed)\n        learner.limit",
+        "learner = method.at(hyper).in_search.make(self.n_classes, seed)\n        learner.limit",
         f"{RUNNER_TESTS} -k rows_of_one",
     ),
     Mutant(
-        "advcli/evaluation/recipe.py",
-        'tol = float(solver.get("search_tol") or solver["tol"])',
-        'tol = float(solver["tol"])',
+        "advcli/learners/method.py",
+        '"tol": solver.get("search_tol") or solver["tol"]',
+        '"tol": solver["tol"]',
         f"{CELLS} -k seed",
     ),
     # the expected losses beside the guarantee
@@ -617,8 +622,8 @@ RECIPE = (
     Mutant("advcli/metrics.py", "np.add.at(counts, (y_predicted, y_true), 1.0)", "np.add.at(counts, (y_true, y_predicted), 1.0)", METRICS),
     Mutant(
         "advcli/evaluation/training_labels.py",
-        'derive_seed(seed, "noisy labels", dataset, split)',
-        'derive_seed(seed, "noisy labels", dataset, 1)',
+        'seeds.of("noisy labels")',
+        'seeds.of("noise")',
         f"{CELLS} -k noise",
     ),
     Mutant("advcli/evaluation/training_labels.py", "fresh = sample[~np.isin(sample, rough_rows)]", "fresh = sample", LABELS),
@@ -697,7 +702,7 @@ SETTINGS = (
     # the protocol
     Mutant("advcli/config/protocol.py", "if key not in known:", "if False:", SELECTION),
     Mutant("advcli/config/protocol.py", 'refuse(f"protocol.{key}", value, known[key].metadata)', "pass", SELECTION),
-    Mutant("advcli/config/protocol.py", "metrics.check_metric(metric)", "metrics.meaning(metric)", SELECTION),
+    Mutant("advcli/config/protocol.py", "metrics.check_metric(name)", "metrics.meaning(name)", SELECTION),
     Mutant("advcli/config/protocol.py", "if axis not in axes():", "if False:", SELECTION),
     Mutant("advcli/config/protocol.py", "if not numbers:", "if False:", SELECTION),
     Mutant("advcli/config/protocol.py", 'if not all(POSITIVE["valid"](number) for number in numbers):', "if False:", SELECTION),
@@ -722,7 +727,7 @@ SETTINGS = (
     ),
     Mutant("advcli/losses/base.py", "if own.get(name) is None:", "if True:", FACTORY),
     Mutant("advcli/losses/base.py", "own[name] = facts[name]", "pass", FACTORY),
-    Mutant("advcli/learners/method.py", "for name in sorted(set(hyper) - known):", "for name in ():", FACTORY),
+    Mutant("advcli/learners/method.py", "for name in sorted(set(self.hyper) - valid):", "for name in ():", FACTORY),
     Mutant("advcli/learners/linear.py", "if weights is not None and not weights.all():", "if False:", f"{CELLS} -k clean"),
     Mutant(
         "advcli/learners/base.py",
@@ -1008,18 +1013,8 @@ CLI = (
     Mutant("advcli/cli/actions/verify.py", 'counts["refuted"] > 0 or', 'counts["cannot"] > 0 or', f"{FOLDERS} -k command"),
     Mutant("advcli/cli/actions/verify.py", 'or not counts["proved"])', ")", f"{OF_INPUTS} -k proofs"),
     Mutant("advcli/verify/inputs.py", "if key in files and file_sha256(path) != files", "if not files", f"{OF_INPUTS} -k proofs"),
-    Mutant(
-        "advcli/cli/actions/run.py",
-        "return 1 if failed or self.died else 0\n        if not swept",
-        "return 0\n        if not swept",
-        f"{RUNS} -k fail",
-    ),
-    Mutant(
-        "advcli/cli/actions/run.py",
-        "report.html')}\")\n        return 1 if failed",
-        "report.html')}\")\n        return 1 if not failed",
-        RUNS,
-    ),
+    Mutant("advcli/cli/actions/run.py", "return 1 if failed or self.died else 0", "return 0", f"{RUNS} -k fail"),
+    Mutant("advcli/cli/actions/run.py", "return 1 if failed or self.died", "return 1 if not failed or self.died", RUNS),
     Mutant("advcli/core/errors.py", "exit_code = 2", "exit_code = 1", f"{INPUTS} -k 'bad_input or cannot_be_made'"),
 )
 
@@ -1086,7 +1081,7 @@ RECORDS = (
     Mutant("advcli/evaluation/runner.py", 'if row["dual_objective"] == -math.inf:', "if False:", f"{RUNNER_TESTS} -k advice"),
     Mutant("advcli/results/folder.py", "and DAMAGED not in file.name", "", DAMAGES),
     Mutant("advcli/results/folder.py", "if not listing and not self._had_cells():", "if not listing:", DAMAGES),
-    Mutant("advcli/evaluation/runner.py", 'folder.set_aside(key) if stored is None else ""', '""', DAMAGES),
+    Mutant("advcli/evaluation/runner.py", 'folder.set_aside(self.key) if self.stored is None else ""', '""', DAMAGES),
     Mutant("advcli/core/files.py", "if stream and not streams:", "if False:", OUTPUTS),
     Mutant("advcli/core/files.py", "path = path.parent / os.readlink(path)", "break", OUTPUTS),
     Mutant("advcli/core/files.py", 'os.fdopen(os.dup(number), "wb")', 'stream.open("wb")', OUTPUTS),
