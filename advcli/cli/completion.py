@@ -25,9 +25,9 @@ def complete_action() -> bool:
         print(" ".join(name for name in actions.names() if words and name.startswith(words[0])))
         return False
     if words[0] in actions.names():
-        choices, own = actions.get(words[0]).complete(words[1:])
+        choices, taken = actions.get(words[0]).complete(words[1:])
         if choices is not None:
             print(" ".join(sorted(name for name in choices if name.startswith(words[-1]))))
             return True
-        os.environ["COMP_LINE"] = " ".join([program, *words[1 + own :]])
+        os.environ["COMP_LINE"] = " ".join([program, *words[1 + taken :]])
     return False

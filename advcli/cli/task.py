@@ -73,10 +73,10 @@ class Task:
 
     def refuse_unread(self, settings: Settings) -> None:
         """Refuse a key that this action would ignore: whoever writes ``advcli model=my.model`` wants another one."""
-        own = type(self).__module__.rpartition(".")[2]
+        action = type(self).__module__.rpartition(".")[2]
         for key, readers in PARTICULAR.items():
-            if getattr(settings, key) and own not in readers:
-                raise ConfigError(f"advcli {own} does not read the key {key}, which is for advcli {', '.join(readers)}; leave it out")
+            if getattr(settings, key) and action not in readers:
+                raise ConfigError(f"advcli {action} does not read the key {key}, which is for advcli {', '.join(readers)}; leave it out")
 
     @classmethod
     def complete(cls, words: list[str]) -> tuple[Iterable[str] | None, int]:

@@ -20,10 +20,10 @@ def compose_all(
     """
     values = [len({job[at] for job in jobs}) - 1 for at in range(len(jobs[0]))]
     if 1 + sum(values) + 3 < len(jobs):
-        found = _combine(jobs, compose, read)
+        configs = _combine(jobs, compose, read)
         checked = sorted({len(jobs) // 3, len(jobs) // 2, len(jobs) - 1})
-        if found is not None and all(found[at] == compose(jobs[at]) for at in checked):
-            return found
+        if configs is not None and all(configs[at] == compose(jobs[at]) for at in checked):
+            return configs
     return [compose(job) for job in jobs]
 
 
@@ -41,36 +41,36 @@ def _combine(
     owner: dict[tuple[str, ...], int] = {}
     for position in range(len(first)):
         texts = list(dict.fromkeys(job[position] for job in jobs))
-        known: dict[str, dict[tuple[str, ...], Any]] = {first[position]: {}}
+        effects_of: dict[str, dict[tuple[str, ...], Any]] = {first[position]: {}}
         if len(texts) > 4:
             # a long list of scalars for one key: two of them show whether anything else depends on it
             pairs = [read(text) for text in texts]
             plain_values = {text: {tuple(pair[0].split(".")): pair[1]} for text, pair in zip(texts, pairs, strict=True) if pair is not None}
             if len(plain_values) == len(texts) and all(effect(position, text) == plain_values[text] for text in (texts[1], texts[-1])):
-                known = plain_values
-        known |= {text: effect(position, text) for text in texts if text not in known}
-        effects.append(known)
-        for path in {path for changes in known.values() for path in changes}:
+                effects_of = plain_values
+        effects_of |= {text: effect(position, text) for text in texts if text not in effects_of}
+        effects.append(effects_of)
+        for path in {path for changes in effects_of.values() for path in changes}:
             if owner.setdefault(path, position) != position:
                 return None
     if any(owner.get(path[:at], position) != position for path, position in owner.items() for at in range(1, len(path))):
         return None
-    found = []
+    configs = []
     for job in jobs:
         leaves = dict(base)
         for position, text in enumerate(job):
             leaves |= effects[position][text]
-        found.append(_nested({path: value for path, value in leaves.items() if value is not _ABSENT}))
-    return found
+        configs.append(_nested({path: value for path, value in leaves.items() if value is not _ABSENT}))
+    return configs
 
 
 def _leaves(values: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
     """Return path and value of everything that is no mapping with content."""
-    found: dict[tuple[str, ...], Any] = {}
+    leaves: dict[tuple[str, ...], Any] = {}
     for key, value in values.items():
         path = (*prefix, str(key))
-        found |= _leaves(value, path) if isinstance(value, Mapping) and value else {path: value}
-    return found
+        leaves |= _leaves(value, path) if isinstance(value, Mapping) and value else {path: value}
+    return leaves
 
 
 def _nested(leaves: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:

@@ -34,8 +34,8 @@ def beyond(cell: Cell, stored: tuple[int, list[str]]) -> list[str]:
     """Return what a stored cell has beyond what is asked for, in words."""
     n_splits = cell.protocol.n_splits
     others = [name for name in stored[1] if name not in {*cell.protocol.metrics, cell.protocol.metric}]
-    said = [f"{stored[0]} splits are kept and all of them count, {n_splits} were asked for"] if stored[0] > n_splits else []
-    return said + ([f"metrics that were not asked for are kept: {', '.join(others)}"] if others else [])
+    remarks = [f"{stored[0]} splits are kept and all of them count, {n_splits} were asked for"] if stored[0] > n_splits else []
+    return remarks + ([f"metrics that were not asked for are kept: {', '.join(others)}"] if others else [])
 
 
 def content_of(dataset: Mapping[str, Any], splits: str) -> str:
@@ -134,6 +134,6 @@ class Review:
             return [f"{', '.join(new)} cannot be added to {named}: its predictions are missing; {remedy}"]
         reading = [name for name in new if PROBABILITIES in metrics.meaning(name).needs]
         if reading and not all(entry["probabilities"] for entry in about["predictions"].values()):
-            kept = "no distributions were kept, as record.distributions=true does"
-            return [f"{', '.join(reading)} cannot be added to {named}: {kept}; {remedy}"]
+            missing = "no distributions were kept, as record.distributions=true does"
+            return [f"{', '.join(reading)} cannot be added to {named}: {missing}; {remedy}"]
         return []

@@ -69,13 +69,15 @@ class Cell:
     @property
     def options(self) -> str:
         """Options of loss, features, noise, protocol and hyper-parameters in one text: what tells cells of one method apart."""
-        found: dict[str, Any] = {"protocol.name": self.protocol.name}
+        values_by_key: dict[str, Any] = {"protocol.name": self.protocol.name}
         if self.protocol.rough_per_class is not None:
-            found |= {f"protocol.{key}": getattr(self.protocol, key) for key in ("rough_per_class", "labelled_share", "rough_updates")}
+            values_by_key |= {
+                f"protocol.{key}": getattr(self.protocol, key) for key in ("rough_per_class", "labelled_share", "rough_updates")
+            }
         groups = {name: by_name(name, getattr(self, name)) or {} for name in ("loss", "features", "noise")} | {"hyper": self.hyper}
         for group, values in groups.items():
-            found |= {f"{group}.{key}": value for key, value in values.items() if key not in ("name", "description", "learner")}
-        return "; ".join(f"{key}={option_text(value)}" for key, value in sorted(found.items()) if value is not None)
+            values_by_key |= {f"{group}.{key}": value for key, value in values.items() if key not in ("name", "description", "learner")}
+        return "; ".join(f"{key}={option_text(value)}" for key, value in sorted(values_by_key.items()) if value is not None)
 
     @property
     def files(self) -> dict[str, dict[str, str]]:
@@ -87,8 +89,8 @@ class Cell:
         """What the cell's file keeps of its inputs beside the data: ``files``, the dotted keys that are ``paths``, and ``plugins``, the
         checksum of a user's Python files.
         """
-        found = {"files": self.files, "paths": sorted(path_keys(vars(self))), "plugins": plugins.fingerprint()}
-        return {name: value for name, value in found.items() if value}
+        inputs = {"files": self.files, "paths": sorted(path_keys(vars(self))), "plugins": plugins.fingerprint()}
+        return {name: value for name, value in inputs.items() if value}
 
     def as_mapping(self) -> dict[str, Any]:
         """Return the cell as plain nested data."""

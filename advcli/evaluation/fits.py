@@ -31,10 +31,10 @@ class Searches:
         if self._one and before is None:
             self._add(1, recipe.search(recipe.part(splits[0][0])))
 
-    def _add(self, number: int, found: Selection) -> None:
-        self._rows += [{"split": number, **row} for row in found.rows]
-        self._hyper = found.hyper
-        self.counted.update(found.edges)
+    def _add(self, number: int, selection: Selection) -> None:
+        self._rows += [{"split": number, **row} for row in selection.rows]
+        self._hyper = selection.hyper
+        self.counted.update(selection.edges)
 
     def of(self, number: int, train: Part) -> Mapping[str, Any]:
         """Return the hyper-parameters of a split, chosen on its training part."""
@@ -61,8 +61,8 @@ class Searches:
 
 def _settled(hyper: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
     """Return hyper-parameters of a cell's file as the search chose them: its candidates may be what JSON does not tell from lists."""
-    own = recipe.axes.own
-    return {name: next((each for each in own.get(name, ()) if plain(each) == value), value) for name, value in hyper.items()}
+    candidates = recipe.axes.own
+    return {name: next((each for each in candidates.get(name, ()) if plain(each) == value), value) for name, value in hyper.items()}
 
 
 class Fits:
@@ -105,13 +105,13 @@ class Fits:
                 test = self._recipe.part(splits[number - 1][1])
                 values = self._values(missing, test, entry(number))
             for point in points:
-                found = self._values(missing, test, entry(number, point["share"])) | point["values"]
-                point["values"] = {name: found[name] for name in dict.fromkeys([*names, *found])}
+                values_of = self._values(missing, test, entry(number, point["share"])) | point["values"]
+                point["values"] = {name: values_of[name] for name in dict.fromkeys([*names, *values_of])}
             # counts of the algorithm stand behind the metrics
             self.rows += [held.get(name) or rows[0] | {"metric": name, "value": values[name]} for name in dict.fromkeys([*names, *held])]
         more = len(splits) - len(by_split)
-        said = [f"{more} split{'s' if more > 1 else ''} added"] if by_split and more else []
-        return ", ".join(said + ([f"{', '.join(new)} by kept predictions"] if new else []))
+        added = [f"{more} split{'s' if more > 1 else ''} added"] if by_split and more else []
+        return ", ".join(added + ([f"{', '.join(new)} by kept predictions"] if new else []))
 
     def count(self, fitted: Fitted) -> dict[str, Any]:
         """Count how a fit went; return the columns that describe it."""

@@ -73,7 +73,7 @@ def read_weights(path: Path) -> dict[str, NDArray[Any]]:
     if path.exists() and not path.is_file():  # a pipe would wait for a writer
         raise ModelError(f"cannot read {path}: it is a folder, a pipe or a device, no file")
     try:
-        found = read_archive(path)
+        arrays = read_archive(path)
     except OSError as error:
         raise ModelError(f"cannot read {path}: {error.strerror or type(error).__name__}") from None
     except Exception as error:  # zipfile, zlib and NumPy raise a dozen kinds
@@ -81,12 +81,12 @@ def read_weights(path: Path) -> dict[str, NDArray[Any]]:
             f"{path} is no npz file without pickle ({' '.join(str(error).split()) or type(error).__name__}); "
             "write it with numpy.savez(FILE, coef=...)"
         ) from None
-    if "coef" not in found:
+    if "coef" not in arrays:
         raise ModelError(f"{path} holds no array coef; write it with numpy.savez(FILE, coef=model.coef_, intercept=model.intercept_)")
-    for name in found:
+    for name in arrays:
         if name not in ("coef", "intercept", "classes"):
             raise ModelError(f"{path} holds an array {name}; {nearest(name, ('coef', 'intercept', 'classes'))}")
-    return found
+    return arrays
 
 
 class Judge:
@@ -265,8 +265,8 @@ def judge_file(path: Path, cell: Cell, data_dir: Path) -> tuple[Judgement, str]:
     if "classes" in weights:
         order = _order(dataset.classes, weights["classes"].tolist())
         classes = np.argsort(order).tolist()  # codes of the rows' labels
-    found = judge_weights(estimator, X, dataset.y, weights["coef"], weights.get("intercept"), classes, dataset.example_weight)
+    judgement = judge_weights(estimator, X, dataset.y, weights["coef"], weights.get("intercept"), classes, dataset.example_weight)
     constant = "with a regularised intercept" if "intercept" in weights else "without an intercept"
     strength = ", ".join(f"{name} = {value:g}" for name, value in hyper.items())
     rows, d = dataset.X.shape
-    return found, f"{rows} rows, {d} features {'as they are' if raw else 'standardised'}, {k} classes; {strength}, {constant}"
+    return judgement, f"{rows} rows, {d} features {'as they are' if raw else 'standardised'}, {k} classes; {strength}, {constant}"

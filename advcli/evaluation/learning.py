@@ -39,10 +39,10 @@ class ConfusionCounts:
         dataset = recipe.dataset
         if dataset.multilabel or recipe.n_classes > MAX_CLASSES:
             return None
-        found = cls(tuple(map(str, dataset.classes)))
+        counts = cls(tuple(map(str, dataset.classes)))
         if before is not None:
-            found.counts += np.asarray(before["counts"], dtype=np.int64)
-        return found
+            counts.counts += np.asarray(before["counts"], dtype=np.int64)
+        return counts
 
     def add(self, y: Any, predicted: Any) -> None:
         """Count the rows of true codes y (n,) and predicted codes (n,)."""
@@ -55,12 +55,12 @@ class ConfusionCounts:
 
 def missed_rows(recipe: Recipe, fitted: Fitted, part: Part) -> list[str]:
     """Return the line about classes of whose training rows a fit to a part finds none; empty without such classes."""
-    found = ConfusionCounts.of(recipe)
-    if found is None:
+    counts = ConfusionCounts.of(recipe)
+    if counts is None:
         return []
     part = replace(part, X=fitted.rows(part.X))
-    found.add(part.y, fitted.learner.predict_codes(part.X if isinstance(part.X, BlockRows) else part.look(fitted.learner)))
-    missed = missed_classes(found.counts, found.labels)
+    counts.add(part.y, fitted.learner.predict_codes(part.X if isinstance(part.X, BlockRows) else part.look(fitted.learner)))
+    missed = missed_classes(counts.counts, counts.labels)
     return [f"{recipe.cell.method} {missed_words(missed, 'training rows')}"] if missed else []
 
 
@@ -80,15 +80,15 @@ def learning_curve(
     ``share``, ``n_train``, ``relative_gap`` (None without a certificate) and ``values`` by metric; ``predictions`` gets those of every
     point.
     """
-    found = []
+    points = []
     for share, rows in _shares(recipe, number, train):
         part = train[rows]
         fitted: Fitted = recipe.fit(part, hyper, number)
         columns, values, predicted = recipe.score(fitted, part, test, distributions)
         predictions.add(entry(number, share), predicted)
         point = {"split": number, "share": share, "n_train": fitted.n_train, "relative_gap": columns.get("relative_gap")}
-        found.append(point | {"values": values})
-    return found
+        points.append(point | {"values": values})
+    return points
 
 
 def _shares(recipe: Recipe, number: int, train: Part) -> Iterator[tuple[float, NDArray[np.intp]]]:
@@ -105,7 +105,7 @@ def _shares(recipe: Recipe, number: int, train: Part) -> Iterator[tuple[float, N
         # the j-th row of a class of m rows stands at j/m: a share of all rows is about that share of each class, and has its first one
         place = np.empty(n)
         for code in np.unique(train.y):
-            own = random.permutation(np.flatnonzero(train.y == code))
-            place[own] = np.arange(len(own)) / len(own)
+            rows_of_class = random.permutation(np.flatnonzero(train.y == code))
+            place[rows_of_class] = np.arange(len(rows_of_class)) / len(rows_of_class)
     for share in shares:
         yield share, np.flatnonzero(place < share).astype(np.intp)

@@ -36,7 +36,7 @@ class Part:
         if self.encoding is None:
             return (self, *others)
         encoding = self.encoding.fit(self.X)
-        return tuple(replace(each, X=encoding.features(each.X), encoding=None) for each in (self, *others))
+        return tuple(replace(part, X=encoding.features(part.X), encoding=None) for part in (self, *others))
 
     @property
     def truth(self) -> Any:

@@ -144,8 +144,8 @@ class Recipe:
         dataset, cell = self.dataset, self.cell
         if not needed or dataset.costs is not None:
             return
-        found = {"label_graph": self.graph, "sequences": dataset.groups}
-        if needed.keys() - found.keys():
+        facts = {"label_graph": self.graph, "sequences": dataset.groups}
+        if needed.keys() - facts.keys():
             if dataset.multilabel or dataset.groups is not None:
                 return
             rows = np.concatenate([np.flatnonzero(dataset.y == code)[:2] for code in range(self.n_classes)])
@@ -153,11 +153,11 @@ class Recipe:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    found |= self.facts(learner.fit(dataset.X[rows], dataset.y[rows]))
+                    facts |= self.facts(learner.fit(dataset.X[rows], dataset.y[rows]))
             except Exception:  # too few rows for this method: its own fits tell
                 return
         for fact, name in needed.items():
-            if found.get(fact) is None:
+            if facts.get(fact) is None:
                 raise ConfigError(f"the metric {name} needs {metrics.FACTS[fact]}; loss={cell.loss['name']} on {dataset.name} has none")
 
     @property
@@ -251,10 +251,10 @@ class Recipe:
 
     def _facts(self, abstention_cost: float | None, cost_matrix: Any) -> dict[str, Any]:
         loss = self.cell.loss
-        given = {**(loss.get("options") or {}), **loss}
-        if given.get("alpha") is None:
-            given["alpha"] = abstention_cost  # the default of the loss, or of the one that it weighs
-        return {**given, "cost_matrix": cost_matrix, "label_graph": self.graph, "labels": self.dataset.classes}
+        facts = {**(loss.get("options") or {}), **loss}
+        if facts.get("alpha") is None:
+            facts["alpha"] = abstention_cost  # the default of the loss, or of the one that it weighs
+        return {**facts, "cost_matrix": cost_matrix, "label_graph": self.graph, "labels": self.dataset.classes}
 
     def search(self, part: Part, number: int | str = 1) -> Selection:
         """Choose hyper-parameters on a training part, that of split ``number``, by the labels that the method learns from."""
@@ -262,9 +262,9 @@ class Recipe:
         if PROBABILITIES not in metrics.meaning(self.protocol.metric or "error").needs:  # then its fits need no estimates of them
             method = method.uncalibrated
         if self.axes.names:
-            method, codes, known = self.labels(part.encoded()[0], number).view(method)
+            method, codes, rows = self.labels(part.encoded()[0], number).view(method)
             part = replace(part, y=codes)
-            part = part if known is None else part[known]
+            part = part if rows is None else part[rows]
 
         def make(hyper: Mapping[str, float], seed: int) -> Learner:
             return method.at(hyper).make(self.n_classes, seed)
@@ -284,19 +284,19 @@ class Recipe:
             standardiser = Standardiser().fit(X)
             X = standardiser.transform(X)
         labels = self.labels(Part(X, part.y), number)
-        method, codes, known = labels.view(self.method)
+        method, codes, rows = labels.view(self.method)
         weight, n_train = part.weight, X.shape[0]
-        if known is not None:
+        if rows is not None:
             # rows of weight 0 still shape features that are fitted to rows, as the published kernel PCA does
-            weight = known.astype(np.float64) if weight is None else weight * known
-            n_train = int(known.sum())
+            weight = rows.astype(np.float64) if weight is None else weight * rows
+            n_train = int(rows.sum())
         seed = self.seeds(number).of("fit") if seed is None else seed
         learner = method.at(hyper).make(self.n_classes, seed)
         learner.limit(**limits)
         clock = time.perf_counter()
-        own: dict[str, Any] = {"costs": part.costs} if part.costs is not None and learner.has_costs else {}
-        own |= {"groups": part.groups} if part.groups is not None and learner.has_groups else {}
-        learner.fit(X, codes, sample_weight=weight, start=None, **own)
+        extra: dict[str, Any] = {"costs": part.costs} if part.costs is not None and learner.has_costs else {}
+        extra |= {"groups": part.groups} if part.groups is not None and learner.has_groups else {}
+        learner.fit(X, codes, sample_weight=weight, start=None, **extra)
         seconds = time.perf_counter() - clock
         if learner.certificate_ is not None:
             seconds = float(learner.certificate_.seconds)
@@ -350,11 +350,11 @@ class Recipe:
             columns["train_expected_loss"] = learner.mean_cost(fitted.rows(train.X), train.costs if own else fitted.codes, fitted.weight)
             columns["test_expected_loss"] = learner.mean_cost(X, test.costs if own else test.y, test.weight)
         names = dict.fromkeys([self.metric(learner), *self.protocol.metrics])
-        found = self._probabilities(names, learner, X)
-        if distributions and not found and self.method.has_probabilities:
-            found = {PROBABILITIES: learner.probabilities(X)}
+        probabilities = self._probabilities(names, learner, X)
+        if distributions and not probabilities and self.method.has_probabilities:
+            probabilities = {PROBABILITIES: learner.probabilities(X)}
         codes, matrix = self._told(learner, codes)
-        predicted = PredictedRows(codes, found.get(PROBABILITIES), matrix, learner.abstention_cost_)
+        predicted = PredictedRows(codes, probabilities.get(PROBABILITIES), matrix, learner.abstention_cost_)
         return columns, self.values(names, test, predicted) | learner.counts_, predicted
 
     def values(self, names: Iterable[str], test: Part, predicted: PredictedRows) -> dict[str, float]:

@@ -299,21 +299,21 @@ def _choice(choices: Counter[str]) -> str:
     return f"solver=auto took {counted}: {reason}"
 
 
-def _unconverged(cell: Cell, dataset: str, found: Fits, search_rows: list[dict[str, Any]]) -> str:
+def _unconverged(cell: Cell, dataset: str, cell_fits: Fits, search_rows: list[dict[str, Any]]) -> str:
     """Return one line about fits that stopped above their tolerance, and what to do; empty if there are none."""
-    fits = {row["split"]: row for row in found.rows}
+    fits = {row["split"]: row for row in cell_fits.rows}
     late = [row for row in fits.values() if row["status"] == "not_converged"]
     searched = [row for row in search_rows if row.get("converged") is False]
     if not late and not searched:
         return ""
-    said = []
+    parts = []
     if late:
         gap = max(float(row[name]) for row in late for name in ("relative_gap", *STAGE_GAPS) if row.get(name) is not None)
-        said.append(f"{len(late)} of {len(fits)} fits (largest relative gap {gap:.1e}, tol {float(cell.solver['tol']):.0e})")
+        parts.append(f"{len(late)} of {len(fits)} fits (largest relative gap {gap:.1e}, tol {float(cell.solver['tol']):.0e})")
     if searched:
-        said.append(f"{len(searched)} of {len(search_rows)} fits of the search")
-    hints = dict.fromkeys([*map(advice, found.stopped), *(_search_advice(cell, row) for row in searched)])
-    return f"{dataset}, {cell.method}: not converged: {' and '.join(said)}; {'; '.join(hints)}"
+        parts.append(f"{len(searched)} of {len(search_rows)} fits of the search")
+    hints = dict.fromkeys([*map(advice, cell_fits.stopped), *(_search_advice(cell, row) for row in searched)])
+    return f"{dataset}, {cell.method}: not converged: {' and '.join(parts)}; {'; '.join(hints)}"
 
 
 def _search_advice(cell: Cell, row: Mapping[str, Any]) -> str:

@@ -59,11 +59,11 @@ def certificate_columns(learner: Learner) -> dict[str, Any]:
 
 def stage_columns(learner: Learner) -> dict[str, Any]:
     """Return objective, dual, gap and convergence of a fit's further problems, by columns that begin with the name of the stage."""
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for stage, certificate in learner.stages_.items():
-        found[f"{stage}_objective"], found[f"{stage}_dual_objective"] = _number(certificate.primal), _number(certificate.dual)
-        found[f"{stage}_relative_gap"], found[f"{stage}_converged"] = _number(certificate.relative_gap), bool(certificate.converged)
-    return found
+        columns[f"{stage}_objective"], columns[f"{stage}_dual_objective"] = _number(certificate.primal), _number(certificate.dual)
+        columns[f"{stage}_relative_gap"], columns[f"{stage}_converged"] = _number(certificate.relative_gap), bool(certificate.converged)
+    return columns
 
 
 def _number(value: Any) -> float | None:

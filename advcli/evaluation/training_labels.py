@@ -55,10 +55,10 @@ class TrainingLabels:
                 raise ConfigError(
                     f"loss={method.loss['name']} learns from a small clean sample; choose protocol=louche2015, which draws one"
                 )
-            known = np.zeros(len(self.truth), dtype=bool)
-            known[self.sample] = True
-            codes = np.where(known, self.truth, -1 if kind == "partial" else self.seen)
-            return method, codes, known if kind == "sample" else None
+            fitted = np.zeros(len(self.truth), dtype=bool)
+            fitted[self.sample] = True
+            codes = np.where(fitted, self.truth, -1 if kind == "partial" else self.seen)
+            return method, codes, fitted if kind == "sample" else None
         return method, self.seen, None
 
 

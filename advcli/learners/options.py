@@ -28,13 +28,13 @@ def read_grid(loss: Options) -> dict[str, tuple[Any, ...]]:
     grid = loss.get("grid") or {}
     if not isinstance(grid, Mapping):
         raise ConfigError(f"loss.grid={grid} is no group of lists; give loss.grid={{OPTION:[VALUE,...]}}")
-    found = {
+    values_by_option = {
         str(name): _settled(values if isinstance(values, list | tuple) else [values]) for name, values in grid.items() if values is not None
     }
-    for name, values in found.items():
+    for name, values in values_by_option.items():
         if not values:
             raise ConfigError(f"loss.grid.{name}=[] is empty; give at least one value, or null for no search")
-    return found
+    return values_by_option
 
 
 def read_extend(loss: Options) -> dict[str, tuple[float, float]]:
@@ -45,15 +45,15 @@ def read_extend(loss: Options) -> dict[str, tuple[float, float]]:
     extend, grid = loss.get("extend") or {}, read_grid(loss)
     if not isinstance(extend, Mapping):
         raise ConfigError(f"loss.extend={extend} is no group of limits; give loss.extend={{OPTION:[SMALLEST,LARGEST]}}")
-    found: dict[str, tuple[float, float]] = {}
+    limits_by_option: dict[str, tuple[float, float]] = {}
     for name, limits in extend.items():
         if limits is None or name not in grid:
             continue
         if not (isinstance(limits, list | tuple) and len(limits) == 2 and all(map(_is_positive, limits)) and limits[0] <= limits[1]):
             raise ConfigError(f"loss.extend.{name}={limits} is not valid; give [SMALLEST,LARGEST], numbers above 0, or null")
         if all(map(_is_positive, grid[name])) and len(set(grid[name])) > 1:
-            found[str(name)] = (limits[0], limits[1])
-    return found
+            limits_by_option[str(name)] = (limits[0], limits[1])
+    return limits_by_option
 
 
 def _is_positive(value: Any) -> bool:
@@ -79,9 +79,9 @@ def parameters_of(features: Options, solver: Options, hyper: Mapping[str, float]
     }
 
 
-def refuse_unknown_options(loss: Options, given: Iterable[str], known: tuple[str, ...]) -> None:
+def refuse_unknown_options(loss: Options, options: Iterable[str], known: tuple[str, ...]) -> None:
     """Raise `ConfigError` for the first option of the group ``loss`` that its learner does not have."""
-    for key in given:
+    for key in options:
         if key not in known:
             raise ConfigError(f"loss={loss['name']} has no option {key!r}; {nearest(key, known)}")
 

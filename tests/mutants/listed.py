@@ -504,11 +504,11 @@ RECIPE = (
         "= self.labels(part.encoded()[0], ALL).view(method)",
         f"{CELLS} -k noise",
     ),
-    Mutant("advcli/evaluation/recipe.py", "if weight is None else weight * known", "if True else weight", f"{CELLS} -k clean"),
-    Mutant("advcli/evaluation/recipe.py", "if weight is None else weight * known", "if weight is None else weight", f"{CELLS} -k clean"),
+    Mutant("advcli/evaluation/recipe.py", "if weight is None else weight * rows", "if True else weight", f"{CELLS} -k clean"),
+    Mutant("advcli/evaluation/recipe.py", "if weight is None else weight * rows", "if weight is None else weight", f"{CELLS} -k clean"),
     Mutant("advcli/evaluation/recipe.py", "part = replace(part, y=codes)", "part = Part(part.X, codes)", WEIGHTED),
     Mutant("advcli/evaluation/recipe.py", "weight, n_train = part.weight,", "weight, n_train = None,", WEIGHTED),
-    Mutant("advcli/evaluation/recipe.py", "part = part if known is None else part[known]", "part = part", f"{LABELS} {RUNNER_TESTS}"),
+    Mutant("advcli/evaluation/recipe.py", "part = part if rows is None else part[rows]", "part = part", f"{LABELS} {RUNNER_TESTS}"),
     Mutant(
         "advcli/evaluation/runner.py",
         "recipe.fit(train, hyper, number)",
@@ -1077,7 +1077,7 @@ RECORDS = (
     Mutant(
         "advcli/results/cell_file.py", "if hashlib.sha256(raw[: seal.start()]", "if False and hashlib.sha256(raw[: seal.start()]", DAMAGES
     ),
-    Mutant("advcli/evaluation/runner.py", "*map(advice, found.stopped), ", "", f"{RUNNER_TESTS} -k advice"),
+    Mutant("advcli/evaluation/runner.py", "*map(advice, cell_fits.stopped), ", "", f"{RUNNER_TESTS} -k advice"),
     Mutant("advcli/evaluation/runner.py", 'if row["dual_objective"] == -math.inf:', "if False:", f"{RUNNER_TESTS} -k advice"),
     Mutant("advcli/results/folder.py", "and DAMAGED not in file.name", "", DAMAGES),
     Mutant("advcli/results/folder.py", "if not listing and not self._had_cells():", "if not listing:", DAMAGES),
@@ -1614,14 +1614,14 @@ CHECKER = tuple(
         ),
         (
             "advcli/evaluation/learning.py",
-            "place[own] = np.arange(len(own)) / len(own)",
-            "place[own] = (np.arange(len(own)) + 1) / len(own)",
+            "place[rows_of_class] = np.arange(len(rows_of_class)) / len(rows_of_class)",
+            "place[rows_of_class] = (np.arange(len(rows_of_class)) + 1) / len(rows_of_class)",
             "tests/evaluation/test_evaluation_learning.py -k share_of",
         ),
         (
             "advcli/evaluation/learning.py",
-            "place[own] = np.arange(len(own)) / len(own)",
-            "place[own] = np.arange(len(own)) / len(place)",
+            "place[rows_of_class] = np.arange(len(rows_of_class)) / len(rows_of_class)",
+            "place[rows_of_class] = np.arange(len(rows_of_class)) / len(place)",
             "tests/evaluation/test_evaluation_learning.py -k share_of",
         ),
         (

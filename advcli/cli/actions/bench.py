@@ -60,9 +60,9 @@ class Bench(Task):
         from ...evaluation import Cell
         from ...evaluation.traces import trace
 
-        found = trace(Cell.of(settings), settings.data_dir, tol=settings.bench["tol"], seconds=settings.bench["seconds"])
-        self.rows += found
-        last = found[-1]
+        rows = trace(Cell.of(settings), settings.data_dir, tol=settings.bench["tol"], seconds=settings.bench["seconds"])
+        self.rows += rows
+        last = rows[-1]
         number = HydraConfig.get().job.num + 1
         result = f"gap {last['relative_gap']:.1e} after {last['passes']:.0f} passes, {last['time']:.2f} s ({last['status']})"
         say(f"[{number}/{len(self.cells)}] {settings.label} {settings.solver['name']}: {result}")

@@ -37,16 +37,16 @@ class Coverage(Task):
 
         model, wanted_of = models.read(settings.model, settings.trust), settings.coverage
         how = {"epsilons": wanted_of["epsilons"], "confidence": wanted_of["confidence"], "spreadsheets": settings.spreadsheets}
-        found = coverage.coverage_file(model, settings.input, settings.out, draw, **how)
-        curve = found.curve
-        print(f"{found.rows} rows, risk {curve.risk[-1]:.4g} where all are accepted; AURC {curve.aurc:.4g}, E-AURC {curve.excess:.4g}")
-        print(found.confusion.to_string())
-        for each in found.guarantees:
-            print(each)
-        safe = next((each for each in found.guarantees if each.accepted), None)
+        report = coverage.coverage_file(model, settings.input, settings.out, draw, **how)
+        curve = report.curve
+        print(f"{report.rows} rows, risk {curve.risk[-1]:.4g} where all are accepted; AURC {curve.aurc:.4g}, E-AURC {curve.excess:.4g}")
+        print(report.confusion.to_string())
+        for guarantee in report.guarantees:
+            print(guarantee)
+        safe = next((guarantee for guarantee in report.guarantees if guarantee.accepted), None)
         if safe is not None:
             words = [f"model={short(settings.model)}", "input=NEW.csv", "out=PREDICTIONS.csv", f"predict.tau={safe.tau!r}"]
             print(f"to apply the threshold of the error {safe.epsilon:g}: advcli predict {shlex.join(words)}")
-        if not found.guarantees:
-            print(f"{found.rows} rows are too few for a threshold with a guarantee")
+        if not report.guarantees:
+            print(f"{report.rows} rows are too few for a threshold with a guarantee")
         print(f"{short(settings.out)}: curve.csv, curve.svg, curve.pdf, curve.png, confusion.csv, guarantees.csv")

@@ -35,12 +35,12 @@ class Fit(Task):
             model = models.fit(Cell.of(settings), settings.data_dir)
         models.save(model, settings.out)
         about, certificate = model.about, model.certificate
-        said = [f"note: {about['dataset']}: {note}" for note in about["notes"]]
-        said += [f"warning: {edge}" for edge in about["edges"]]
-        said += [f"warning: {warning.message}" for warning in caught if not issubclass(warning.category, NotConvergedWarning)]
+        remarks = [f"note: {about['dataset']}: {note}" for note in about["notes"]]
+        remarks += [f"warning: {edge}" for edge in about["edges"]]
+        remarks += [f"warning: {warning.message}" for warning in caught if not issubclass(warning.category, NotConvergedWarning)]
         if certificate is not None and not certificate.converged:
-            said.append(f"warning: not converged ({certificate.status}); {certificate.advice}")
-        for remark in dict.fromkeys(said):
+            remarks.append(f"warning: not converged ({certificate.status}); {certificate.advice}")
+        for remark in dict.fromkeys(remarks):
             say(" ".join(remark.split()))
         tell = beside(settings.out)
         chosen = [f"{name} = {hyper_text(value)}{' (fixed)' if name in settings.hyper else ''}" for name, value in about["hyper"].items()]

@@ -108,22 +108,22 @@ class Run(Task):
         first = compose(cells[0])
         refuse_added_keys(first.hydra)
         plans = compose_all(cells, lambda words: configuration.plain(own(compose(words))), scalar_override)
-        settled = [configuration.check(values) for values in plans]
-        self.refuse_unread(settled[0])
-        if settled[0].dry_run:
-            self._show(settled, cells)
+        settings = [configuration.check(values) for values in plans]
+        self.refuse_unread(settings[0])
+        if settings[0].dry_run:
+            self._show(settings, cells)
             yield []
             return
-        folder = self._prepare(settled, cells)
+        folder = self._prepare(settings, cells)
         self.cells = len(cells)
         self.config = configuration.plain(own(master))
-        workers = min(settled[0].workers or os.cpu_count() or 1, len(cells))
+        workers = min(settings[0].workers or os.cpu_count() or 1, len(cells))
         here = str(OmegaConf.select(first, "hydra.launcher._target_")).endswith("JoblibLauncher")
         with folder.session() as self.session:
-            if not settled[0].quiet:
+            if not settings[0].quiet:
                 say(f"{counted(len(cells))}{f', {workers} at a time' if here else ''}; results in {short(folder.path)}")
-            batches = share_out(settled, folder, self.session)
-            progress = Progress(self.session, len(cells), say, settled[0].quiet)
+            batches = share_out(settings, folder, self.session)
+            progress = Progress(self.session, len(cells), say, settings[0].quiet)
             try:
                 with progress:
                     yield [cells[batch[0]] for batch in batches]
@@ -173,8 +173,8 @@ class Run(Task):
             return "interrupted; nothing was started"
         from ...results.folder import ResultsFolder
 
-        kept = len(ResultsFolder(self.settings.folder).finished_keys())
-        return f"interrupted; finished cells are kept ({kept} in {short(self.settings.folder)}); {self._resume()}"
+        finished = len(ResultsFolder(self.settings.folder).finished_keys())
+        return f"interrupted; finished cells are kept ({finished} in {short(self.settings.folder)}); {self._resume()}"
 
     def _resume(self) -> str:
         assert self.settings is not None
@@ -231,9 +231,9 @@ class Run(Task):
         for note in dict.fromkeys(f"note: {outcome.dataset}: {note}" for outcome in self.outcomes for note in outcome.notes):
             if note not in self.said:
                 say(note)
-        known = sum(outcome.skipped for outcome in self.outcomes)
+        skipped = sum(outcome.skipped for outcome in self.outcomes)
         parts = [counted(self.cells) + (", not all done" if self.died else "")]
-        parts += [f"{known} already there"] if known else []
+        parts += [f"{skipped} already there"] if skipped else []
         parts += [f"{failed} failed (see the column error of runs.csv)"] if failed else []
         parts += [f"{time.time() - self.started:.1f} s"]
         print(f"{folder}: {', '.join(parts)}; runs.csv, search.csv, summary.csv, table.md, provenance.json")
@@ -268,14 +268,14 @@ def _check_reports(cells: Sequence[Settings]) -> None:
     frame = pd.DataFrame(rows)
     folder = ResultsFolder(cells[0].folder)
     if (folder.path / "runs.csv").is_file():
-        sources, known = Sources([folder], merge=False), {canonical_json(lasting(facts["cell"])) for facts in about.values()}
+        sources, asked_for = Sources([folder], merge=False), {canonical_json(lasting(facts["cell"])) for facts in about.values()}
         there = sources.runs.drop_duplicates("cell")[list(frame)]
         about |= {key: sources.about(key) for key in there["cell"]}
         # a cell that is there already and is asked for is one
-        new = [canonical_json(lasting(about[key].get("cell", {}))) not in known for key in there["cell"]]
+        new = [canonical_json(lasting(about[key].get("cell", {}))) not in asked_for for key in there["cell"]]
         frame = pd.concat([frame, there[new]], ignore_index=True)
-    told = told_apart(frame, about.__getitem__)
-    frame[TOLD] = [told.get(key, "") for key in frame["cell"]]
+    labels = told_apart(frame, about.__getitem__)
+    frame[TOLD] = [labels.get(key, "") for key in frame["cell"]]
     choice.rows(frame)
 
 

@@ -155,29 +155,29 @@ def _middle(values: Sequence[float]) -> float:
 
 def _larger(cell: Cell) -> float:
     """Return how many times longer a fit takes on a cell's data than on the made-up set; nan where their size is not known."""
-    known = known_set(str(cell.dataset["name"]), str(cell.dataset["source"]))
-    classes = None if known is None else known.classes or known.cut_classes
-    if known is None or not known.rows or not known.features or not classes:
+    facts = known_set(str(cell.dataset["name"]), str(cell.dataset["source"]))
+    classes = None if facts is None else facts.classes or facts.cut_classes
+    if facts is None or not facts.rows or not facts.features or not classes:
         return math.nan
-    sizes = cell.dataset.get("sizes") or known.options.get("sizes")
-    rows = sizes[0] if sizes else known.rows * cell.protocol.train_size
+    sizes = cell.dataset.get("sizes") or facts.options.get("sizes")
+    rows = sizes[0] if sizes else facts.rows * cell.protocol.train_size
     powers = POWERS["kernel" if "gamma" in Method.of(cell).searched else "linear"]
-    return math.prod((own / made) ** power for own, made, power in zip((rows, known.features, classes), TRIAL_SIZE, powers, strict=True))
+    return math.prod((own / made) ** power for own, made, power in zip((rows, facts.features, classes), TRIAL_SIZE, powers, strict=True))
 
 
 def lines(estimates: Sequence[Estimate], workers: int) -> list[str]:
     """Return the estimates as lines of text: one for each cell, then their sum."""
-    said = []
+    texts = []
     for one in estimates:
         search = f"{one.searches} x {one.fits_of_a_search} fits of searches, " if one.searches else ""
-        said.append(f"{one.dataset}, {one.method}: {search}{one.fits} reported fits; one takes {one.seconds:.2g} s")
+        texts.append(f"{one.dataset}, {one.method}: {search}{one.fits} reported fits; one takes {one.seconds:.2g} s")
     total = sum(one.total for one in estimates)
     at_least = max(max((one.total for one in estimates), default=0.0), total / workers)
     fits = sum(one.all_fits for one in estimates)
-    said.append(
+    texts.append(
         f"in all {fits} fits, about {duration(total)} of computing, {duration(at_least)} by {workers} at a time; growing grids add to it"
     )
-    return said
+    return texts
 
 
 def trial_lines(estimates: Sequence[Estimate]) -> dict[str, str]:

@@ -106,10 +106,10 @@ def _check_methods(cells: Sequence[Cell], note: Callable[[str], None]) -> None:
         if combination in checked:
             continue
         checked.add(combination)
-        own = method.in_sweep
+        fitted = method.in_sweep
         method.check(ordered, None)
-        find_axes(cell.protocol, own)
-        used |= own.hyper.keys()
+        find_axes(cell.protocol, fitted)
+        used |= fitted.hyper.keys()
         for key in method.unusable:
             unused.setdefault(key, {})[f"{name} {cell.features['name']}"] = cell
         if _scores_strategy(cell.protocol, method):
@@ -155,11 +155,11 @@ def _how_to_get(missing: Mapping[str, Path], n: int) -> str:
     names = [name for name in missing if has_address(name)]
     if len(missing) == 1:
         ((name, file),) = missing.items()
-        said = f"data set {name!r} is not here: no file {file}; " + (f"run `advcli data fetch {name}`, or " if names else "")
-        return f"{said}point data_dir= or ADVCLI_DATA to the folder that has {file.name}"
-    said = f"{len(missing)} of {n} data sets are not here: {', '.join(missing)}; "
-    said += f"`advcli data fetch NAME` gets {'each' if len(names) == len(missing) else ', '.join(names)}, or " if names else ""
-    return f"{said}point data_dir= or ADVCLI_DATA to the folder that has their files, such as {next(iter(missing.values())).name}"
+        text = f"data set {name!r} is not here: no file {file}; " + (f"run `advcli data fetch {name}`, or " if names else "")
+        return f"{text}point data_dir= or ADVCLI_DATA to the folder that has {file.name}"
+    text = f"{len(missing)} of {n} data sets are not here: {', '.join(missing)}; "
+    text += f"`advcli data fetch NAME` gets {'each' if len(names) == len(missing) else ', '.join(names)}, or " if names else ""
+    return f"{text}point data_dir= or ADVCLI_DATA to the folder that has their files, such as {next(iter(missing.values())).name}"
 
 
 def _check_with_data(cells: Sequence[Cell], data_dir: Path, note: Callable[[str], None]) -> dict[str, str]:
@@ -247,10 +247,10 @@ def share_out(cells: Sequence[Settings], folder: ResultsFolder, session: Path) -
     at_most = JOBS_PER_WORKER * (first.workers or os.cpu_count() or 1)
     jobs = min(len(cells), -(-len(cells) // first.cells_per_job) if first.cells_per_job else at_most)
     ranks = {name: rank for rank, name in enumerate(dict.fromkeys(cell.dataset["name"] for cell in cells))}
-    batches = [sorted(range(job, len(cells), jobs), key=lambda at: ranks[cells[at].dataset["name"]]) for job in range(jobs)]
+    batches = [sorted(range(job, len(cells), jobs), key=lambda number: ranks[cells[number].dataset["name"]]) for job in range(jobs)]
     try:
         for job, batch in enumerate(batches):
-            parts = plugins.folders(), folder, [(at, cells[at]) for at in batch]
+            parts = plugins.folders(), folder, [(number, cells[number]) for number in batch]
             (session / f"job{job}.pickle").write_bytes(b"".join(map(pickle.dumps, parts)))
     except OSError as error:
         raise ResultsError(f"cannot write into {first.folder}: {error.strerror}; free space or choose another results_dir") from error
@@ -312,7 +312,7 @@ def run_one(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[Ce
     first = f"{head}: {', '.join(parts)}"
     if settings.verbose and outcome.choice and not outcome.skipped:
         first += f"; {outcome.choice}"
-    said = [line for line in (outcome.remark, outcome.warning) if line]
-    said += [f"{head}: {edge}" for edge in outcome.edges]
-    said += [str(told.message) for told in caught if not issubclass(told.category, NotConvergedWarning)]
-    return outcome, [first, *map(warning, dict.fromkeys(said))]
+    remarks = [line for line in (outcome.remark, outcome.warning) if line]
+    remarks += [f"{head}: {edge}" for edge in outcome.edges]
+    remarks += [str(message.message) for message in caught if not issubclass(message.category, NotConvergedWarning)]
+    return outcome, [first, *map(warning, dict.fromkeys(remarks))]

@@ -69,18 +69,18 @@ def sweep(
     place = expanded(folder).absolute()
     common = {"results_dir": str(place.parent), "name": place.name, "workers": workers, "quiet": quiet}
     words, configs = compose_cells([cells] if isinstance(cells, str) else list(cells), common)
-    settled = [check(config) for config in configs]
-    if not settled:
+    settings = [check(config) for config in configs]
+    if not settings:
         raise ConfigError("a sweep needs at least one cell")
-    results = ResultsFolder(settled[0].folder, **settled[0].record)
-    prepare(results, settled, words, _print)
+    results = ResultsFolder(settings[0].folder, **settings[0].record)
+    prepare(results, settings, words, _print)
     for remark in results.remarks:
         _print(warning(remark))
-    done, finished = _run_jobs(settled, results, workers, quiet)
+    done, finished = _run_jobs(settings, results, workers, quiet)
     _tell(done, finished, quiet)
     refuse_removed(results, str(results.path))
     results.merge()
-    results.write_provenance(configs[0], began, time.time(), {"command": ["advcli.evaluation.sweeps.sweep"], "cells": len(settled)})
+    results.write_provenance(configs[0], began, time.time(), {"command": ["advcli.evaluation.sweeps.sweep"], "cells": len(settings)})
     return results.runs()
 
 
