@@ -26,7 +26,6 @@ from ..core.files import explained
 from ..core.streams import forget_output, open_descriptors, standard_streams
 from ..results.progress import warning
 from . import actions
-from .completion import complete_action
 from .console import say
 from .hydra_app import run_hydra
 from .task import Task
@@ -122,7 +121,7 @@ def _command(words: list[str]) -> int:
         print(f"advcli {package_version()}")
         return 0
     queried = any(word.startswith("query=") for word in words) and any(word in ("-sc", "--shell-completion") for word in words)
-    if queried and complete_action():
+    if queried and _complete_action():
         return 0
     verb, words = _split_verb(words)
     task = actions.get(verb)(words)
@@ -189,3 +188,23 @@ def _flags(words: list[str]) -> argparse.Namespace:
 
     parser.error = refuse  # type: ignore[method-assign]
     return parser.parse_args(words)
+
+
+def _complete_action() -> bool:
+    """Complete words of actions, and hide those from Hydra, which knows overrides only; return whether no override can stand there."""
+    line = os.environ.get("COMP_LINE", "")
+    if not line.strip():
+        return False
+    program, *words = line.split()
+    if line.endswith(" "):
+        words.append("")
+    if len(words) < 2:
+        print(" ".join(name for name in actions.names() if words and name.startswith(words[0])))
+        return False
+    if words[0] in actions.names():
+        choices, taken = actions.get(words[0]).complete(words[1:])
+        if choices is not None:
+            print(" ".join(sorted(name for name in choices if name.startswith(words[-1]))))
+            return True
+        os.environ["COMP_LINE"] = " ".join([program, *words[1 + taken :]])
+    return False

@@ -25,7 +25,7 @@ def _some(default: Any, about: Mapping[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Protocol:
-    """Splits, standardisation, search and significance test; conf/protocol/standard.yaml says what each value means.
+    """Splits, standardisation, search and significance test; conf/protocol/papers.yaml says what each value means.
 
     Grids (``stage1``, ``stage2``, ``extend``) are by axis: ``regularisation`` and the hyper-parameters of `advcli.core.hyper`. C stays
     fixed between folds and refit, so lambda = 1/(n C) follows the rows of each fit. ``stage2`` holds multipliers of the winner of stage 1,

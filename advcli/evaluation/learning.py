@@ -14,7 +14,7 @@ from ..metrics import missed_classes, missed_words
 from ..results.predictions import Predictions, entry
 from .part import Part
 from .recipe import Fitted, Recipe
-from .seeds import derive_seed
+from .splits import derive_seed
 
 MAX_CLASSES = 40
 """Nobody reads a matrix of more classes, and its file would grow with the square of their number."""

@@ -32,9 +32,8 @@ from ..results.predictions import PredictedRows
 from .axes import PROBABILITIES, find_axes
 from .cell import Cell
 from .part import Part
-from .seeds import SplitSeeds
 from .selection import Selection, certificate_columns, select, stage_columns
-from .splits import Split, keeping_groups, random_splits, share_of
+from .splits import Split, SplitSeeds, keeping_groups, random_splits, share_of
 from .standardise import SPARSE_NOTE, Standardiser
 from .training_labels import TrainingLabels, training_labels
 

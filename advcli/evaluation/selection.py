@@ -22,8 +22,7 @@ from ..learners.base import Learner, View
 from ..results.tables import hyper_value
 from .axes import Axes
 from .part import Part
-from .seeds import derive_seed
-from .splits import keeping_groups, make_folds, make_holdout
+from .splits import derive_seed, keeping_groups, make_folds, make_holdout
 from .standardise import Standardiser
 
 Make = Callable[[Mapping[str, float], int], Learner]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -13,9 +15,32 @@ from numpy.typing import NDArray
 
 from ..core.errors import DataError
 from ..core.groups import group_starts, rows_of
-from .seeds import derive_seed
+from ..results.tables import canonical_json
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+
+def derive_seed(seed: int, *dimensions: str | int) -> int:
+    """Return a seed in [0, 2^31) that depends on the experiment's seed and on named dimensions only, such as ``"split", "glass", 3``.
+
+    The method is never a dimension of a split or fold, so every method sees the same ones; and no seed depends on how many
+    random numbers something else has drawn, so neither order nor number of workers matters.
+    """
+    digest = hashlib.sha256(canonical_json([int(seed), *dimensions]).encode()).digest()
+    return int.from_bytes(digest[:8], "big") % 2**31
+
+
+@dataclass(frozen=True)
+class SplitSeeds:
+    """The seeds of one split: `derive_seed` of the experiment's seed, a purpose, the data set and the number of the split."""
+
+    seed: int
+    dataset: str
+    split: int | str
+
+    def of(self, purpose: str) -> int:
+        """Return the seed of one purpose."""
+        return derive_seed(self.seed, purpose, self.dataset, self.split)
 
 
 def share_of(n: int, train_size: float) -> int:

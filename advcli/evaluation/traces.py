@@ -16,7 +16,7 @@ from ..core.hyper import SCALES
 from ..learners import Method
 from .cell import Cell
 from .recipe import ALL, Recipe
-from .seeds import derive_seed
+from .splits import derive_seed
 
 _JUDGED = ("primal", "dual", "gap", "relative_gap", "status")  # of a certificate
 COLUMNS = ("dataset", "loss", "features", "solver", "lambda", "n", "time", "passes", "calls", *_JUDGED)

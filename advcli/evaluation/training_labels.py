@@ -19,7 +19,7 @@ from ..data.labels.confusion import conditioning, estimate_confusion
 from ..data.labels.noise import corrupt, make_confusion
 from ..learners import Method
 from .cell import Cell
-from .seeds import SplitSeeds
+from .splits import SplitSeeds
 
 CONFUSION = "confusion"
 """The option of a method's loss group that takes the confusion matrix; null there means the one of these labels."""

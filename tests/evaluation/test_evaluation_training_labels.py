@@ -13,7 +13,7 @@ from advcli.data.labels.confusion import estimate_confusion
 from advcli.evaluation.axes import Axes
 from advcli.evaluation.recipe import Recipe
 from advcli.evaluation.runner import Cell, run_cell
-from advcli.evaluation.seeds import SplitSeeds
+from advcli.evaluation.splits import SplitSeeds
 from advcli.evaluation.training_labels import training_labels
 from advcli.learners import Method
 from advcli.results.folder import ResultsFolder

@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from ... import config as configuration
 from ...config import Settings, validate
-from ...config.products import compose_all
+from ...config.composing import compose_all
 from ...config.words import own, refuse_added_keys, scalar_override, words_of
 from ...core.errors import AdvcliError, ConfigError
 from ...results.progress import Journal, Progress
