@@ -1,6 +1,6 @@
-"""The dataclasses behind the configuration groups, and the check that turns a composed config into plain, valid values.
+"""The schemas of the configuration groups, and the check that turns a composed config into plain, valid values.
 
-The YAML files in ``conf/`` hold the values and say what each option means; the dataclasses here hold types and ranges. The
+The YAML files in ``conf/`` hold the values and say what each option means; the schemas here hold types and ranges. The
 groups ``dataset``, ``loss``, ``features`` and ``solver`` may bring options of their own (one YAML file and one Python file add
 a choice): those are known by their YAML file and checked by the part that reads them.
 """
@@ -10,9 +10,9 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import omegaconf
 from omegaconf import DictConfig, OmegaConf
@@ -29,159 +29,69 @@ STARTED = "ADVCLI_STARTED"
 """Environment variable that carries the default name of the results folder from the parent to its workers."""
 
 FOLDER_NAME = rule("the name of one folder, without /", lambda value: "/" not in value and value.strip(". ") != "")
-TEST = choice(*TESTS)
 
 
-@dataclass
-class DatasetGroup:
-    """Group ``dataset``: a data set and where it comes from; further options belong to its source."""
-
-    open: ClassVar[bool] = True
-    name: str = field(metadata=NAME)
-    source: str = field(metadata=NAME)
+def _group(open: bool = False, /, **keys: tuple[Any, Mapping[str, Any]]) -> type:
+    """Return the schema of a group: type and rule of each key; an open one takes keys of the choice's own, which its YAML file declares."""
+    columns = [(name, kind, field(metadata=about)) for name, (kind, about) in keys.items()]
+    return make_dataclass("Group", columns, namespace={"open": open})
 
 
-@dataclass
-class ChoiceGroup:
-    """Groups ``loss``, ``features`` and ``noise``: a choice by its name; further options belong to that choice."""
-
-    open: ClassVar[bool] = True
-    name: str = field(metadata=NAME)
-
-
-@dataclass
-class SolverGroup:
-    """Group ``solver``: an algorithm and when it stops; further options belong to that algorithm."""
-
-    open: ClassVar[bool] = True
-    name: str = field(metadata=NAME)
-    tol: float = field(metadata=TOLERANCES["tol"])
-    search_tol: float = field(metadata=TOLERANCES["search_tol"])
-    max_passes: int = field(metadata=at_least(1))
-    max_seconds: float | None = field(metadata=POSITIVE)
-
-
-@dataclass
-class ReportGroup:
-    """Group ``report``: how rows become tables; null takes the value that the results were made with."""
-
-    open: ClassVar[bool] = False
-    metric: str | None = field(metadata=NAME)
-    test: str | None = field(metadata=TEST)
-    alpha: float | None = field(metadata=FRACTION)
-    correction: str | None = field(metadata=choice(*CORRECTIONS))
-    methods: list[str] | None = field(metadata=NAME)
-    datasets: list[str] | None = field(metadata=NAME)
-    names: dict[str, str] | None = field(metadata=NAME)
-    page: bool = field(metadata=ANY)
-
-
-@dataclass
-class LimitsGroup:
-    """Group ``limits``: what one cell may take before it is ended and counted as failed."""
-
-    open: ClassVar[bool] = False
-    seconds: float | None = field(metadata=POSITIVE)
-    memory_mb: float | None = field(metadata=POSITIVE)
-
-
-@dataclass
-class TopGroup:
-    """The top-level keys beside the groups."""
-
-    open: ClassVar[bool] = False
-    name: str = field(metadata=FOLDER_NAME)
-    seed: int = field(metadata=SEED)
-    results_dir: str = field(metadata=NAME)
-    data_dir: str | None = field(metadata=NAME)
-    workers: int | None = field(metadata=at_least(1))
-    cells_per_job: int | None = field(metadata=at_least(1))
-    quiet: bool = field(metadata=ANY)
-    verbose: bool = field(metadata=ANY)
-    dry_run: bool = field(metadata=ANY)
-    results: list[str] | None = field(metadata=NAME)
-    calibrate: str | None = field(metadata=NAME)
-    published: str | None = field(metadata=NAME)
-    figure: str | None = field(metadata=NAME)
-    baseline: str | None = field(metadata=NAME)
-    update: bool = field(metadata=ANY)
-    junit: str | None = field(metadata=NAME)
-    out: str | None = field(metadata=NAME)
-    model: str | None = field(metadata=NAME)
-    input: str | None = field(metadata=NAME)
-    trust: bool = field(metadata=ANY)
-    spreadsheets: bool = field(metadata=ANY)
-    chunk_rows: int = field(metadata=at_least(1))
-
-
-@dataclass
-class BenchGroup:
-    """The key ``bench``: when `advcli bench` ends the trace of a solver."""
-
-    open: ClassVar[bool] = False
-    tol: float = field(metadata=POSITIVE)
-    seconds: float = field(metadata=POSITIVE)
-
-
-@dataclass
-class DrawGroup:
-    """The key ``draw``: what `advcli report figure=NAME` shows."""
-
-    open: ClassVar[bool] = False
-    losses: list[str] | None = field(metadata=NAME)
-    C: list[float] = field(metadata=POSITIVE)
-    columns: list[str] | None = field(metadata=NAME)
-    classes: int = field(metadata=at_least(2))
-    rows: int = field(metadata=at_least(1))
-    epsilon: float = field(metadata=POSITIVE)
-
-
-@dataclass
-class PredictGroup:
-    """The key ``predict``: what `advcli predict` does with rows and columns that the model was not fitted on."""
-
-    open: ClassVar[bool] = False
-    unseen: str = field(metadata=choice("refuse", "ignore"))
-    gaps: str = field(metadata=choice("refuse", "ignore"))
-    extra: str = field(metadata=choice("refuse", "ignore"))
-    rejected: str | None = field(metadata=NAME)
-    tau: float | None = field(metadata=rule("a number", lambda value: value == value))
-
-
-@dataclass
-class CoverageGroup:
-    """The key ``coverage``: which thresholds `advcli coverage` looks for."""
-
-    open: ClassVar[bool] = False
-    epsilons: list[float] = field(metadata=FRACTION)
-    confidence: float = field(metadata=FRACTION)
-
-
-@dataclass
-class RecordGroup:
-    """The key ``record``: what a sweep keeps beside its rows."""
-
-    open: ClassVar[bool] = False
-    proofs: bool = field(metadata=ANY)
-    distributions: bool = field(metadata=ANY)
-
-
+_NAME, _TEXT, _TEXTS, _FLAG = (str, NAME), (str | None, NAME), (list[str] | None, NAME), (bool, ANY)
+_POSITIVE, _LIMIT, _WHOLE, _SOME = (float, POSITIVE), (float | None, POSITIVE), (int, at_least(1)), (int | None, at_least(1))
+_IGNORED = (str, choice("refuse", "ignore"))
+_CHOICE = _group(True, name=_NAME)
+_TOP = _group(
+    name=(str, FOLDER_NAME),
+    seed=(int, SEED),
+    results_dir=_NAME,
+    data_dir=_TEXT,
+    workers=_SOME,
+    cells_per_job=_SOME,
+    **dict.fromkeys(("quiet", "verbose", "dry_run", "update", "trust", "spreadsheets"), _FLAG),
+    results=_TEXTS,
+    **dict.fromkeys(("calibrate", "published", "figure", "baseline", "junit", "out", "model", "input"), _TEXT),
+    chunk_rows=_WHOLE,
+)
+"""The top-level keys beside the groups."""
 GROUPS: dict[str, type] = {
-    "dataset": DatasetGroup,
-    "loss": ChoiceGroup,
-    "features": ChoiceGroup,
-    "solver": SolverGroup,
+    "dataset": _group(True, name=_NAME, source=_NAME),
+    "loss": _CHOICE,
+    "features": _CHOICE,
+    "solver": _group(
+        True,
+        name=_NAME,
+        tol=(float, TOLERANCES["tol"]),
+        search_tol=(float, TOLERANCES["search_tol"]),
+        max_passes=_WHOLE,
+        max_seconds=_LIMIT,
+    ),
     "protocol": Protocol,
-    "noise": ChoiceGroup,
-    "report": ReportGroup,
+    "noise": _CHOICE,
+    "report": _group(
+        metric=_TEXT,
+        test=(str | None, choice(*TESTS)),
+        alpha=(float | None, FRACTION),
+        correction=(str | None, choice(*CORRECTIONS)),
+        methods=_TEXTS,
+        datasets=_TEXTS,
+        names=(dict[str, str] | None, NAME),
+        page=_FLAG,
+    ),
 }
 NODES: dict[str, type] = {
-    "limits": LimitsGroup,
-    "bench": BenchGroup,
-    "draw": DrawGroup,
-    "record": RecordGroup,
-    "predict": PredictGroup,
-    "coverage": CoverageGroup,
+    "limits": _group(seconds=_LIMIT, memory_mb=_LIMIT),
+    "bench": _group(tol=_POSITIVE, seconds=_POSITIVE),
+    "draw": _group(losses=_TEXTS, C=(list[float], POSITIVE), columns=_TEXTS, classes=(int, at_least(2)), rows=_WHOLE, epsilon=_POSITIVE),
+    "record": _group(proofs=_FLAG, distributions=_FLAG),
+    "predict": _group(
+        unseen=_IGNORED,
+        gaps=_IGNORED,
+        extra=_IGNORED,
+        rejected=_TEXT,
+        tau=(float | None, rule("a number", lambda value: value == value)),
+    ),
+    "coverage": _group(epsilons=(list[float], FRACTION), confidence=(float, FRACTION)),
 }
 """Keys of config.yaml itself that hold several options."""
 
@@ -251,14 +161,14 @@ def check(values: Mapping[str, Any]) -> Settings:
 
     Cells of a sweep share most of their groups; a group that was checked once is not checked again.
     """
-    known = [*(entry.name for entry in fields(TopGroup)), *GROUPS, *NODES, "hyper"]
+    known = [*(entry.name for entry in fields(_TOP)), *GROUPS, *NODES, "hyper"]
     for key in values:
         if key not in known:
             raise ConfigError(f"unknown key {key!r}; {nearest(key, known)}")
     for key in known:
         if key not in values:
             raise ConfigError(f"key {key!r} is missing; do not delete it")
-    top = _check(TopGroup, {entry.name: values[entry.name] for entry in fields(TopGroup)}, "")
+    top = _check(_TOP, {entry.name: values[entry.name] for entry in fields(_TOP)}, "")
     groups: dict[str, Any] = {group: _check(schema, values[group], group) for group, schema in {**GROUPS, **NODES}.items()}
     groups["protocol"] = Protocol(**groups["protocol"])
     calibrate = top.pop("calibrate")
@@ -330,7 +240,8 @@ def _convert(schema: type, values: Any, where: str) -> dict[str, Any]:
 
 def _checked_value(schema: type, name: str, key: str, value: Any, about: Mapping[str, Any]) -> Any:
     """Return the value of one key, converted to its type in the schema and checked by its rule."""
-    kind = str(schema.__annotations__[name])
+    annotation = schema.__annotations__[name]  # of the protocol a text
+    kind = annotation.__name__ if isinstance(annotation, type) else str(annotation)
     if kind.startswith("list") and isinstance(value, str):  # one element
         value = [value]
     wanted, invalid = about["wanted"], f"{key}={'null' if value is None else value} is not valid;"
