@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
@@ -12,6 +12,8 @@ from omegaconf import DictConfig
 from ..config import Settings, validate
 from ..config.words import refuse_added_keys
 from ..core.errors import ConfigError, nearest
+
+T = TypeVar("T")
 
 
 def subject(action: str, words: list[str], choices: Sequence[str], named: str = "") -> tuple[str, str, list[str]]:
@@ -77,6 +79,12 @@ class Task:
         for key, readers in PARTICULAR.items():
             if getattr(settings, key) and action not in readers:
                 raise ConfigError(f"advcli {action} does not read the key {key}, which is for advcli {', '.join(readers)}; leave it out")
+
+    def needed(self, value: T | None, what: str) -> T:
+        """Return the value of a key that the action cannot do without; ``what`` says how it is given."""
+        if value is None:
+            raise ConfigError(f"advcli {type(self).__module__.rpartition('.')[2]} needs {what}")
+        return value
 
     @classmethod
     def complete(cls, words: list[str]) -> tuple[Iterable[str] | None, int]:

@@ -78,10 +78,7 @@ def with_paths_of(cell: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str
 
 def path_keys(groups: Mapping[str, Any]) -> set[str]:
     """Return the dotted keys of the options of a cell that are paths, those of ``dataset`` among them."""
-    keys: set[str] = set()
-    for group in ("dataset", *GROUPS):
-        with_paths(group, groups.get(group), lambda key, text: keys.add(key))
-    return keys
+    return set(_paths(groups, ("dataset", *GROUPS)))
 
 
 def files_of(groups: Mapping[str, Any]) -> dict[str, dict[str, str]]:
@@ -89,16 +86,16 @@ def files_of(groups: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 
     What is no file, such as a matrix that is called identity, is left out.
     """
-    files: dict[str, dict[str, str]] = {}
+    paths = {key: path_of(text) for key, text in _paths(groups, GROUPS).items()}
+    return {key: {"path": str(path), "sha256": digest} for key, path in paths.items() if (digest := file_sha256(path)) is not None}
 
-    def add(key: str, text: str) -> None:
-        digest = file_sha256(path_of(text))
-        if digest is not None:
-            files[key] = {"path": str(path_of(text)), "sha256": digest}
 
-    for group in GROUPS:
-        with_paths(group, groups.get(group), add)
-    return files
+def _paths(groups: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, str]:
+    """Return the paths of these groups by their dotted keys."""
+    paths: dict[str, str] = {}
+    for group in names:
+        with_paths(group, groups.get(group), paths.__setitem__)
+    return paths
 
 
 def by_content(group: str, options: Any) -> Any:

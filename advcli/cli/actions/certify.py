@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 from ...config import Settings
-from ...core.errors import ConfigError
 from ..console import say
 from ..task import Task
 
@@ -18,14 +17,13 @@ class Certify(Task):
 
     def act(self, settings: Settings) -> None:
         """Print the weights' objective, bounds of the optimum, and how far apart they are."""
-        if settings.model is None:
-            raise ConfigError("advcli certify needs model=FILE.npz, with arrays coef (k, d) and, if there is one, intercept (k,)")
+        weights = self.needed(settings.model, "model=FILE.npz, with arrays coef (k, d) and, if there is one, intercept (k,)")
         from ...evaluation import Cell
         from ...evaluation.foreign_weights import judge_file
 
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
-            judgement, about = judge_file(settings.model, Cell.of(settings), settings.data_dir)
+            judgement, about = judge_file(weights, Cell.of(settings), settings.data_dir)
         for message in dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught):
             say(f"warning: {message}")
         print(f"{settings.label}: {about}")

@@ -14,7 +14,7 @@ from ...core.paths import expanded
 from ...core.processes import bound_to_this_process, interrupts_reach_this_process_only
 from ...results.folder import ResultsFolder
 from ...results.progress import Progress, warning
-from .jobs import Done, prepare, refuse_removed, run_job, share_out
+from .jobs import prepare, refuse_removed, run_job, share_out
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,8 +65,7 @@ def sweep(
     from ...config import check
     from ...config.composing import compose_cells
 
-    began = time.time()
-    place = expanded(folder).absolute()
+    began, place = time.time(), expanded(folder).absolute()
     common = {"results_dir": str(place.parent), "name": place.name, "workers": workers, "quiet": quiet}
     words, configs = compose_cells([cells] if isinstance(cells, str) else list(cells), common)
     settings = [check(config) for config in configs]
@@ -74,20 +73,19 @@ def sweep(
         raise ConfigError("a sweep needs at least one cell")
     results = ResultsFolder(settings[0].folder, **settings[0].record)
     prepare(results, settings, words, _print)
-    for remark in results.remarks:
-        _print(warning(remark))
-    done, finished = _run_jobs(settings, results, workers, quiet)
-    _tell(done, finished, quiet)
+    _run_jobs(settings, results, workers, quiet)
     refuse_removed(results, str(results.path))
     results.merge()
     results.write_provenance(configs[0], began, time.time(), {"command": ["advcli.evaluation.sweeps.sweep"], "cells": len(settings)})
     return results.runs()
 
 
-def _run_jobs(cells: list[Settings], results: ResultsFolder, workers: int | None, quiet: bool) -> tuple[Done, set[int]]:
-    """Run cells in processes; return what became of them, and the numbers of those that the progress has told of."""
+def _run_jobs(cells: list[Settings], results: ResultsFolder, workers: int | None, quiet: bool) -> None:
+    """Run cells in processes, and print what is to be said of them."""
     from joblib import Parallel, delayed
 
+    for remark in results.remarks:
+        _print(warning(remark))
     processes = min(workers or os.cpu_count() or 1, len(cells))
     with results.session() as session:
         work = (delayed(run_job)(session, job) for job in range(len(share_out(cells, results, session))))
@@ -99,13 +97,8 @@ def _run_jobs(cells: list[Settings], results: ResultsFolder, workers: int | None
                 raise KilledError(
                     "a worker process died (killed, or out of memory); finished cells are kept and the same call resumes, with workers=1"
                 ) from error
-    return done, progress.done
-
-
-def _tell(done: Done, finished: set[int], quiet: bool) -> None:
-    """Print the failures that the journal could not take, and the notes on the data."""
     for number, outcome, lines in done:
-        if number not in finished and outcome.status == "failed":
+        if number not in progress.done and outcome.status == "failed":  # the journal could not take it
             _print("\n".join(lines))
     for note in dict.fromkeys(f"note: {outcome.dataset}: {note}" for _, outcome, _ in done if not quiet for note in outcome.notes):
         _print(note)
