@@ -29,8 +29,8 @@ def groups() -> str:
     """Return what ``advcli --help`` says about the groups, those of users' folders among them."""
     application = GlobalHydra.instance().hydra
     assert application is not None
-    found = application.format_config_groups(lambda group: group.split("/")[0] not in _NO_CHOICES)
-    return "\n  ".join(found.splitlines())  # as deep as the line in conf/hydra/help
+    text = application.format_config_groups(lambda group: group.split("/")[0] not in _NO_CHOICES)
+    return "\n  ".join(text.splitlines())  # as deep as the line in conf/hydra/help
 
 
 # The text of conf/hydra/help is resolved by every composition, and reading all folders of choices takes longer than the rest of it:

@@ -26,7 +26,6 @@ from ..core.files import explained
 from ..core.streams import forget_output, open_descriptors, standard_streams
 from ..results.progress import warning
 from . import actions
-from .completion import complete_action
 from .console import say
 from .hydra_app import run_hydra
 from .task import Task
@@ -42,15 +41,10 @@ _starts = itertools.count()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code.
+    """Run one command, the words after the program's name (default ``sys.argv[1:]``), and return its exit code.
 
     0 done, 1 a cell failed or standard output took nothing, 2 bad input, 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP, 141 the reader of standard
     output has left. A run keeps its results before it prints them, and goes on where nobody reads its progress.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The words after the program's name; default ``sys.argv[1:]``.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     number = next(_starts)  # a second command of one process may start in the same second
@@ -127,7 +121,7 @@ def _command(words: list[str]) -> int:
         print(f"advcli {package_version()}")
         return 0
     queried = any(word.startswith("query=") for word in words) and any(word in ("-sc", "--shell-completion") for word in words)
-    if queried and complete_action():
+    if queried and _complete_action():
         return 0
     verb, words = _split_verb(words)
     task = actions.get(verb)(words)
@@ -194,3 +188,23 @@ def _flags(words: list[str]) -> argparse.Namespace:
 
     parser.error = refuse  # type: ignore[method-assign]
     return parser.parse_args(words)
+
+
+def _complete_action() -> bool:
+    """Complete words of actions, and hide those from Hydra, which knows overrides only; return whether no override can stand there."""
+    line = os.environ.get("COMP_LINE", "")
+    if not line.strip():
+        return False
+    program, *words = line.split()
+    if line.endswith(" "):
+        words.append("")
+    if len(words) < 2:
+        print(" ".join(name for name in actions.names() if words and name.startswith(words[0])))
+        return False
+    if words[0] in actions.names():
+        choices, taken = actions.get(words[0]).complete(words[1:])
+        if choices is not None:
+            print(" ".join(sorted(name for name in choices if name.startswith(words[-1]))))
+            return True
+        os.environ["COMP_LINE"] = " ".join([program, *words[1 + taken :]])
+    return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
@@ -13,25 +13,13 @@ from ..config import Settings, validate
 from ..config.words import refuse_added_keys
 from ..core.errors import ConfigError, nearest
 
+T = TypeVar("T")
+
 
 def subject(action: str, words: list[str], choices: Sequence[str], named: str = "") -> tuple[str, str, list[str]]:
-    """Return what an action with choices does, the name that it does it to, and the words that remain.
+    """Return what an action with choices does, the name that it does it to, and the words that remain; ``named`` says what the name is.
 
-    Parameters
-    ----------
-    action : str
-        Its name, for messages.
-    words : list of str
-        The words after it.
-    choices : sequence of str
-        What may stand first; ``list`` has no name after it.
-    named : str
-        What the name is.
-
-    Raises
-    ------
-    ConfigError
-        Another first word, or no name.
+    ``choices`` may stand first; ``list`` has no name after it. Another first word, or no name, is a `ConfigError`.
     """
     what, *rest = words or [""]
     if what not in choices:
@@ -87,10 +75,16 @@ class Task:
 
     def refuse_unread(self, settings: Settings) -> None:
         """Refuse a key that this action would ignore: whoever writes ``advcli model=my.model`` wants another one."""
-        own = type(self).__module__.rpartition(".")[2]
+        action = type(self).__module__.rpartition(".")[2]
         for key, readers in PARTICULAR.items():
-            if getattr(settings, key) and own not in readers:
-                raise ConfigError(f"advcli {own} does not read the key {key}, which is for advcli {', '.join(readers)}; leave it out")
+            if getattr(settings, key) and action not in readers:
+                raise ConfigError(f"advcli {action} does not read the key {key}, which is for advcli {', '.join(readers)}; leave it out")
+
+    def needed(self, value: T | None, what: str) -> T:
+        """Return the value of a key that the action cannot do without; ``what`` says how it is given."""
+        if value is None:
+            raise ConfigError(f"advcli {type(self).__module__.rpartition('.')[2]} needs {what}")
+        return value
 
     @classmethod
     def complete(cls, words: list[str]) -> tuple[Iterable[str] | None, int]:

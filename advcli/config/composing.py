@@ -1,9 +1,8 @@
-"""Settings of cells from plain words, composed by Hydra without an application around it."""
+"""Settings of cells from plain words, composed by Hydra without an application around it; those of a sweep from few compositions."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,10 @@ from ..core import plugins
 from ..core.errors import ConfigError
 from ..core.paths import conf_dir
 from .explaining import explain
-from .products import compose_all
 from .schema import plain
 from .words import BASE, expand, own, refuse_added_keys, refuse_paths, scalar_override, with_own_keys, word, words_for
+
+_ABSENT = object()
 
 
 def compose_cells(
@@ -26,25 +26,30 @@ def compose_cells(
 ) -> tuple[list[list[str]], list[dict[str, Any]]]:
     """Compose cells as ``advcli -m`` does, users' folders (`advcli.core.plugins`) included.
 
-    Parameters
-    ----------
-    cells : sequence of str, sequence of str or mapping
-        Each a cell, or with ``value1,value2`` or a preset several (`advcli.config.words.words_for`).
-    common : mapping
-        Keys that are the same for all cells and no part of any.
-
-    Returns
-    -------
-    words : list of list of str
-        The words of every cell, without the common ones.
-    configs : list of dict
-        The plain config of every cell.
-
-    Raises
-    ------
-    ConfigError
-        For words that cannot be read or composed, and for keys of ``common`` or of Hydra among them.
+    Each of ``cells`` is one, or with ``value1,value2`` or a preset several (`advcli.config.words.words_for`); the keys of ``common`` are
+    the same for all and no part of any. Returns the words of every cell, without the common ones, and its plain config. Words that cannot
+    be read or composed, and keys of ``common`` or of Hydra among them, are a `ConfigError`.
     """
+    given = _words_of(cells, common)
+    composer = _Composer(common)
+    composer.composing = [text for words in given for text in words]
+    others, GlobalHydra.instance().hydra = GlobalHydra.instance().hydra, None  # those of whoever calls from a Hydra application
+    try:
+        with hydra.initialize_config_dir(str(conf_dir()), **BASE):
+            words = [text for cell in given for text in composer.expanded(cell)]
+            same = len({tuple(text.partition("=")[0] for text in cell) for cell in words}) == 1
+            return words, compose_all(words, composer.values, scalar_override) if same else [composer.values(cell) for cell in words]
+    except Exception as error:
+        explained = explain(error, composer.composing)
+        if explained is None:
+            raise
+        raise explained from error
+    finally:
+        GlobalHydra.instance().hydra = others
+
+
+def _words_of(cells: Sequence[str | Sequence[str] | Mapping[str, Any]], common: Mapping[str, Any]) -> list[list[str]]:
+    """Return the words of every cell; refuse those that are no part of one."""
     given = [with_own_keys(words_for(cell)) for cell in cells]
     for text in (text for words in given for text in words):
         key = text.lstrip("+~").partition("=")[0]
@@ -54,43 +59,112 @@ def compose_cells(
             raise ConfigError(f"cannot read {text!r}: settings are written KEY=VALUE")
     for words in given:
         refuse_paths(words)
-    folders = [f"file://{folder}" for folder in plugins.folders() if Path(folder).is_dir()]
-    place = [word("hydra.searchpath", folders)] if folders else []
-    composing: Sequence[str] = [text for words in given for text in words]
-    others, GlobalHydra.instance().hydra = GlobalHydra.instance().hydra, None  # those of whoever calls from a Hydra application
-    try:
-        with hydra.initialize_config_dir(str(conf_dir()), **BASE):
-            loader: Any = GlobalHydra.instance().config_loader()
+    return given
 
-            @functools.cache
-            def swept(added: tuple[str, ...]) -> Mapping[str, str] | None:
-                """Return what presets sweep over."""
-                master = loader.load_configuration("config", [*place, *added], run_mode=RunMode.MULTIRUN)
-                params: Mapping[str, str] | None = master.hydra.sweeper.get("params")
-                return params
 
-            def compose(words: Sequence[str]) -> DictConfig:
-                nonlocal composing
-                composing = words
-                everything = [*words, *(word(key, value) for key, value in common.items())]
-                config: DictConfig = loader.load_configuration("config", [*place, *everything], run_mode=RunMode.RUN)
-                return config
+class _Composer:
+    """Hydra's compositions, with users' folders and the keys that all cells share; ``composing`` are the words of the last one."""
 
-            def values(words: Sequence[str]) -> dict[str, Any]:
-                return plain(own(compose(words)))
+    def __init__(self, common: Mapping[str, Any]) -> None:
+        folders = [f"file://{folder}" for folder in plugins.folders() if Path(folder).is_dir()]
+        self.place = [word("hydra.searchpath", folders)] if folders else []
+        self.common = [word(key, value) for key, value in common.items()]
+        self.composing: Sequence[str] = []
+        self.swept: dict[tuple[str, ...], Mapping[str, str] | None] = {(): None}
 
-            found: list[list[str]] = []
-            for words in given:
-                added = tuple(text for text in words if text.startswith("+") and not text.startswith("++"))
-                several = expand(loader, swept(added) if added else None, words)
-                refuse_added_keys(compose(several[0]).hydra)
-                found += several
-            same = len({tuple(text.partition("=")[0] for text in words) for words in found}) == 1
-            return found, compose_all(found, values, scalar_override) if same else [values(words) for words in found]
-    except Exception as error:
-        explained = explain(error, composing)
-        if explained is None:
-            raise
-        raise explained from error
-    finally:
-        GlobalHydra.instance().hydra = others
+    def compose(self, words: Sequence[str]) -> DictConfig:
+        """Return the config of a cell, with Hydra's own node."""
+        self.composing = words
+        loader: Any = GlobalHydra.instance().config_loader()
+        config: DictConfig = loader.load_configuration("config", [*self.place, *words, *self.common], run_mode=RunMode.RUN)
+        return config
+
+    def values(self, words: Sequence[str]) -> dict[str, Any]:
+        """Return the plain config of a cell."""
+        return plain(own(self.compose(words)))
+
+    def expanded(self, words: Sequence[str]) -> list[list[str]]:
+        """Return the words of every cell that words with several values, or a preset, stand for."""
+        loader: Any = GlobalHydra.instance().config_loader()
+        added = tuple(text for text in words if text.startswith("+") and not text.startswith("++"))
+        if added not in self.swept:  # what presets sweep over
+            master = loader.load_configuration("config", [*self.place, *added], run_mode=RunMode.MULTIRUN)
+            self.swept[added] = master.hydra.sweeper.get("params")
+        several = expand(loader, self.swept[added], words)
+        refuse_added_keys(self.compose(several[0]).hydra)
+        return several
+
+
+def compose_all(
+    jobs: Sequence[Sequence[str]], compose: Callable[[Sequence[str]], dict[str, Any]], read: Callable[[str], tuple[str, Any] | None]
+) -> list[dict[str, Any]]:
+    """Return the plain config of every job of a sweep, from few compositions: composing takes longer than a small cell.
+
+    The jobs are all combinations of the values of their positions. Each value is composed once beside the first job's other values,
+    which shows the keys that it changes. Where no two positions touch the same keys, a job's config is the first one's with all
+    its changes; some jobs are composed in full to confirm it. Otherwise, and for short sweeps, every job is composed. ``read`` returns
+    (dotted key, value) of an override that sets one existing key to a scalar, else None.
+    """
+    values = [len({job[at] for job in jobs}) - 1 for at in range(len(jobs[0]))]
+    if 1 + sum(values) + 3 < len(jobs):
+        configs = _combine(jobs, compose, read)
+        checked = sorted({len(jobs) // 3, len(jobs) // 2, len(jobs) - 1})
+        if configs is not None and all(configs[at] == compose(jobs[at]) for at in checked):
+            return configs
+    return [compose(job) for job in jobs]
+
+
+def _combine(
+    jobs: Sequence[Sequence[str]], compose: Callable[[Sequence[str]], dict[str, Any]], read: Callable[[str], tuple[str, Any] | None]
+) -> list[dict[str, Any]] | None:
+    first = list(jobs[0])
+    base = _leaves(compose(first))
+
+    def effect(position: int, text: str) -> dict[tuple[str, ...], Any]:
+        changed = _leaves(compose([*first[:position], text, *first[position + 1 :]]))
+        return {path: changed.get(path, _ABSENT) for path in {**base, **changed} if base.get(path, _ABSENT) != changed.get(path, _ABSENT)}
+
+    effects: list[dict[str, dict[tuple[str, ...], Any]]] = []
+    owner: dict[tuple[str, ...], int] = {}
+    for position in range(len(first)):
+        texts = list(dict.fromkeys(job[position] for job in jobs))
+        effects_of: dict[str, dict[tuple[str, ...], Any]] = {first[position]: {}}
+        if len(texts) > 4:
+            # a long list of scalars for one key: two of them show whether anything else depends on it
+            pairs = [read(text) for text in texts]
+            plain_values = {text: {tuple(pair[0].split(".")): pair[1]} for text, pair in zip(texts, pairs, strict=True) if pair is not None}
+            if len(plain_values) == len(texts) and all(effect(position, text) == plain_values[text] for text in (texts[1], texts[-1])):
+                effects_of = plain_values
+        effects_of |= {text: effect(position, text) for text in texts if text not in effects_of}
+        effects.append(effects_of)
+        for path in {path for changes in effects_of.values() for path in changes}:
+            if owner.setdefault(path, position) != position:
+                return None
+    if any(owner.get(path[:at], position) != position for path, position in owner.items() for at in range(1, len(path))):
+        return None
+    configs = []
+    for job in jobs:
+        leaves = dict(base)
+        for position, text in enumerate(job):
+            leaves |= effects[position][text]
+        configs.append(_nested({path: value for path, value in leaves.items() if value is not _ABSENT}))
+    return configs
+
+
+def _leaves(values: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+    """Return path and value of everything that is no mapping with content."""
+    leaves: dict[tuple[str, ...], Any] = {}
+    for key, value in values.items():
+        path = (*prefix, str(key))
+        leaves |= _leaves(value, path) if isinstance(value, Mapping) and value else {path: value}
+    return leaves
+
+
+def _nested(leaves: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
+    root: dict[str, Any] = {}
+    for path, value in leaves.items():
+        node = root
+        for key in path[:-1]:
+            node = node.setdefault(key, {})
+        node[path[-1]] = value
+    return root

@@ -19,14 +19,7 @@ from .words import unknown_choice, unknown_key
 
 
 def explain(error: Exception, words: Sequence[str]) -> ConfigError | None:
-    """Return one line for an error of Hydra or OmegaConf, None for any other.
-
-    Parameters
-    ----------
-    error : Exception
-    words : sequence of str
-        The overrides that were composed.
-    """
+    """Return one line for an error of Hydra or OmegaConf about composed overrides, None for any other."""
     if isinstance(error, BrokenPipeError) or not (isinstance(error, HydraException | OmegaConfBaseException) or _raised_in_hydra(error)):
         return None
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:

@@ -21,19 +21,10 @@ _SENTENCE = re.compile(r"(?<! al)(?<!Fig)\.(?= [A-Z])")  # the end of one
 
 @dataclass(frozen=True)
 class Preset:
-    """What the file of a preset says.
+    """What the file of a preset says: the comment at its top, without how to run it, as ``description``.
 
-    Attributes
-    ----------
-    name : str
-    description : str
-        The comment at the top of the file, without what says how to run it.
-    published : str or None
-        The published table that its report sets beside the results.
-    sweep : mapping
-        What it varies: keys, and the values of each as they are written.
-    fixed : mapping
-        Further keys that it sets, with dots.
+    ``published`` is the published table that its report sets beside the results, ``sweep`` the keys that it varies with the values of each
+    as they are written, ``fixed`` further keys that it sets, with dots.
     """
 
     name: str
@@ -104,7 +95,7 @@ def about(name: str) -> Preset:
 
 
 def _flat(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for key, value in config.items():
-        found |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return found
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return flat

@@ -15,6 +15,8 @@ TESTS = ("corrected_ttest", "ttest", "wilcoxon")
 """Significance tests of the tables (`advcli.statistics.tests`)."""
 CORRECTIONS = ("holm", "none")
 """Corrections of their marks for the number of methods in a row."""
+TOLERANCES = {"tol": POSITIVE, "search_tol": POSITIVE, "search_passes": at_least(1)}
+"""Rules of what ends the fits of a group ``solver``; null in the latter two, of its searches, takes that of the fits."""
 
 
 def _some(default: Any, about: Mapping[str, Any]) -> Any:
@@ -23,57 +25,14 @@ def _some(default: Any, about: Mapping[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Protocol:
-    """Splits, standardisation, search and significance test.
+    """Splits, standardisation, search and significance test; conf/protocol/papers.yaml says what each value means.
 
-    Attributes
-    ----------
-    name : str
-        Name of the protocol in rows.
-    splits : {"random", "author", "official"}
-        Random splits; the authors' own; the official training and test rows in all runs, which then differ in labels and seeds.
-    n_splits : int
-        Number of train/test splits.
-    train_size : float
-        Share of training rows where the papers print no sizes.
-    folds : int
-        Folds of the search.
-    holdout : float or None
-        Share of the training rows that one fit of each candidate leaves out and is judged by, in the place of folds.
-    standardise : {"fold", "train", "none"}
-        Statistics from the rows of each fit; from the whole training part, once, before the folds; no standardisation.
-    regularisation : {"C", "lambda"}
-        Which view the grid uses. C stays fixed between folds and refit, so lambda = 1/(n C) follows the rows of each fit.
-    stage1 : dict of axis to values
-        Coarse grids: ``regularisation`` and every other hyper-parameter that is searched (`advcli.core.hyper`).
-    stage2 : dict of axis to multipliers
-        Applied to the winner of stage 1; empty for a one-stage search.
-    search : {"first_split", "every_split"}
-        Whether the search on the training part of the first split is the one search, or every split has its own (nested).
-    extend : dict of axis to [smallest, largest]
-        How far stage 1 goes on past an end of its list while that end wins, in steps of the list's; an axis that is left out ends where its
-        list ends.
-    standard_errors : float
-        Values within so many standard errors of the best one are as good: the strongest regularisation among them is chosen. 0: exact ties
-        alone; 1: the one-standard-error rule (Breiman, Friedman, Olshen and Stone 1984).
-    metric : str or None
-        What the search minimises (or maximises) and tables show; None is the loss's own.
-    metrics : list of str
-        Further metrics that are recorded.
-    learning_curve : list of float or None
-        Shares of the training rows that every split is fitted to as well, each scored on the split's test rows.
-    rough_per_class : int or None
-        Rows per class that train a rough classifier, whose predictions then are the training labels (louche2015, section 4.2); None:
-        training labels are those of the data.
-    labelled_share : float
-        Share of the training rows whose true labels are known beside them: the sample that estimates the confusion.
-    rough_updates : int
-        Limit of the rough classifier's updates.
-    test : {"corrected_ttest", "ttest", "wilcoxon"}
-        Test behind the bold figures.
-    alpha : float
-        Its level.
-    correction : {"holm", "none"}
-        Whether the marks of a row are corrected for its number of pairs.
+    Grids (``stage1``, ``stage2``, ``extend``) are by axis: ``regularisation`` and the hyper-parameters of `advcli.core.hyper`. C stays
+    fixed between folds and refit, so lambda = 1/(n C) follows the rows of each fit. ``stage2`` holds multipliers of the winner of stage 1,
+    ``extend`` how far stage 1 goes on past an end that wins. ``standard_errors``: values so near the best one are as good, and the
+    strongest regularisation among them is chosen; 1 is the one-standard-error rule (Breiman, Friedman, Olshen and Stone 1984). ``metric``
+    None is the loss's own. ``rough_per_class`` rows train a rough classifier, whose predictions then are the training labels (louche2015,
+    section 4.2); ``labelled_share`` of the training rows have known labels beside them: the sample that estimates the confusion.
     """
 
     #: Keys that do not determine rows: how reports test.
@@ -103,49 +62,54 @@ class Protocol:
     alpha: float = _some(0.05, FRACTION)
     correction: str = _some("holm", choice(*CORRECTIONS))
 
+    def __post_init__(self) -> None:
+        for axis, limits in self.extend.items():
+            if len(limits) != 2 or limits[0] > limits[1]:
+                raise ConfigError(f"protocol.extend.{axis}={limits} is not valid; give [SMALLEST,LARGEST], or null")
+
     @classmethod
     def from_mapping(cls, options: Mapping[str, Any]) -> Protocol:
-        """Check the options of the configuration group ``protocol``.
-
-        Raises
-        ------
-        ConfigError
-            For an unknown key, a value outside its range, an unknown metric.
-        """
+        """Read the options of a group ``protocol`` that no configuration has checked; `ConfigError` names the first that is not valid."""
         known = {entry.name: entry for entry in fields(cls)}
-        given = {key: value for key, value in options.items() if key != "description"}
-        for key, value in given.items():
+        values = {key: value for key, value in options.items() if key != "description"}
+        for key, value in values.items():
             if key not in known:
                 raise ConfigError(f"no key protocol.{key}; {nearest(key, known)}")
             if key in ("stage1", "stage2", "extend"):
-                given[key] = check_grid(f"protocol.{key}", value)
+                values[key] = check_grid(f"protocol.{key}", value)
             elif key == "metrics":
-                given[key] = list(value or ())
+                values[key] = list(value or ())
             elif key == "learning_curve":
                 for share in value or ():
                     refuse(f"protocol.{key}", share, known[key].metadata)
-                given[key] = [float(share) for share in value or ()]
             elif not (value is None and str(known[key].type).endswith("None")):
                 refuse(f"protocol.{key}", value, known[key].metadata)
-        protocol = cls(**given)
-        for axis, limits in protocol.extend.items():
-            if len(limits) != 2 or limits[0] > limits[1]:
-                raise ConfigError(f"protocol.extend.{axis}={limits} is not valid; give [SMALLEST,LARGEST], or null")
-        from .. import metrics  # brings NumPy and SciPy, which a configuration alone does not need
-
-        for metric in (*([protocol.metric] if protocol.metric else []), *protocol.metrics):
-            metrics.check_metric(metric)
+        protocol = cls(**values)
+        protocol.check_metrics()
         return protocol
+
+    @property
+    def scores(self) -> list[str]:
+        """The metrics that are asked for: the one that selects, and those that are recorded."""
+        return list(dict.fromkeys([*([self.metric] if self.metric else []), *self.metrics]))
+
+    def check_metrics(self) -> None:
+        """Refuse a name that is no metric; apart from the rest, as metrics bring NumPy and SciPy."""
+        from .. import metrics
+
+        for name in self.scores:
+            metrics.check_metric(name)
+
+
+def check_tolerances(solver: Mapping[str, Any]) -> None:
+    """Refuse a group ``solver`` whose fits would not end."""
+    for name, about in TOLERANCES.items():
+        if name in solver and (name == "tol" or solver[name] is not None):
+            refuse(f"solver.{name}", solver[name], about)
 
 
 def check_grid(name: str, values: Any) -> dict[str, list[float]]:
-    """Return one stage of a search, candidate values or multipliers of every axis, as lists of numbers above 0; null leaves a list out.
-
-    Raises
-    ------
-    ConfigError
-        For an axis that is no hyper-parameter, an empty list, a value that is no number above 0.
-    """
+    """Return one stage of a search, candidate values or multipliers of every axis, as lists of numbers above 0; null leaves a list out."""
     if values is None:  # the way to empty a group on the command line
         return {}
     if not isinstance(values, Mapping):

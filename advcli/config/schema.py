@@ -1,6 +1,6 @@
-"""The dataclasses behind the configuration groups, and the check that turns a composed config into plain, valid values.
+"""The schemas of the configuration groups, and the check that turns a composed config into plain, valid values.
 
-The YAML files in ``conf/`` hold the values and say what each option means; the dataclasses here hold types and ranges. The
+The YAML files in ``conf/`` hold the values and say what each option means; the schemas here hold types and ranges. The
 groups ``dataset``, ``loss``, ``features`` and ``solver`` may bring options of their own (one YAML file and one Python file add
 a choice): those are known by their YAML file and checked by the part that reads them.
 """
@@ -10,9 +10,9 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import omegaconf
 from omegaconf import DictConfig, OmegaConf
@@ -21,223 +21,87 @@ from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 from ..core import paths
 from ..core.checks import ANY, FRACTION, NAME, POSITIVE, SEED, at_least, choice, rule
 from ..core.errors import ConfigError, nearest
-from ..core.hyper import SCALES, STRENGTH
+from ..core.hyper import SCALES, STRENGTH, refuse_two_scales
 from ..core.hyper import known as known_hyper
-from .protocol import CORRECTIONS, TESTS, Protocol, check_grid
+from .protocol import CORRECTIONS, TESTS, TOLERANCES, Protocol, check_grid
 
 STARTED = "ADVCLI_STARTED"
 """Environment variable that carries the default name of the results folder from the parent to its workers."""
 
 FOLDER_NAME = rule("the name of one folder, without /", lambda value: "/" not in value and value.strip(". ") != "")
-TEST = choice(*TESTS)
 
 
-@dataclass
-class DatasetGroup:
-    """Group ``dataset``: a data set and where it comes from; further options belong to its source."""
-
-    open: ClassVar[bool] = True
-    name: str = field(metadata=NAME)
-    source: str = field(metadata=NAME)
+def _group(open: bool = False, /, **keys: tuple[Any, Mapping[str, Any]]) -> type:
+    """Return the schema of a group: type and rule of each key; an open one takes keys of the choice's own, which its YAML file declares."""
+    columns = [(name, kind, field(metadata=about)) for name, (kind, about) in keys.items()]
+    return make_dataclass("Group", columns, namespace={"open": open})
 
 
-@dataclass
-class LossGroup:
-    """Group ``loss``: a surrogate loss; further options belong to that loss."""
-
-    open: ClassVar[bool] = True
-    name: str = field(metadata=NAME)
-
-
-@dataclass
-class FeaturesGroup:
-    """Group ``features``: a feature map; further options belong to that map."""
-
-    open: ClassVar[bool] = True
-    name: str = field(metadata=NAME)
-
-
-@dataclass
-class SolverGroup:
-    """Group ``solver``: an algorithm and when it stops; further options belong to that algorithm."""
-
-    open: ClassVar[bool] = True
-    name: str = field(metadata=NAME)
-    tol: float = field(metadata=POSITIVE)
-    search_tol: float = field(metadata=POSITIVE)
-    max_passes: int = field(metadata=at_least(1))
-    max_seconds: float | None = field(metadata=POSITIVE)
-
-
-@dataclass
-class NoiseGroup:
-    """Group ``noise``: what happens to training labels; further options belong to that kind of noise."""
-
-    open: ClassVar[bool] = True
-    name: str = field(metadata=NAME)
-
-
-@dataclass
-class ReportGroup:
-    """Group ``report``: how rows become tables; null takes the value that the results were made with."""
-
-    open: ClassVar[bool] = False
-    metric: str | None = field(metadata=NAME)
-    test: str | None = field(metadata=TEST)
-    alpha: float | None = field(metadata=FRACTION)
-    correction: str | None = field(metadata=choice(*CORRECTIONS))
-    methods: list[str] | None = field(metadata=NAME)
-    datasets: list[str] | None = field(metadata=NAME)
-    names: dict[str, str] | None = field(metadata=NAME)
-    page: bool = field(metadata=ANY)
-
-
-@dataclass
-class LimitsGroup:
-    """Group ``limits``: what one cell may take before it is ended and counted as failed."""
-
-    open: ClassVar[bool] = False
-    seconds: float | None = field(metadata=POSITIVE)
-    memory_mb: float | None = field(metadata=POSITIVE)
-
-
-@dataclass
-class TopGroup:
-    """The top-level keys beside the groups."""
-
-    open: ClassVar[bool] = False
-    name: str = field(metadata=FOLDER_NAME)
-    seed: int = field(metadata=SEED)
-    results_dir: str = field(metadata=NAME)
-    data_dir: str | None = field(metadata=NAME)
-    workers: int | None = field(metadata=at_least(1))
-    cells_per_job: int | None = field(metadata=at_least(1))
-    quiet: bool = field(metadata=ANY)
-    verbose: bool = field(metadata=ANY)
-    dry_run: bool = field(metadata=ANY)
-    results: list[str] | None = field(metadata=NAME)
-    calibrate: str | None = field(metadata=NAME)
-    published: str | None = field(metadata=NAME)
-    figure: str | None = field(metadata=NAME)
-    baseline: str | None = field(metadata=NAME)
-    update: bool = field(metadata=ANY)
-    junit: str | None = field(metadata=NAME)
-    out: str | None = field(metadata=NAME)
-    model: str | None = field(metadata=NAME)
-    input: str | None = field(metadata=NAME)
-    trust: bool = field(metadata=ANY)
-    spreadsheets: bool = field(metadata=ANY)
-    chunk_rows: int = field(metadata=at_least(1))
-
-
-@dataclass
-class BenchGroup:
-    """The key ``bench``: when `advcli bench` ends the trace of a solver."""
-
-    open: ClassVar[bool] = False
-    tol: float = field(metadata=POSITIVE)
-    seconds: float = field(metadata=POSITIVE)
-
-
-@dataclass
-class DrawGroup:
-    """The key ``draw``: what `advcli report figure=NAME` shows."""
-
-    open: ClassVar[bool] = False
-    losses: list[str] | None = field(metadata=NAME)
-    C: list[float] = field(metadata=POSITIVE)
-    columns: list[str] | None = field(metadata=NAME)
-    classes: int = field(metadata=at_least(2))
-    rows: int = field(metadata=at_least(1))
-    epsilon: float = field(metadata=POSITIVE)
-
-
-@dataclass
-class PredictGroup:
-    """The key ``predict``: what `advcli predict` does with rows and columns that the model was not fitted on."""
-
-    open: ClassVar[bool] = False
-    unseen: str = field(metadata=choice("refuse", "ignore"))
-    gaps: str = field(metadata=choice("refuse", "ignore"))
-    extra: str = field(metadata=choice("refuse", "ignore"))
-    rejected: str | None = field(metadata=NAME)
-    tau: float | None = field(metadata=rule("a number", lambda value: value == value))
-
-
-@dataclass
-class CoverageGroup:
-    """The key ``coverage``: which thresholds `advcli coverage` looks for."""
-
-    open: ClassVar[bool] = False
-    epsilons: list[float] = field(metadata=FRACTION)
-    confidence: float = field(metadata=FRACTION)
-
-
-@dataclass
-class RecordGroup:
-    """The key ``record``: what a sweep keeps beside its rows."""
-
-    open: ClassVar[bool] = False
-    proofs: bool = field(metadata=ANY)
-    distributions: bool = field(metadata=ANY)
-
-
+_NAME, _TEXT, _TEXTS, _FLAG = (str, NAME), (str | None, NAME), (list[str] | None, NAME), (bool, ANY)
+_POSITIVE, _LIMIT, _WHOLE, _SOME = (float, POSITIVE), (float | None, POSITIVE), (int, at_least(1)), (int | None, at_least(1))
+_IGNORED = (str, choice("refuse", "ignore"))
+_CHOICE = _group(True, name=_NAME)
+_TOP = _group(
+    name=(str, FOLDER_NAME),
+    seed=(int, SEED),
+    results_dir=_NAME,
+    data_dir=_TEXT,
+    workers=_SOME,
+    cells_per_job=_SOME,
+    **dict.fromkeys(("quiet", "verbose", "dry_run", "update", "trust", "spreadsheets"), _FLAG),
+    results=_TEXTS,
+    **dict.fromkeys(("calibrate", "published", "figure", "baseline", "junit", "out", "model", "input"), _TEXT),
+    chunk_rows=_WHOLE,
+)
+"""The top-level keys beside the groups."""
 GROUPS: dict[str, type] = {
-    "dataset": DatasetGroup,
-    "loss": LossGroup,
-    "features": FeaturesGroup,
-    "solver": SolverGroup,
+    "dataset": _group(True, name=_NAME, source=_NAME),
+    "loss": _CHOICE,
+    "features": _CHOICE,
+    "solver": _group(
+        True,
+        name=_NAME,
+        tol=(float, TOLERANCES["tol"]),
+        search_tol=(float, TOLERANCES["search_tol"]),
+        max_passes=_WHOLE,
+        max_seconds=_LIMIT,
+    ),
     "protocol": Protocol,
-    "noise": NoiseGroup,
-    "report": ReportGroup,
+    "noise": _CHOICE,
+    "report": _group(
+        metric=_TEXT,
+        test=(str | None, choice(*TESTS)),
+        alpha=(float | None, FRACTION),
+        correction=(str | None, choice(*CORRECTIONS)),
+        methods=_TEXTS,
+        datasets=_TEXTS,
+        names=(dict[str, str] | None, NAME),
+        page=_FLAG,
+    ),
 }
 NODES: dict[str, type] = {
-    "limits": LimitsGroup,
-    "bench": BenchGroup,
-    "draw": DrawGroup,
-    "record": RecordGroup,
-    "predict": PredictGroup,
-    "coverage": CoverageGroup,
+    "limits": _group(seconds=_LIMIT, memory_mb=_LIMIT),
+    "bench": _group(tol=_POSITIVE, seconds=_POSITIVE),
+    "draw": _group(losses=_TEXTS, C=(list[float], POSITIVE), columns=_TEXTS, classes=(int, at_least(2)), rows=_WHOLE, epsilon=_POSITIVE),
+    "record": _group(proofs=_FLAG, distributions=_FLAG),
+    "predict": _group(
+        unseen=_IGNORED,
+        gaps=_IGNORED,
+        extra=_IGNORED,
+        rejected=_TEXT,
+        tau=(float | None, rule("a number", lambda value: value == value)),
+    ),
+    "coverage": _group(epsilons=(list[float], FRACTION), confidence=(float, FRACTION)),
 }
 """Keys of config.yaml itself that hold several options."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """A composed and checked config as plain values: groups as dictionaries, folders as absolute paths.
+    """A composed and checked config as plain values: the keys of conf/config.yaml, which says what each means.
 
-    Attributes
-    ----------
-    limits : dict
-        ``seconds`` and ``memory_mb`` of one cell, None without a limit.
-    hyper : dict of str to float
-        The hyper-parameters that are fixed (``C`` or ``lambda``, ``gamma``, ``tolerance``); all others are searched.
-    results : tuple of Path
-        The finished or partial results folders that the verb ``report`` reads, several for one table.
-    published : str or None
-        The published numbers that the report sets beside these results.
-    figure : str or None
-        The figure that the verb ``report`` draws instead of tables.
-    baseline, junit : Path or None
-        The files that the verb ``check`` compares with and writes.
-    update : bool
-        Whether ``check`` writes a new baseline.
-    out, model, input : Path or None
-        The file that ``fit`` or ``predict`` writes, and those that ``predict`` reads.
-    trust : bool
-        Whether ``predict`` reads a model that is a pickle.
-    spreadsheets : bool
-        Whether CSV files for people have an apostrophe before texts that look like formulas.
-    chunk_rows : int
-        Rows that ``predict`` holds in memory.
-    bench : dict of str to float
-        Relative gap and seconds at which the verb ``bench`` ends a trace.
-    draw : dict
-        ``losses``, values of ``C``, ``columns`` and number of ``classes`` of a picture.
-    record : dict of str to bool
-        ``proofs``: whether the proofs of reported fits are kept; ``distributions``: whether distributions that no metric reads are.
-    predict : dict
-        ``unseen``, ``gaps`` and ``extra``: ``refuse`` or ``ignore``; ``rejected``: the file of rows that are refused.
+    Groups are dictionaries, the protocol is a `Protocol`; folders and files are absolute paths. ``hyper`` has the hyper-parameters that
+    are fixed, ``results`` the folders that ``advcli report`` makes one table of.
     """
 
     name: str
@@ -265,7 +129,7 @@ class Settings:
     loss: dict[str, Any]
     features: dict[str, Any]
     solver: dict[str, Any]
-    protocol: dict[str, Any]
+    protocol: Protocol
     noise: dict[str, Any]
     report: dict[str, Any]
     limits: dict[str, float | None]
@@ -288,13 +152,7 @@ class Settings:
 
 
 def validate(config: DictConfig) -> Settings:
-    """Check types, ranges and names of a composed config (without Hydra's own node) and return plain values.
-
-    Raises
-    ------
-    ConfigError
-        At the first key that is unknown, missing, of the wrong type or out of range; one line that names the key.
-    """
+    """Check a composed config without Hydra's own node; a `ConfigError` names the first key that is unknown, missing or out of range."""
     return check(plain(config))
 
 
@@ -303,15 +161,16 @@ def check(values: Mapping[str, Any]) -> Settings:
 
     Cells of a sweep share most of their groups; a group that was checked once is not checked again.
     """
-    known = [*(entry.name for entry in fields(TopGroup)), *GROUPS, *NODES, "hyper"]
+    known = [*(entry.name for entry in fields(_TOP)), *GROUPS, *NODES, "hyper"]
     for key in values:
         if key not in known:
             raise ConfigError(f"unknown key {key!r}; {nearest(key, known)}")
     for key in known:
         if key not in values:
             raise ConfigError(f"key {key!r} is missing; do not delete it")
-    top = _check(TopGroup, {entry.name: values[entry.name] for entry in fields(TopGroup)}, "")
-    groups = {group: _check(schema, values[group], group) for group, schema in {**GROUPS, **NODES}.items()}
+    top = _check(_TOP, {entry.name: values[entry.name] for entry in fields(_TOP)}, "")
+    groups: dict[str, Any] = {group: _check(schema, values[group], group) for group, schema in {**GROUPS, **NODES}.items()}
+    groups["protocol"] = Protocol(**groups["protocol"])
     calibrate = top.pop("calibrate")
     if calibrate is not None:  # a part of the method
         groups["loss"] = {**groups["loss"], "calibrate": calibrate}
@@ -372,51 +231,42 @@ def _convert(schema: type, values: Any, where: str) -> dict[str, Any]:
     for name, value in values.items():
         if name not in known:
             result[name] = value
-            continue
-        entry = known[name]
-        kind = str(schema.__annotations__[name])
-        if kind.startswith("list") and isinstance(value, str):  # one element
-            value = [value]
-        if not entry.metadata:
+        elif not known[name].metadata:
             result[name] = check_grid(f"{dot}{name}", value)
-            continue
-        wanted, valid = entry.metadata["wanted"], entry.metadata["valid"]
-        try:
-            if kind.partition(" | ")[0] == type(value).__name__ or (value is None and kind.endswith("None")):
-                typed = value  # merging would convert nothing and takes milliseconds
-            else:
-                typed = OmegaConf.merge(OmegaConf.structured(schema), {name: value})[name]
-        except (OmegaConfBaseException, ConfigKeyError) as error:
-            raise ConfigError(f"{dot}{name}={_shown(value)} is not valid; give {_wanted(wanted, schema, name)}") from error
-        if OmegaConf.is_dict(typed):
-            pairs: dict[str, Any] = dict(typed)
-            typed, elements = pairs, [*pairs, *pairs.values()]
-            complaint = f"{dot}{name}={_shown(value)} is not valid; every name and text must be {wanted}"
-        elif OmegaConf.is_config(typed):
-            typed = list(typed)
-            elements, complaint = typed, f"{dot}{name}={_shown(value)} is not valid; every element must be {wanted}"
-            if not typed and name != "metrics":
-                raise ConfigError(f"{dot}{name}=[] is empty; give at least one value")
         else:
-            elements, complaint = [typed], f"{dot}{name}={_shown(value)} is not valid; give {wanted}"
-        for element in elements:
-            if element is not None and not valid(element):
-                if entry.metadata["choices"]:
-                    hint = nearest(str(element), entry.metadata["choices"])
-                    raise ConfigError(f"{dot}{name}={_shown(value)} is not valid; {hint}")
-                raise ConfigError(complaint)
-        result[name] = typed
+            result[name] = _checked_value(schema, name, f"{dot}{name}", value, known[name].metadata)
     return result
 
 
-def _wanted(wanted: str, schema: type, name: str) -> str:
-    kind = str(schema.__annotations__[name])
-    text = f"a list, each element {wanted}" if kind.startswith("list") else "{NAME: TEXT}" if kind.startswith("dict") else wanted
-    return f"{text}, or null" if kind.endswith("None") else text
-
-
-def _shown(value: Any) -> str:
-    return "null" if value is None else str(value)
+def _checked_value(schema: type, name: str, key: str, value: Any, about: Mapping[str, Any]) -> Any:
+    """Return the value of one key, converted to its type in the schema and checked by its rule."""
+    annotation = schema.__annotations__[name]  # of the protocol a text
+    kind = annotation.__name__ if isinstance(annotation, type) else str(annotation)
+    if kind.startswith("list") and isinstance(value, str):  # one element
+        value = [value]
+    wanted, invalid = about["wanted"], f"{key}={'null' if value is None else value} is not valid;"
+    try:
+        if kind.partition(" | ")[0] == type(value).__name__ or (value is None and kind.endswith("None")):
+            typed: Any = value  # merging would convert nothing and takes milliseconds
+        else:
+            merged: Any = OmegaConf.merge(OmegaConf.structured(schema), {name: value})
+            typed = merged[name]
+    except (OmegaConfBaseException, ConfigKeyError) as error:
+        text = f"a list, each element {wanted}" if kind.startswith("list") else "{NAME: TEXT}" if kind.startswith("dict") else wanted
+        raise ConfigError(f"{invalid} give {text}{', or null' if kind.endswith('None') else ''}") from error
+    elements, hint = [typed], f"give {wanted}"
+    if OmegaConf.is_dict(typed):
+        typed = dict(typed)
+        elements, hint = [*typed, *typed.values()], f"every name and text must be {wanted}"
+    elif OmegaConf.is_config(typed):
+        typed = elements = list(typed)
+        hint = f"every element must be {wanted}"
+        if not typed and name != "metrics":
+            raise ConfigError(f"{key}=[] is empty; give at least one value")
+    for element in elements:
+        if element is not None and not about["valid"](element):
+            raise ConfigError(f"{invalid} {nearest(str(element), about['choices']) if about['choices'] else hint}")
+    return typed
 
 
 def _hyper(values: Any) -> dict[str, float]:
@@ -439,8 +289,7 @@ def _hyper(values: Any) -> dict[str, float]:
         if isinstance(value, bool) or not POSITIVE["valid"](number):
             raise ConfigError(f"hyper.{name}={value} is not valid; give {POSITIVE['wanted']}, or null to search it")
         fixed[str(name)] = float(number)
-    if all(scale in fixed for scale in SCALES):
-        raise ConfigError("hyper.C and hyper.lambda are two scales of one regularisation (lambda = 1/(n C)); fix only one")
+    refuse_two_scales(fixed)
     return fixed
 
 

@@ -89,18 +89,9 @@ def _written(value: Any) -> str:
 
 
 def words_for(cell: str | Sequence[str] | Mapping[str, Any]) -> list[str]:
-    """Return the words of a cell.
+    """Return the words of a cell: words as in a shell; words; or keys of the configuration and their values, nested or with dots.
 
-    Parameters
-    ----------
-    cell : str, sequence of str or mapping
-        Words as in a shell; words; or keys of the configuration and their values, nested or with dots. The value of ``loss`` may be an
-        unfitted classifier of scikit-learn's interface.
-
-    Raises
-    ------
-    ConfigError
-        It is none of these.
+    The value of ``loss`` may be an unfitted classifier of scikit-learn's interface.
     """
     if isinstance(cell, str):
         return shlex.split(cell)
@@ -113,22 +104,19 @@ def words_for(cell: str | Sequence[str] | Mapping[str, Any]) -> list[str]:
 
 def _flat(values: Mapping[str, Any], prefix: str) -> list[tuple[str, Any]]:
     """Return dotted keys and values."""
-    found: list[tuple[str, Any]] = []
+    pairs: list[tuple[str, Any]] = []
     for key, value in values.items():
         if key == "loss" and not prefix and hasattr(value, "get_params"):
-            found += [("loss", "sklearn"), *_flat(_described(value), "loss.")]
+            pairs += [("loss", "sklearn"), *_flat(_described(value), "loss.")]
             continue
-        found += _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else [(f"{prefix}{key}", value)]
-    return found
+        pairs += _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else [(f"{prefix}{key}", value)]
+    return pairs
 
 
 def _described(estimator: Any) -> dict[str, Any]:
     """Return the options of ``loss=sklearn`` for an unfitted classifier: its class by name, and the parameters that are not the defaults.
 
-    Raises
-    ------
-    ConfigError
-        A class that other processes cannot import, or a parameter that is no plain data.
+    Other processes must be able to import the class, and parameters must be plain data.
     """
     kind = type(estimator)
     if isinstance(estimator, type):
@@ -158,30 +146,23 @@ def _is_plain(value: Any) -> bool:
 def options_set(cells: Sequence[Sequence[str]]) -> dict[str, list[Any]]:
     """Return the options of data sets, losses, features and noise that words set, and all the values that they set them to."""
     groups = ("dataset.", "loss.", "features.", "noise.")
-    found: dict[str, list[Any]] = {}
+    values: dict[str, list[Any]] = {}
     for text in dict.fromkeys(text for cell in cells for text in cell if text.lstrip("+~").startswith(groups)):
         (override,) = OverridesParser.create().parse_overrides([text])
-        found.setdefault(override.key_or_group, []).append(override.value())
-    return found
+        values.setdefault(override.key_or_group, []).append(override.value())
+    return values
 
 
 def expand(loader: Any, params: Mapping[str, str] | None, words: Sequence[str]) -> list[list[str]]:
-    """Return the words of every cell of a sweep.
+    """Return the words of every cell of a sweep over ``words`` and what a preset sweeps over (``params``, key to ``value1,value2``).
 
-    Parameters
-    ----------
-    loader : hydra ConfigLoader
-        Knows the choices of a group, for ``glob``.
-    params : mapping or None
-        Key to ``value1,value2``: what a preset sweeps over.
-    words : sequence of str
-        What else is swept over, and what all cells share.
+    ``loader`` is Hydra's ConfigLoader, which knows the choices of a group, for ``glob``.
     """
     # Hydra's search for plugins loads this module anew: a class imported earlier would be another one
     from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 
-    given = [f"{key}={value}" for key, value in (params or {}).items()]
-    overrides = OverridesParser.create(config_loader=loader).parse_overrides([*given, *words])
+    presets = [f"{key}={value}" for key, value in (params or {}).items()]
+    overrides = OverridesParser.create(config_loader=loader).parse_overrides([*presets, *words])
     for override in overrides:
         if override.is_sweep_override() and not any(True for _ in override.sweep_iterator()):
             raise ConfigError(f"'{override.input_line}' gives no value; a sweep needs at least one")
@@ -229,12 +210,12 @@ def with_options_of_swept_groups(words: Sequence[str]) -> list[str]:
     loss.cost=squared``.
     """
     varying = {word.partition("=")[0] for word in words if word.partition("=")[0] in schema.GROUPS and "," in word}
-    found = []
+    options = []
     for text in words:
         key, _, value = text.partition("=")
         alone = key.partition(".")[0] in varying and "." in key and value
-        found.append(f"{key}=choice({value})" if alone and not _is_sweep(text) else text)
-    return found
+        options.append(f"{key}=choice({value})" if alone and not _is_sweep(text) else text)
+    return options
 
 
 def _is_sweep(text: str) -> bool:
@@ -256,8 +237,8 @@ def _open_group(key: str) -> str | None:
 
 def _own_hyper(key: str) -> bool:
     """Tell whether a key is the value or the grid of a hyper-parameter in the table of `advcli.core.hyper`, from users' files."""
-    found = re.fullmatch(r"(?:hyper|protocol\.stage[12])\.(\w+)", key)
-    return found is not None and found[1] not in hyper.OURS and found[1] in hyper.known()
+    match = re.fullmatch(r"(?:hyper|protocol\.stage[12])\.(\w+)", key)
+    return match is not None and match[1] not in hyper.OURS and match[1] in hyper.known()
 
 
 def refuse_added_keys(node: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from . import plugins
@@ -58,6 +59,12 @@ def hyper(name: str) -> Hyper:
     if name not in _TABLE:
         raise ConfigError(f"no hyper-parameter {name!r} in the table of advcli.core.hyper: {nearest(name, _TABLE)}")
     return _TABLE[name]
+
+
+def refuse_two_scales(fixed: Iterable[str]) -> None:
+    """Raise `ConfigError` where both views of the regularisation are fixed."""
+    if {*SCALES} <= {*fixed}:
+        raise ConfigError("hyper.C and hyper.lambda are two scales of one regularisation (lambda = 1/(n C)); fix only one")
 
 
 def axes() -> tuple[str, ...]:

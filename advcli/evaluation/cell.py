@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ..config.protocol import Protocol
 from ..core import plugins
-from ..learners import learner_class, learner_names
+from ..learners import Method
 from ..results.tables import GROWING, NUMBERS_VERSION, SCHEMA_VERSION, canonical_json, option_text, plain
 from .inputs import GROUPS, by_content, by_name, files_of, path_keys
 
@@ -22,9 +22,11 @@ class Cell:
 
     Parameters
     ----------
-    dataset, loss, features, solver, protocol : mapping
+    dataset, loss, features, solver : mapping
         Options of the configuration groups of these names. ``solver`` has ``tol`` (relative gap of the reported fits) and
         ``search_tol`` (of the fits of the search).
+    protocol : Protocol
+        A mapping is read by `Protocol.from_mapping`.
     hyper : mapping
         Fixed hyper-parameters (``C``, ``lambda``, ``gamma``); their search is skipped.
     seed : int
@@ -37,33 +39,45 @@ class Cell:
     loss: Mapping[str, Any]
     features: Mapping[str, Any]
     solver: Mapping[str, Any]
-    protocol: Mapping[str, Any]
+    protocol: Protocol
     hyper: Mapping[str, float] = field(default_factory=dict)
     seed: int = 0
     noise: Mapping[str, Any] | None = None
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.protocol, Protocol):
+            object.__setattr__(self, "protocol", Protocol.from_mapping(self.protocol))
+
+    @classmethod
+    def of(cls, settings: Any, dataset: Mapping[str, Any] | None = None) -> Cell:
+        """Return the cell of a checked configuration, on another data set where one is given."""
+        noise = None if settings.noise["name"] == "none" else settings.noise
+        groups = (settings.loss, settings.features, settings.solver, settings.protocol)
+        return cls(settings.dataset if dataset is None else dataset, *groups, settings.hyper, settings.seed, noise)
+
+    @property
+    def in_sweep(self) -> Cell:
+        """The cell without what its method does not have and other methods of the sweep do."""
+        method = Method.of(self).in_sweep
+        return replace(self, loss=method.loss, hyper=method.hyper)
+
     @property
     def method(self) -> str:
-        """Name of the method in tables: loss, features where they say something of it, and the solver unless it is ``auto``."""
-        named = [str(self.loss["name"])]
-        learner = str(self.loss.get("learner") or self.loss["name"])
-        # an unknown one fails later, under its name
-        if learner not in learner_names() or learner_class(learner).names_features(self.loss, self.features):
-            named.append(str(self.features["name"]))
-        if self.solver.get("name", "auto") != "auto":
-            named.append(str(self.solver["name"]))
-        return " ".join(named)
+        """Name of the method in tables (`Method.name`)."""
+        return Method.of(self).name
 
     @property
     def options(self) -> str:
         """Options of loss, features, noise, protocol and hyper-parameters in one text: what tells cells of one method apart."""
-        found = {"protocol.name": self.protocol.get("name")}
-        if self.protocol.get("rough_per_class") is not None:
-            found |= {f"protocol.{key}": self.protocol.get(key) for key in ("rough_per_class", "labelled_share", "rough_updates")}
+        values_by_key: dict[str, Any] = {"protocol.name": self.protocol.name}
+        if self.protocol.rough_per_class is not None:
+            values_by_key |= {
+                f"protocol.{key}": getattr(self.protocol, key) for key in ("rough_per_class", "labelled_share", "rough_updates")
+            }
         groups = {name: by_name(name, getattr(self, name)) or {} for name in ("loss", "features", "noise")} | {"hyper": self.hyper}
         for group, values in groups.items():
-            found |= {f"{group}.{key}": value for key, value in values.items() if key not in ("name", "description", "learner")}
-        return "; ".join(f"{key}={option_text(value)}" for key, value in sorted(found.items()) if value is not None)
+            values_by_key |= {f"{group}.{key}": value for key, value in values.items() if key not in ("name", "description", "learner")}
+        return "; ".join(f"{key}={option_text(value)}" for key, value in sorted(values_by_key.items()) if value is not None)
 
     @property
     def files(self) -> dict[str, dict[str, str]]:
@@ -75,12 +89,12 @@ class Cell:
         """What the cell's file keeps of its inputs beside the data: ``files``, the dotted keys that are ``paths``, and ``plugins``, the
         checksum of a user's Python files.
         """
-        found = {"files": self.files, "paths": sorted(path_keys(vars(self))), "plugins": plugins.fingerprint()}
-        return {name: value for name, value in found.items() if value}
+        inputs = {"files": self.files, "paths": sorted(path_keys(vars(self))), "plugins": plugins.fingerprint()}
+        return {name: value for name, value in inputs.items() if value}
 
     def as_mapping(self) -> dict[str, Any]:
         """Return the cell as plain nested data."""
-        return {key: plain(getattr(self, key)) for key in self.__dataclass_fields__}
+        return {key: plain(value) for key, value in {**vars(self), "protocol": vars(self.protocol)}.items()}
 
     def request_key(self) -> str:
         """Return the hash of the configuration alone, which exists even when the data cannot be read."""
@@ -91,10 +105,6 @@ class Cell:
 
         The content of the data set counts, not where it was found; the name of the run, the number of workers and the way
         reports test do not, nor do the number of splits and the further metrics: a finished cell may get more of them.
-
-        Parameters
-        ----------
-        dataset : advcli.data.Dataset
         """
         content: dict[str, Any] = {
             "name": dataset.name,
@@ -122,7 +132,7 @@ class Cell:
             "features": spoken(features),
             "solver": spoken(solver),
             # The protocol's name stands in the rows (column `options`); its test and level matter to reports only.
-            "protocol": {key: value for key, value in spoken(plain(self.protocol)).items() if key not in left_out},
+            "protocol": {key: plain(value) for key, value in vars(self.protocol).items() if key not in left_out},
             "hyper": {key: value for key, value in plain(self.hyper).items() if value is not None},
             "seed": int(self.seed),
             "noise": noise,

@@ -6,30 +6,20 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from ..results.predictions import Predictions, entry
+from ..results.predictions import PredictedRows, Predictions, entry
 from ..results.tables import over_splits, plain
 from .learning import ConfusionCounts
 from .part import Part
-from .recipe import Recipe
+from .recipe import Fitted, Recipe
 from .selection import Selection
 from .splits import Split
 
 
 class Searches:
-    """The searches of a cell: one on the first training part, or one on that of every split.
+    """The searches of a cell: one on the first training part, at once, or one on that of every split.
 
-    Parameters
-    ----------
-    recipe : Recipe
-    splits : list of (train rows, test rows)
-        The one search is done at once: without it there is nothing to fit.
-    before : mapping or None
-        The stored cell that gets more splits: its searches stay as they are.
-
-    Attributes
-    ----------
-    counted : Counter of str
-        How many searches chose at an end of all values tried, by the sentence that says which.
+    A stored cell (``before``) keeps its searches. ``counted``: how many searches chose at an end of all values tried, by the sentence that
+    says which.
     """
 
     def __init__(self, recipe: Recipe, splits: list[Split], before: Mapping[str, Any] | None) -> None:
@@ -41,10 +31,10 @@ class Searches:
         if self._one and before is None:
             self._add(1, recipe.search(recipe.part(splits[0][0])))
 
-    def _add(self, number: int, found: Selection) -> None:
-        self._rows += [{"split": number, **row} for row in found.rows]
-        self._hyper = found.hyper
-        self.counted.update(found.edges)
+    def _add(self, number: int, selection: Selection) -> None:
+        self._rows += [{"split": number, **row} for row in selection.rows]
+        self._hyper = selection.hyper
+        self.counted.update(selection.edges)
 
     def of(self, number: int, train: Part) -> Mapping[str, Any]:
         """Return the hyper-parameters of a split, chosen on its training part."""
@@ -71,33 +61,15 @@ class Searches:
 
 def _settled(hyper: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
     """Return hyper-parameters of a cell's file as the search chose them: its candidates may be what JSON does not tell from lists."""
-    own = recipe.axes.own
-    return {name: next((each for each in own.get(name, ()) if plain(each) == value), value) for name, value in hyper.items()}
+    candidates = recipe.axes.own
+    return {name: next((each for each in candidates.get(name, ()) if plain(each) == value), value) for name, value in hyper.items()}
 
 
 class Fits:
-    """The fits of all splits, those that a stored cell has among them.
+    """The fits of all n splits, those of a stored cell (``before``) among them.
 
-    Parameters
-    ----------
-    recipe : Recipe
-    n : int
-        Number of splits.
-    predictions : Predictions
-    before : mapping or None
-        The stored cell.
-
-    Attributes
-    ----------
-    rows : list of dict
-        Rows as in runs.csv.
-    failure : str
-        The first traceback; empty if none.
-    counted : dict of str to Counter
-        ``choices`` of solver=auto; ``stopped``, statuses of fits that did not converge; ``remarks`` and ``notes`` on the fits.
-    confusion : ConfusionCounts or None
-    learned : list of dict
-        Points of learning curves.
+    ``rows`` are those of runs.csv, ``failure`` the first traceback, ``learned`` the points of learning curves. ``counted`` has ``choices``
+    of solver=auto, ``stopped`` (statuses of fits that did not converge), ``remarks`` and ``notes`` on the fits.
     """
 
     def __init__(self, recipe: Recipe, n: int, predictions: Predictions, before: Mapping[str, Any] | None) -> None:
@@ -116,13 +88,7 @@ class Fits:
         return self.counted["stopped"]
 
     def judge(self, splits: list[Split]) -> str:
-        """Give the rows of a stored cell the metrics that it has not, by its predictions; return in words what a cell gets.
-
-        Raises
-        ------
-        DataError
-            If the predictions are not there.
-        """
+        """Give the rows of a stored cell their missing metrics by its predictions; return in words what a cell gets."""
         by_split: dict[int, list[dict[str, Any]]] = {}
         for row in self.rows:
             by_split.setdefault(row["split"], []).append(row)
@@ -139,13 +105,32 @@ class Fits:
                 test = self._recipe.part(splits[number - 1][1])
                 values = self._values(missing, test, entry(number))
             for point in points:
-                found = self._values(missing, test, entry(number, point["share"])) | point["values"]
-                point["values"] = {name: found[name] for name in dict.fromkeys([*names, *found])}
+                values_of = self._values(missing, test, entry(number, point["share"])) | point["values"]
+                point["values"] = {name: values_of[name] for name in dict.fromkeys([*names, *values_of])}
             # counts of the algorithm stand behind the metrics
             self.rows += [held.get(name) or rows[0] | {"metric": name, "value": values[name]} for name in dict.fromkeys([*names, *held])]
         more = len(splits) - len(by_split)
-        said = [f"{more} split{'s' if more > 1 else ''} added"] if by_split and more else []
-        return ", ".join(said + ([f"{', '.join(new)} by kept predictions"] if new else []))
+        added = [f"{more} split{'s' if more > 1 else ''} added"] if by_split and more else []
+        return ", ".join(added + ([f"{', '.join(new)} by kept predictions"] if new else []))
+
+    def count(self, fitted: Fitted) -> dict[str, Any]:
+        """Count how a fit went; return the columns that describe it."""
+        learner = fitted.learner
+        self.counted["notes"].update(fitted.notes)
+        columns: dict[str, Any] = {**fitted.facts, "n_train": fitted.n_train, "n_features": int(learner.n_features_in_)}
+        if learner.certificate_ is not None:
+            columns["solver"] = str(learner.certificate_.solver)
+            certificates = (learner.certificate_, *learner.stages_.values())
+            self.stopped.update(str(certificate.status) for certificate in certificates if not certificate.converged)
+        if learner.solver_choice_:
+            self.counted["choices"][learner.solver_choice_] += 1
+        return columns
+
+    def add(self, number: int, test: Part, predicted: PredictedRows) -> None:
+        """Keep the predictions of a split's test rows."""
+        self.predictions.add(entry(number), predicted)
+        if self.confusion is not None:
+            self.confusion.add(test.y, predicted.codes)
 
     def _values(self, names: list[str], test: Part, name: str) -> dict[str, float]:
         return self._recipe.values(names, test, self.predictions.of(name, self._recipe.n_classes))

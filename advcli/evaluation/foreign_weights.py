@@ -23,13 +23,13 @@ from ..core.errors import ConfigError, ModelError, nearest
 from ..core.row_blocks import BlockRows, in_blocks
 from ..core.typing import Array
 from ..features import make_features
-from ..learners import learner_of, make_learner
+from ..learners import Method
 from ..learners.surrogate import SurrogateClassifier
 from ..problems.certificate import Certificate
 from ..problems.risk import Problem, gap_scale
 from ..problems.row_blocks import BlockProblem
 from ..results.arrays import read_archive
-from .recipe import Recipe, uncalibrated
+from .recipe import Recipe
 from .standardise import Standardiser
 
 if TYPE_CHECKING:
@@ -69,17 +69,11 @@ class Judgement:
 
 
 def read_weights(path: Path) -> dict[str, NDArray[Any]]:
-    """Return ``coef`` and, where they are there, ``intercept`` and ``classes`` of a file in NumPy's npz format.
-
-    Raises
-    ------
-    ModelError
-        A file that is missing, no npz file, one that unpacks to too much, or without ``coef``.
-    """
+    """Return ``coef`` and, where they are there, ``intercept`` and ``classes`` of a file in NumPy's npz format, else a `ModelError`."""
     if path.exists() and not path.is_file():  # a pipe would wait for a writer
         raise ModelError(f"cannot read {path}: it is a folder, a pipe or a device, no file")
     try:
-        found = read_archive(path)
+        arrays = read_archive(path)
     except OSError as error:
         raise ModelError(f"cannot read {path}: {error.strerror or type(error).__name__}") from None
     except Exception as error:  # zipfile, zlib and NumPy raise a dozen kinds
@@ -87,34 +81,21 @@ def read_weights(path: Path) -> dict[str, NDArray[Any]]:
             f"{path} is no npz file without pickle ({' '.join(str(error).split()) or type(error).__name__}); "
             "write it with numpy.savez(FILE, coef=...)"
         ) from None
-    if "coef" not in found:
+    if "coef" not in arrays:
         raise ModelError(f"{path} holds no array coef; write it with numpy.savez(FILE, coef=model.coef_, intercept=model.intercept_)")
-    for name in found:
+    for name in arrays:
         if name not in ("coef", "intercept", "classes"):
             raise ModelError(f"{path} holds an array {name}; {nearest(name, ('coef', 'intercept', 'classes'))}")
-    return found
+    return arrays
 
 
 class Judge:
     """What judges linear weights of one problem, on rows X (n, d) with labels y (n,): our own fit, made once for any number of weights.
 
-    The lower bound is the dual of that fit, raised on the segment towards the subgradients r_i at the given weights; of rows that are
-    read in blocks (`advcli.core.row_blocks`) the better of the two ends.
-
-    Parameters
-    ----------
-    estimator : SurrogateClassifier
-        Its loss, C or lam and solver say what problem and how well it is solved for the bound (``tol``); features are linear, with the
-        moments in a ball. Its ``fit_intercept`` does not count. It stays as it is.
-    X, y : array-like (n, d), dense or sparse, and (n,)
-    sample_weight : array-like (n,), optional
-    intercept : bool
-        Whether the problem has a constant feature, whose weights are regularised.
-
-    Raises
-    ------
-    ConfigError
-        Other features than linear.
+    The lower bound is the dual of that fit, raised on the segment towards the subgradients r_i at the given weights; of rows that are read
+    in blocks (`advcli.core.row_blocks`) the better of the two ends. The loss, C or lam and solver of ``estimator`` say what problem, and
+    ``tol`` how well it is solved for the bound; features are linear, with the moments in a ball. Its ``fit_intercept`` does not count:
+    ``intercept`` says whether the problem has a constant feature, whose weights are regularised.
     """
 
     def __init__(self, estimator: SurrogateClassifier, X: Any, y: Any, sample_weight: Any = None, intercept: bool = False) -> None:
@@ -136,20 +117,10 @@ class Judge:
     def __call__(self, coef: Any, intercept: Any = None, classes: Sequence[Any] | None = None) -> Judgement:
         """Return how far weights are from the optimum.
 
-        Parameters
-        ----------
-        coef : array-like (k, d), or (d,) or (1, d) for two classes
-            One row of weights for each class. A single row w of two classes, f_1 - f_0 = w.x + b, is read as the rows -w/2 and w/2, the
-            least norm that gives these scores: its regulariser is |w|^2/4, so weights fitted with |w|^2/2 + C sum have half of that C here.
-        intercept : array-like (k,), or one number with a single row
-            Weights of the constant feature; None where the problem has none.
-        classes : sequence, optional
-            Labels in the order of the rows; None: sorted.
-
-        Raises
-        ------
-        ConfigError
-            Weights of another shape or not finite, unknown labels, an intercept where there is no constant feature or none where there is.
+        ``coef`` (k, d) has one row of weights for each class, in the order of ``classes``, by default sorted. A single row w of two
+        classes, f_1 - f_0 = w.x + b, is read as the rows -w/2 and w/2, the least norm that gives these scores: its regulariser is |w|^2/4,
+        so weights fitted with |w|^2/2 + C sum have half of that C here. ``intercept`` (k,), or one number with a single row, are weights of
+        the constant feature.
         """
         if (intercept is not None) != self._intercept:
             advice = "a constant feature: give intercept" if self._intercept else "no constant feature: leave intercept out"
@@ -280,22 +251,22 @@ def judge_file(path: Path, cell: Cell, data_dir: Path) -> tuple[Judgement, str]:
     with ``protocol.standardise=none`` both are of the features as they are.
     """
     weights = read_weights(path)
-    cell = replace(cell, loss=uncalibrated(cell.loss))
-    if learner_of(cell.loss) is not SurrogateClassifier:
+    method = Method.of(cell).uncalibrated
+    if method.learner is not SurrogateClassifier:
         raise ConfigError(f"loss={cell.loss['name']} is no surrogate with a dual; advcli certify takes zero_one, ww, cs, llw and the like")
-    recipe = Recipe(cell, data_dir, search=False)
-    dataset, loss, k = recipe.dataset, recipe.cell.loss, recipe.n_classes
+    recipe = Recipe(replace(cell, loss=method.loss), data_dir, search=False)
+    dataset, k = recipe.dataset, recipe.n_classes
     hyper = dict(recipe.axes.fixed) or {"C": 1.0}
-    estimator = make_learner(loss, cell.features, cell.solver, hyper, k, int(cell.seed), float(cell.solver["tol"]))
+    estimator = recipe.method.at(hyper).make(k, int(cell.seed))
     assert isinstance(estimator, SurrogateClassifier)
-    raw = cell.protocol["standardise"] == "none"
+    raw = cell.protocol.standardise == "none"
     X = dataset.X if raw else Standardiser().fit(dataset.X).transform(dataset.X)
     classes = None
     if "classes" in weights:
         order = _order(dataset.classes, weights["classes"].tolist())
         classes = np.argsort(order).tolist()  # codes of the rows' labels
-    found = judge_weights(estimator, X, dataset.y, weights["coef"], weights.get("intercept"), classes, dataset.example_weight)
+    judgement = judge_weights(estimator, X, dataset.y, weights["coef"], weights.get("intercept"), classes, dataset.example_weight)
     constant = "with a regularised intercept" if "intercept" in weights else "without an intercept"
     strength = ", ".join(f"{name} = {value:g}" for name, value in hyper.items())
     rows, d = dataset.X.shape
-    return found, f"{rows} rows, {d} features {'as they are' if raw else 'standardised'}, {k} classes; {strength}, {constant}"
+    return judgement, f"{rows} rows, {d} features {'as they are' if raw else 'standardised'}, {k} classes; {strength}, {constant}"

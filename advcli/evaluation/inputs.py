@@ -36,9 +36,9 @@ def with_paths(group: str, options: Any, change: Callable[[str, str], Any]) -> A
     def changed(value: Any, key: str) -> Any:
         if isinstance(value, Mapping):
             skipped = _CHOICES if key == group else ()
-            return {name: each if name in skipped else changed(each, f"{key}.{name}") for name, each in value.items()}
+            return {name: item if name in skipped else changed(item, f"{key}.{name}") for name, item in value.items()}
         if isinstance(value, list | tuple):
-            return [changed(each, f"{key}.{at}") for at, each in enumerate(value)]
+            return [changed(item, f"{key}.{at}") for at, item in enumerate(value)]
         if isinstance(value, str | Path) and (_last(key) in declared or _is_file(str(value))):
             return change(key, str(value))
         return value
@@ -68,20 +68,17 @@ def with_paths_of(cell: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str
     """Return the groups of a cell that name files, by the paths that another cell of the same files has."""
 
     def theirs(key: str, text: str) -> Any:
-        found: Any = other
+        value: Any = other
         for part in key.split("."):
-            found = found[int(part)] if isinstance(found, list) else found.get(part) if isinstance(found, Mapping) else None
-        return text if found is None else found
+            value = value[int(part)] if isinstance(value, list) else value.get(part) if isinstance(value, Mapping) else None
+        return text if value is None else value
 
     return {group: with_paths(group, cell.get(group), theirs) for group in ("dataset", *GROUPS)}
 
 
 def path_keys(groups: Mapping[str, Any]) -> set[str]:
     """Return the dotted keys of the options of a cell that are paths, those of ``dataset`` among them."""
-    found: set[str] = set()
-    for group in ("dataset", *GROUPS):
-        with_paths(group, groups.get(group), lambda key, text: found.add(key))
-    return found
+    return set(_paths(groups, ("dataset", *GROUPS)))
 
 
 def files_of(groups: Mapping[str, Any]) -> dict[str, dict[str, str]]:
@@ -89,16 +86,16 @@ def files_of(groups: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 
     What is no file, such as a matrix that is called identity, is left out.
     """
-    found: dict[str, dict[str, str]] = {}
+    paths = {key: path_of(text) for key, text in _paths(groups, GROUPS).items()}
+    return {key: {"path": str(path), "sha256": digest} for key, path in paths.items() if (digest := file_sha256(path)) is not None}
 
-    def add(key: str, text: str) -> None:
-        digest = file_sha256(path_of(text))
-        if digest is not None:
-            found[key] = {"path": str(path_of(text)), "sha256": digest}
 
-    for group in GROUPS:
-        with_paths(group, groups.get(group), add)
-    return found
+def _paths(groups: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, str]:
+    """Return the paths of these groups by their dotted keys."""
+    paths: dict[str, str] = {}
+    for group in names:
+        with_paths(group, groups.get(group), paths.__setitem__)
+    return paths
 
 
 def by_content(group: str, options: Any) -> Any:

@@ -14,7 +14,7 @@ from ..metrics import missed_classes, missed_words
 from ..results.predictions import Predictions, entry
 from .part import Part
 from .recipe import Fitted, Recipe
-from .seeds import derive_seed
+from .splits import derive_seed
 
 MAX_CLASSES = 40
 """Nobody reads a matrix of more classes, and its file would grow with the square of their number."""
@@ -22,14 +22,9 @@ MAX_CLASSES = 40
 
 @dataclass
 class ConfusionCounts:
-    """Test rows of each true class that are predicted as each class, summed over the splits.
+    """Test rows of each true class that are predicted as each of the k classes, summed over the splits.
 
-    Attributes
-    ----------
-    labels : tuple of str
-        The k classes.
-    counts : ndarray of int, shape (k, k + 1)
-        Rows are true classes, columns predictions; the last column counts predictions that are no class: abstentions.
+    ``counts`` (k, k + 1): rows are true classes, columns predictions; the last column counts predictions that are no class: abstentions.
     """
 
     labels: tuple[str, ...]
@@ -44,10 +39,10 @@ class ConfusionCounts:
         dataset = recipe.dataset
         if dataset.multilabel or recipe.n_classes > MAX_CLASSES:
             return None
-        found = cls(tuple(map(str, dataset.classes)))
+        counts = cls(tuple(map(str, dataset.classes)))
         if before is not None:
-            found.counts += np.asarray(before["counts"], dtype=np.int64)
-        return found
+            counts.counts += np.asarray(before["counts"], dtype=np.int64)
+        return counts
 
     def add(self, y: Any, predicted: Any) -> None:
         """Count the rows of true codes y (n,) and predicted codes (n,)."""
@@ -60,12 +55,12 @@ class ConfusionCounts:
 
 def missed_rows(recipe: Recipe, fitted: Fitted, part: Part) -> list[str]:
     """Return the line about classes of whose training rows a fit to a part finds none; empty without such classes."""
-    found = ConfusionCounts.of(recipe)
-    if found is None:
+    counts = ConfusionCounts.of(recipe)
+    if counts is None:
         return []
     part = replace(part, X=fitted.rows(part.X))
-    found.add(part.y, fitted.learner.predict_codes(part.X if isinstance(part.X, BlockRows) else part.look(fitted.learner)))
-    missed = missed_classes(found.counts, found.labels)
+    counts.add(part.y, fitted.learner.predict_codes(part.X if isinstance(part.X, BlockRows) else part.look(fitted.learner)))
+    missed = missed_classes(counts.counts, counts.labels)
     return [f"{recipe.cell.method} {missed_words(missed, 'training rows')}"] if missed else []
 
 
@@ -78,37 +73,22 @@ def learning_curve(
     predictions: Predictions,
     distributions: bool = False,
 ) -> list[dict[str, Any]]:
-    """Return what a method reaches on the test rows of a split when it learns from a share of the training rows alone.
+    """Return what a method reaches on the test rows of split ``number`` when it learns from a share of the training rows alone.
 
     The shares are those of ``protocol.learning_curve``; a smaller one is part of a larger one, and each has rows of every class. The
-    hyper-parameters are those of the whole training part, C rather than lambda staying where C was chosen.
-
-    Parameters
-    ----------
-    recipe : Recipe
-    number : int
-        Of the split.
-    train, test : Part
-    hyper : mapping
-    predictions : Predictions
-        Gets those of every point.
-    distributions : bool
-        Whether these have distributions that no metric reads.
-
-    Returns
-    -------
-    list of dict
-        ``split``, ``share``, ``n_train``, ``relative_gap`` (None without a certificate) and ``values`` by metric.
+    hyper-parameters are those of the whole training part, C rather than lambda staying where C was chosen. A point has ``split``,
+    ``share``, ``n_train``, ``relative_gap`` (None without a certificate) and ``values`` by metric; ``predictions`` gets those of every
+    point.
     """
-    found = []
+    points = []
     for share, rows in _shares(recipe, number, train):
         part = train[rows]
         fitted: Fitted = recipe.fit(part, hyper, number)
         columns, values, predicted = recipe.score(fitted, part, test, distributions)
         predictions.add(entry(number, share), predicted)
         point = {"split": number, "share": share, "n_train": fitted.n_train, "relative_gap": columns.get("relative_gap")}
-        found.append(point | {"values": values})
-    return found
+        points.append(point | {"values": values})
+    return points
 
 
 def _shares(recipe: Recipe, number: int, train: Part) -> Iterator[tuple[float, NDArray[np.intp]]]:
@@ -125,7 +105,7 @@ def _shares(recipe: Recipe, number: int, train: Part) -> Iterator[tuple[float, N
         # the j-th row of a class of m rows stands at j/m: a share of all rows is about that share of each class, and has its first one
         place = np.empty(n)
         for code in np.unique(train.y):
-            own = random.permutation(np.flatnonzero(train.y == code))
-            place[own] = np.arange(len(own)) / len(own)
+            rows_of_class = random.permutation(np.flatnonzero(train.y == code))
+            place[rows_of_class] = np.arange(len(rows_of_class)) / len(rows_of_class)
     for share in shares:
         yield share, np.flatnonzero(place < share).astype(np.intp)

@@ -8,49 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from ..results.tables import complete_rows
+from ..metrics import shown, shown_as
+from ..results.tables import complete_rows, hyper_text
 
 
 @dataclass(frozen=True)
 class CellOutcome:
-    """The outcome of a cell.
+    """The outcome of a cell: its key (of the configuration alone after a failure), data set and method, and what became of it.
 
-    Parameters
-    ----------
-    key, dataset, method : str
-        Key of the cell (of the configuration alone after a failure), name of the data set, name of the method.
-    status : {"ok", "not_converged", "failed"}
-        ``not_converged``: at least one reported fit stopped above its tolerance; ``failed``: at least one did not happen.
-    skipped : bool
-        The rows were there already; nothing was computed.
-    error : str
-        One line; empty unless failed.
-    notes : tuple of str
-        What was done to the data, to be said to the user.
-    choice : str
-        What ``solver=auto`` took and why; empty for other solvers.
-    edges : tuple of str
-        Chosen hyper-parameters that lie at the end of all values tried.
-    warning : str
-        One line about fits that did not converge; also given to `warnings`.
-    hyper : mapping
-        Chosen and fixed hyper-parameters; a text where splits chose differently (`advcli.results.tables.over_splits`).
-    metric : str
-        The protocol's metric.
-    mean, std : float
-        Mean and sample standard deviation (n - 1) of it over the splits; nan if there is none.
-    worst_gap : float
-        Largest certified relative gap of the reported fits; nan if there is none.
-    passes : int
-        Largest number of passes of the reported fits.
-    rows : list of dict
-        Rows as in runs.csv.
-    seconds : float
-        Wall time of the call.
-    remark : str
-        One line about a damaged file of the cell, which was set aside.
-    added : str
-        What was added to a cell that was there, in words; empty for any other.
+    ``status`` is not_converged where at least one reported fit stopped above its tolerance, failed where at least one did not happen, else
+    ok; ``error`` is one line. ``skipped``: the rows were there already, nothing was computed; ``added`` says in words what was added to a
+    cell that was there. ``mean`` and ``std`` (n - 1) are of the protocol's ``metric`` over the splits, ``worst_gap`` is the largest
+    certified relative gap of the reported fits and ``passes`` their largest number, nan and 0 without any. ``hyper`` has the chosen and
+    fixed hyper-parameters, a text where splits chose differently (`advcli.results.tables.over_splits`). ``choice`` says what
+    ``solver=auto`` took and why, ``edges`` which choices lie at the end of all values tried, ``warning`` which fits did not converge,
+    ``remark`` whether a damaged file of the cell was set aside; ``notes`` are about the data. ``rows`` are those of runs.csv, ``seconds``
+    the wall time of the call.
     """
 
     key: str
@@ -73,6 +46,17 @@ class CellOutcome:
     seconds: float = 0.0
     remark: str = ""
     added: str = ""
+
+    @property
+    def result(self) -> str:
+        """The result in words: the metric, its mean and, in brackets, its sample standard deviation over the splits."""
+        about = shown_as(self.metric)
+        return f"{about.name.replace('_', ' ')} {shown(self.metric, self.mean, self.std)}{' %' if about.percent else ''}"
+
+    @property
+    def chosen(self) -> list[str]:
+        """The chosen and fixed hyper-parameters, one text each."""
+        return [f"{name} = {hyper_text(value)}" for name, value in self.hyper.items()]
 
 
 def outcome_of(rows: list[dict[str, Any]], about: Mapping[str, Any], kept: Sequence[str] = (), **more: Any) -> CellOutcome:

@@ -14,22 +14,10 @@ from ..learners.base import Bound, Learner, View
 
 @dataclass(frozen=True)
 class Part:
-    """Rows that a search or a fit may see.
+    """Rows (n, d) that a search or a fit may see, not standardised; cells (n, p) where there is an ``encoding``, which a fit fits.
 
-    Attributes
-    ----------
-    X : ndarray or csr_array, shape (n, d)
-        Not standardised; cells (n, p) where there is an ``encoding``.
-    y : ndarray of intp, shape (n,), or csr_array, shape (n, L)
-        0-based codes, or ones where a row has a label; a part may miss a class.
-    weight : ndarray, shape (n,), or None
-        Example weights.
-    costs : ndarray, shape (n, k), or None
-        What predictions cost on each row, where rows have their own costs; y is then the first cheapest class.
-    groups : ndarray, shape (n,), or None
-        The sequence of each row, where rows form such; they stand together.
-    encoding : Encoding or None
-        What makes features of cells, to be fitted to the rows that a fit sees; None where X holds features.
+    ``y`` (n,) are 0-based codes, or ones (n, L) where a row has a label; a part may miss a class. Where rows have ``costs`` (n, k) of their
+    own, y is the first cheapest class. ``groups`` (n,) are the sequences of the rows, which stand together.
     """
 
     X: Any
@@ -48,7 +36,7 @@ class Part:
         if self.encoding is None:
             return (self, *others)
         encoding = self.encoding.fit(self.X)
-        return tuple(replace(each, X=encoding.features(each.X), encoding=None) for each in (self, *others))
+        return tuple(replace(part, X=encoding.features(part.X), encoding=None) for part in (self, *others))
 
     @property
     def truth(self) -> Any:

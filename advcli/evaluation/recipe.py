@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import metrics
-from ..config.protocol import Protocol
+from ..config.protocol import Protocol, check_tolerances
 from ..core.errors import ConfigError, DataError, IncompatibleError
 from ..core.groups import group_starts
 from ..core.label_graph import LabelGraph
@@ -26,33 +26,19 @@ from ..data import load as load_data
 from ..data.labels.closures import LabelClosures
 from ..data.tables.encoding import Encoding
 from ..features.cache import kept_in
-from ..learners import (
-    candidates,
-    check_compatible,
-    filled,
-    learner_class,
-    learner_names,
-    learner_of,
-    make_learner,
-    reach,
-    searched,
-)
+from ..learners import Method, learner_class, learner_names
 from ..learners.base import IN_BLOCKS, Learner, View
 from ..results.predictions import PredictedRows
-from .axes import Axes, check_fixed, find_axes
+from .axes import PROBABILITIES, find_axes
 from .cell import Cell
 from .part import Part
-from .seeds import derive_seed
 from .selection import Selection, certificate_columns, select, stage_columns
-from .splits import Split, keeping_groups, random_splits, share_of
+from .splits import Split, SplitSeeds, keeping_groups, random_splits, share_of
 from .standardise import SPARSE_NOTE, Standardiser
 from .training_labels import TrainingLabels, training_labels
 
 ALL = "all rows"
 """In the place of a split's number: the part is the whole data set."""
-
-PROBABILITIES = "probabilities"
-"""The fact of metrics that depends on the rows: a learner's `Learner.probabilities`."""
 
 _last: list[tuple[Any, Any]] | None = None
 """Inside `shared_data`: the last data set and what it was loaded by."""
@@ -89,39 +75,13 @@ def shared_data(folder: Path | None = None) -> Iterator[None]:
         _last = before
 
 
-def _check_solver(solver: Mapping[str, Any]) -> None:
-    for group in ("tol", "search_tol"):
-        value = solver.get(group)
-        if not (isinstance(value, (int, float)) and value > 0) and not (group == "search_tol" and value is None):
-            raise ConfigError(f"solver.{group} must be a positive relative gap, got {value!r}")
-    passes = solver.get("search_passes")
-    if passes is not None and (not isinstance(passes, int) or isinstance(passes, bool) or passes < 1):
-        raise ConfigError(f"solver.search_passes must be a whole number of at least 1, got {passes!r}")
-
-
 @dataclass(frozen=True)
 class Fitted:
     """A fit with what stands between it and raw rows.
 
-    Attributes
-    ----------
-    learner : Learner
-    standardiser : Standardiser or None
-        Applied to features first; None where they are taken as they are.
-    codes : ndarray
-        The labels that were learned from.
-    weight : ndarray or None
-        The rows' weights.
-    n_train : int
-        Rows that were learned from.
-    seconds : float
-        Of the fit, by the solver's own clock where it has one: that leaves out what only reports need.
-    facts : mapping
-        Columns of the rows that describe the training labels.
-    notes : tuple of str
-        What is to be said about them.
-    encoding : Encoding or None
-        What makes features of cells, as the training rows did; None where rows are features.
+    ``codes`` and ``weight`` of the rows are those that it learned from, ``n_train`` their number. ``seconds`` are by the solver's own clock
+    where it has one: that leaves out what only reports need. ``facts`` are columns that describe the training labels, ``notes`` remarks on
+    them. ``encoding`` makes features of cells, ``standardiser`` is applied to these; None where there is nothing to do.
     """
 
     learner: Learner
@@ -140,117 +100,63 @@ class Fitted:
         return X if self.standardiser is None else self.standardiser.transform(X)
 
 
-def uncalibrated(loss: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a group ``loss`` whose fits estimate no probabilities."""
-    return {key: value for key, value in loss.items() if key != "calibrate"}
-
-
-def check_metrics(protocol: Protocol, loss: Mapping[str, Any]) -> None:
-    """Refuse metrics of probabilities for a method that has none, before any work."""
-    for name in dict.fromkeys([*([protocol.metric] if protocol.metric else []), *protocol.metrics]):
-        if PROBABILITIES in metrics.meaning(name).needs and not learner_of(loss).has_probabilities(loss):
-            raise ConfigError(f"the metric {name} needs {metrics.FACTS[PROBABILITIES]}; loss={loss['name']} has none")
-
-
 class Recipe:
     """One method on one data set, checked before any fit.
 
-    Parameters
-    ----------
-    cell : Cell
-        Data set and method.
-    data_dir : Path
-        Where data sets lie.
-    search : bool
-        Whether hyper-parameters that the cell does not fix are searched; else the fit takes ``C = 1`` and the defaults.
-
-    Attributes
-    ----------
-    cell : Cell
-        With what its method needs to know of the data filled in.
-    protocol : Protocol
-    axes : Axes
-        What is searched and what is fixed.
-    dataset : advcli.data.Dataset
+    ``given`` is the cell as it was asked for; ``cell`` and ``method`` have what the method needs to know of the data filled in. ``axes``:
+    what is searched and what is fixed. Without ``search`` the fit takes ``C = 1`` and the defaults where the cell fixes nothing.
     """
 
     def __init__(self, cell: Cell, data_dir: Path, search: bool = True) -> None:
-        self.protocol = protocol = Protocol.from_mapping(cell.protocol)
-        _check_solver(cell.solver)
-        names = searched(cell.loss, cell.features)
-        own = candidates(cell.loss)
-        self.axes = (
-            find_axes(protocol, names, cell.hyper, own, reach(cell.loss)) if search else Axes(None, (), check_fixed(names, cell.hyper))
-        )
-        self.dataset = dataset = load_once(cell.dataset, data_dir, protocol.splits == "author")
-        folded = self.axes.names and protocol.holdout is None
+        self.given, self.protocol, method = cell, cell.protocol, Method.of(cell)
+        check_tolerances(cell.solver)
+        self.axes = find_axes(cell.protocol, method, search)
+        self.dataset = dataset = load_once(cell.dataset, data_dir, cell.protocol.splits == "author")
+        folded = self.axes.names and cell.protocol.holdout is None
         # without folds classes of any size will do
-        check_trainable(dataset, protocol.folds if folded else 1)
+        check_trainable(dataset, cell.protocol.folds if folded else 1)
         self.lonely = lonely_classes(dataset)
-        if dataset.multilabel and (cell.noise or protocol.rough_per_class is not None):
-            raise ConfigError(f"noisy labels are for rows with one label, {dataset.name} has several; use noise=none and another protocol")
-        if (rough := protocol.rough_per_class) is not None and rough > (most := max(dataset.class_sizes().values())):
-            raise ConfigError(f"protocol.rough_per_class={rough} is more rows than any class has; the largest of {dataset.name} has {most}")
-        check_metrics(protocol, cell.loss)
-        if dataset.example_weight is not None and not learner_of(cell.loss).takes_weights(cell.loss):
-            raise IncompatibleError(
-                f"loss={cell.loss['name']}", "rows that count the same", f"{dataset.name} has example weights, which it does not take"
-            )
-        if isinstance(dataset.X, BlockRows) and not learner_of(cell.loss).takes_blocks:
-            raise IncompatibleError(f"loss={cell.loss['name']}", "rows in memory", IN_BLOCKS)
-        if dataset.costs is not None and cell.noise:
-            raise ConfigError(
-                f"noisy labels are for rows that are learned from labels, {dataset.name} has costs of its rows; use noise=none"
-            )
-        if dataset.multilabel and not learner_of(cell.loss).sets:
-            takers = ", ".join(name for name in learner_names() if learner_class(name).sets)
-            raise IncompatibleError(f"loss={cell.loss['name']}", "one label a row", f"{dataset.name} has several: choose one of {takers}")
-        if dataset.multilabel and not learner_of(cell.loss).empty_sets and (empty := int((np.diff(dataset.y.indptr) == 0).sum())):
-            raise IncompatibleError(
-                f"loss={cell.loss['name']}", "a label in every row", f"{empty} rows of {dataset.name} have none: choose loss=sets"
-            )
+        _refuse_noise(cell, dataset)
+        _refuse_rows(method, dataset)
         edges = dataset.hierarchy
         hierarchy = None if edges is None else {"edges": [list(edge) for edge in edges], "classes": list(dataset.classes)}
-        self.given = cell
-        known = {"classes": [str(label) for label in dataset.classes], "hierarchy": hierarchy, "ordered": bool(dataset.ordered)}
-        self.cell = replace(cell, loss=filled(cell.loss, known))
-        check_compatible(self.cell.loss, cell.features, cell.solver, bool(dataset.ordered), len(dataset.classes))
+        facts = {"classes": [str(label) for label in dataset.classes], "hierarchy": hierarchy, "ordered": bool(dataset.ordered)}
+        self.method = method.filled(facts)
+        self.cell = replace(cell, loss=self.method.loss)
+        self.method.check(bool(dataset.ordered), len(dataset.classes))
 
     def asking(self, n_splits: int, names: Iterable[str]) -> Recipe:
         """Return the recipe with another number of splits and other further metrics, which are no part of its key."""
-        other, more = copy.copy(self), {"n_splits": n_splits, "metrics": list(names)}
-        other.protocol = replace(self.protocol, **more)  # type: ignore[arg-type]
-        other.given, other.cell = (replace(cell, protocol={**cell.protocol, **more}) for cell in (self.given, self.cell))
+        other = copy.copy(self)
+        other.protocol = replace(self.protocol, n_splits=n_splits, metrics=list(names))
+        other.given, other.cell = (replace(cell, protocol=other.protocol) for cell in (self.given, self.cell))
         return other
 
     def check_facts(self) -> None:
         """Refuse metrics that need a fact which neither the method nor the data have; else only the first fit would tell.
 
         The facts that a loss brings are asked of a fit to two rows of every class.
-
-        Raises
-        ------
-        ConfigError
         """
-        named = [*([self.protocol.metric] if self.protocol.metric else []), *self.protocol.metrics]
-        needed = {fact: name for name in named for fact in metrics.meaning(name).needs if fact not in (PROBABILITIES, "labels")}
+        needed = {
+            fact: name for name in self.protocol.scores for fact in metrics.meaning(name).needs if fact not in (PROBABILITIES, "labels")
+        }
         dataset, cell = self.dataset, self.cell
         if not needed or dataset.costs is not None:
             return
-        found = {"label_graph": self.graph, "sequences": dataset.groups}
-        if needed.keys() - found.keys():
+        facts = {"label_graph": self.graph, "sequences": dataset.groups}
+        if needed.keys() - facts.keys():
             if dataset.multilabel or dataset.groups is not None:
                 return
             rows = np.concatenate([np.flatnonzero(dataset.y == code)[:2] for code in range(self.n_classes)])
-            learner = make_learner(cell.loss, cell.features, cell.solver, self.axes.fixed, self.n_classes, 0, 1.0)
+            learner = self.method.at(self.axes.fixed).make(self.n_classes, 0, 1.0)
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    found |= self.facts(learner.fit(dataset.X[rows], dataset.y[rows]))
+                    facts |= self.facts(learner.fit(dataset.X[rows], dataset.y[rows]))
             except Exception:  # too few rows for this method: its own fits tell
                 return
         for fact, name in needed.items():
-            if found.get(fact) is None:
+            if facts.get(fact) is None:
                 raise ConfigError(f"the metric {name} needs {metrics.FACTS[fact]}; loss={cell.loss['name']} on {dataset.name} has none")
 
     @property
@@ -325,17 +231,11 @@ class Recipe:
         """Return what methods may know of the labels of a training part: that of split ``number``, or all rows, whose labels are known."""
         if isinstance(number, str):
             return TrainingLabels(part.y, part.y, sample=np.arange(part.X.shape[0]))
-        return training_labels(
-            self.cell.noise,
-            self.protocol,
-            self.cell.features,
-            part.X,
-            part.y,
-            classes=self.dataset.classes,
-            seed=self.cell.seed,
-            dataset=self.dataset.name,
-            split=number,
-        )
+        return training_labels(self.cell, part.X, part.y, self.dataset.classes, self.seeds(number))
+
+    def seeds(self, number: int | str) -> SplitSeeds:
+        """Return the seeds of a split."""
+        return SplitSeeds(self.cell.seed, self.dataset.name, number)
 
     def facts(self, learner: Learner) -> dict[str, Any]:
         """Return what metrics may ask for: the options of the loss and of a wrapped loss, the cost matrix, the graph over the labels."""
@@ -350,28 +250,26 @@ class Recipe:
 
     def _facts(self, abstention_cost: float | None, cost_matrix: Any) -> dict[str, Any]:
         loss = self.cell.loss
-        given = {**(loss.get("options") or {}), **loss}
-        if given.get("alpha") is None:
-            given["alpha"] = abstention_cost  # the default of the loss, or of the one that it weighs
-        return {**given, "cost_matrix": cost_matrix, "label_graph": self.graph, "labels": self.dataset.classes}
+        facts = {**(loss.get("options") or {}), **loss}
+        if facts.get("alpha") is None:
+            facts["alpha"] = abstention_cost  # the default of the loss, or of the one that it weighs
+        return {**facts, "cost_matrix": cost_matrix, "label_graph": self.graph, "labels": self.dataset.classes}
 
     def search(self, part: Part, number: int | str = 1) -> Selection:
         """Choose hyper-parameters on a training part, that of split ``number``, by the labels that the method learns from."""
-        loss = self.cell.loss
+        method = self.method.in_search
         if PROBABILITIES not in metrics.meaning(self.protocol.metric or "error").needs:  # then its fits need no estimates of them
-            loss = uncalibrated(loss)
+            method = method.uncalibrated
         if self.axes.names:
-            loss, codes, known = self.labels(part.encoded()[0], number).view(loss)
+            method, codes, rows = self.labels(part.encoded()[0], number).view(method)
             part = replace(part, y=codes)
-            part = part if known is None else part[known]
-        solver = _search_solver(self.cell.solver)
-        tol = float(solver.get("search_tol") or solver["tol"])
+            part = part if rows is None else part[rows]
 
         def make(hyper: Mapping[str, float], seed: int) -> Learner:
-            return make_learner(loss, self.cell.features, solver, hyper, self.n_classes, seed, tol)
+            return method.at(hyper).make(self.n_classes, seed)
 
         # the first split's folds are those of a protocol that searches there alone
-        seed = self.cell.seed if number in (1, ALL) else derive_seed(self.cell.seed, "search of split", self.dataset.name, number)
+        seed = self.cell.seed if number in (1, ALL) else self.seeds(number).of("search of split")
         return select(part, make, self.judge, self.protocol, self.axes, seed, self.dataset.name)
 
     def fit(self, part: Part, hyper: Mapping[str, Any], number: int | str, seed: int | None = None, **limits: Any) -> Fitted:
@@ -385,19 +283,19 @@ class Recipe:
             standardiser = Standardiser().fit(X)
             X = standardiser.transform(X)
         labels = self.labels(Part(X, part.y), number)
-        loss, codes, known = labels.view(self.cell.loss)
+        method, codes, rows = labels.view(self.method)
         weight, n_train = part.weight, X.shape[0]
-        if known is not None:
+        if rows is not None:
             # rows of weight 0 still shape features that are fitted to rows, as the published kernel PCA does
-            weight = known.astype(np.float64) if weight is None else weight * known
-            n_train = int(known.sum())
-        cell, seed = self.cell, derive_seed(self.cell.seed, "fit", self.dataset.name, number) if seed is None else seed
-        learner = make_learner(loss, cell.features, cell.solver, hyper, self.n_classes, seed, float(cell.solver["tol"]))
+            weight = rows.astype(np.float64) if weight is None else weight * rows
+            n_train = int(rows.sum())
+        seed = self.seeds(number).of("fit") if seed is None else seed
+        learner = method.at(hyper).make(self.n_classes, seed)
         learner.limit(**limits)
         clock = time.perf_counter()
-        own: dict[str, Any] = {"costs": part.costs} if part.costs is not None and learner.has_costs else {}
-        own |= {"groups": part.groups} if part.groups is not None and learner.has_groups else {}
-        learner.fit(X, codes, sample_weight=weight, start=None, **own)
+        extra: dict[str, Any] = {"costs": part.costs} if part.costs is not None and learner.has_costs else {}
+        extra |= {"groups": part.groups} if part.groups is not None and learner.has_groups else {}
+        learner.fit(X, codes, sample_weight=weight, start=None, **extra)
         seconds = time.perf_counter() - clock
         if learner.certificate_ is not None:
             seconds = float(learner.certificate_.seconds)
@@ -451,11 +349,11 @@ class Recipe:
             columns["train_expected_loss"] = learner.mean_cost(fitted.rows(train.X), train.costs if own else fitted.codes, fitted.weight)
             columns["test_expected_loss"] = learner.mean_cost(X, test.costs if own else test.y, test.weight)
         names = dict.fromkeys([self.metric(learner), *self.protocol.metrics])
-        found = self._probabilities(names, learner, X)
-        if distributions and not found and learner_of(self.cell.loss).has_probabilities(self.cell.loss):
-            found = {PROBABILITIES: learner.probabilities(X)}
+        probabilities = self._probabilities(names, learner, X)
+        if distributions and not probabilities and self.method.has_probabilities:
+            probabilities = {PROBABILITIES: learner.probabilities(X)}
         codes, matrix = self._told(learner, codes)
-        predicted = PredictedRows(codes, found.get(PROBABILITIES), matrix, learner.abstention_cost_)
+        predicted = PredictedRows(codes, probabilities.get(PROBABILITIES), matrix, learner.abstention_cost_)
         return columns, self.values(names, test, predicted) | learner.counts_, predicted
 
     def values(self, names: Iterable[str], test: Part, predicted: PredictedRows) -> dict[str, float]:
@@ -465,9 +363,26 @@ class Recipe:
         return {name: self._value(name, test.truth, predicted.codes, facts) for name in names}
 
 
-def _search_solver(solver: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the solver of the search's fits: another one where ``solver.search_solver`` names it, fewer passes with ``search_passes``."""
-    name, passes = solver.get("search_solver"), solver.get("search_passes")
-    if name is not None:
-        solver = {"name": name, **{key: solver.get(key) for key in ("tol", "search_tol", "max_passes", "max_seconds")}}
-    return solver if passes is None else {**solver, "max_passes": min(passes, solver.get("max_passes") or passes)}
+def _refuse_noise(cell: Cell, dataset: Any) -> None:
+    """Refuse noise for labels that it cannot change."""
+    rough = cell.protocol.rough_per_class
+    if dataset.multilabel and (cell.noise or rough is not None):
+        raise ConfigError(f"noisy labels are for rows with one label, {dataset.name} has several; use noise=none and another protocol")
+    if rough is not None and rough > (most := max(dataset.class_sizes().values())):
+        raise ConfigError(f"protocol.rough_per_class={rough} is more rows than any class has; the largest of {dataset.name} has {most}")
+    if dataset.costs is not None and cell.noise:
+        raise ConfigError(f"noisy labels are for rows that are learned from labels, {dataset.name} has costs of its rows; use noise=none")
+
+
+def _refuse_rows(method: Method, dataset: Any) -> None:
+    """Refuse rows that a method cannot learn from."""
+    learner, named = method.learner, f"loss={method.loss['name']}"
+    if dataset.example_weight is not None and not learner.takes_weights(method.loss):
+        raise IncompatibleError(named, "rows that count the same", f"{dataset.name} has example weights, which it does not take")
+    if isinstance(dataset.X, BlockRows) and not learner.takes_blocks:
+        raise IncompatibleError(named, "rows in memory", IN_BLOCKS)
+    if dataset.multilabel and not learner.sets:
+        takers = ", ".join(name for name in learner_names() if learner_class(name).sets)
+        raise IncompatibleError(named, "one label a row", f"{dataset.name} has several: choose one of {takers}")
+    if dataset.multilabel and not learner.empty_sets and (empty := int((np.diff(dataset.y.indptr) == 0).sum())):
+        raise IncompatibleError(named, "a label in every row", f"{empty} rows of {dataset.name} have none: choose loss=sets")

@@ -22,13 +22,13 @@ from ..core.streams import standard_streams
 from ..data.labels.confusion import IllConditionedWarning
 from ..problems.certificate import advice
 from ..results.folder import ResultsFolder
-from ..results.predictions import Predictions, entry
+from ..results.predictions import Predictions
 from ..results.proofs import Recorder
 from ..results.provenance import maker
 from ..results.tables import STAGE_COLUMNS, canonical_json, hyper_value, plain
+from .additions import asked_of, beyond, content_of, union
 from .cell import Cell
 from .fits import Fits, Searches
-from .growth import asked_of, beyond, content_of, union
 from .inputs import with_paths_of
 from .learning import learning_curve
 from .outcome import CellOutcome, outcome_of
@@ -47,33 +47,17 @@ def run_cell(
     """Compute one cell and store the rows, unless the folder has them; of a cell with fewer splits or metrics, what is missing alone.
 
     One thread for linear algebra: parallelism is over cells, and this is the one place that says so. The merged tables are
-    refreshed now and then; the parent merges at the end.
+    refreshed now and then; the parent merges at the end. ``folder`` is prepared, ``data_dir`` is where data sets lie.
 
-    Parameters
-    ----------
-    cell : Cell
-    folder : ResultsFolder
-        Prepared folder.
-    data_dir : Path
-        Where data sets lie.
-    strict : bool
-        Raise an error about the user's input (AdvcliError) and write nothing, instead of a failed row.
-    seconds, memory_mb : float, optional
-        Limits of wall time and resident memory (2**20 bytes). With one of them the cell runs in a process of its own; over a limit, or
-        after a crash of that process, it is a failed row.
-
-    Returns
-    -------
-    CellOutcome
-        Also for a failed cell: status ``failed``, one row per failed split (one row if no split was reached), traceback in
-        ``failures/``.
+    With ``strict`` an error about the user's input (AdvcliError) is raised and nothing is written. Else a failed cell has an outcome, too:
+    status ``failed``, one row per failed split (one row if no split was reached), traceback in ``failures/``. With a limit of wall
+    ``seconds`` or of resident memory (2**20 bytes) the cell runs in a process of its own; over a limit, or after a crash of that process,
+    it is a failed row.
 
     Raises
     ------
     ResultsError
         If the folder cannot be written: nothing could be kept, so going on makes no sense.
-    AdvcliError
-        Only if ``strict``.
     """
     began = time.perf_counter()
     if seconds is None and memory_mb is None:
@@ -81,7 +65,7 @@ def run_cell(
     else:
         try:
             arguments = (_compute_and_listen, (cell, folder, data_dir, strict))
-            outcome, heard = call_limited(*arguments, seconds=seconds, memory_mb=memory_mb, preload=("advcli.evaluation.warm",))
+            outcome, heard = call_limited(*arguments, seconds=seconds, memory_mb=memory_mb, preload=("advcli.evaluation.preload",))
         except KilledError as error:
             folder.remove_leftovers()
             outcome, heard = _store_failure(cell, folder, error, began), []
@@ -153,95 +137,14 @@ def _trace(cell: Cell, error: Exception) -> str:
 
 def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, began: float) -> CellOutcome:
     recipe = Recipe(cell, data_dir)
-    with _thread_pools(len(sys.modules)).limit(limits=1):  # libraries that the method has brought, too
-        return _run(recipe, folder, strict, began)
-
-
-def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> CellOutcome:
-    cell, key = recipe.given, recipe.key
     _refuse_other_data(recipe, folder)
-    stored, before = folder.read_cell(key), None
-    remark = folder.set_aside(key) if stored is None else ""
-    kept: list[str] = []
-    if stored is not None:
-        there = asked_of(stored["about"]["cell"])
-        kept = beyond(cell, there)
-        recipe = recipe.asking(*union((recipe.protocol.n_splits, recipe.protocol.metrics), there))
-        proven = not folder.keep_proofs or Recorder(folder, key, cell.as_mapping()).has(stored)
-        if proven and there == (recipe.protocol.n_splits, recipe.protocol.metrics):
-            folder.forget_failure(cell.request_key())
-            return outcome_of(stored["rows"], stored["about"], kept, key=key, skipped=True, seconds=time.perf_counter() - began)
-        before = stored if proven else None
-    cell = recipe.given
-    if before is not None:  # proofs are of a configuration, with the paths that it was given by
-        cell = replace(cell, **with_paths_of(cell.as_mapping(), before["about"]["cell"]))
-    # a proof for every split, or for none
-    keep_proofs = folder.keep_proofs or (before is not None and before["about"].get("proofs", False))
-    recorder = Recorder(folder, key, cell.as_mapping()) if keep_proofs else None
-    if recorder is not None and before is not None:
-        recorder.resume()
-
-    splits, split_notes = recipe.splits()
-    dataset = recipe.dataset
-    with warnings.catch_warnings():
-        # One warning for the whole cell instead of one per fit.
-        warnings.simplefilter("ignore", NotConvergedWarning)
-        warnings.simplefilter("ignore", IllConditionedWarning)  # the column `condition` tells this
-        predictions = Predictions(folder, key, before and before["about"]["predictions"])
-        fits = Fits(recipe, len(splits), predictions, before)
-        added = fits.judge(splits)
-        searches = Searches(recipe, splits, before)
-        head = _head(cell, dataset.name, key)
-        head |= {"n_features": int(dataset.X.shape[1]), "n_classes": recipe.n_classes}
-        _fit_splits(recipe, splits, searches, head, strict, recorder, folder.keep_distributions, fits)
-    rows = fits.rows
-
-    search_rows = [{"cell": key, "dataset": dataset.name, "method": cell.method, **row} for row in searches.rows()]
-    about = {
-        "dataset": dataset.name,
-        "method": cell.method,
-        "cell": cell.as_mapping(),
-        "dataset_sha256": dataset.sha256,
-        **cell.made_from,
-        "made_by": _makers(cell, before),
-        "notes": [*recipe.notes, *split_notes, *fits.notes()],
-        "choice": _choice(fits.counted["choices"]),
-        "edges": searches.edges(),
-        "hyper": searches.hyper(rows),
-        **fits.about(),
-        "counted": {**fits.counted, "edges": searches.counted},
-        "warning": _unconverged(cell, dataset.name, fits, search_rows),
-    }
-    request = cell.request_key()
-    seen: dict[str, Any] = {"remark": remark, "added": added}
-    if fits.failure:
-        rows = [row | {"cell": request, "proof": None} for row in rows]
-        search_rows = [row | {"cell": request} for row in search_rows]
-        folder.write_cell(request, rows, search_rows, about=about, request=request, traceback=fits.failure)
-        return outcome_of(rows, about, kept, key=request, **seen, seconds=time.perf_counter() - began)
-    ours, meanwhile = asked_of(about["cell"]), folder.read_cell(key)
-    if meanwhile is not None and (recorder is None or recorder.has(meanwhile)):
-        theirs = asked_of(meanwhile["about"]["cell"])
-        if theirs != ours and union(ours, theirs) == theirs:  # another process was asked for more, and was faster
-            return outcome_of(meanwhile["rows"], meanwhile["about"], kept, key=key, **seen, seconds=time.perf_counter() - began)
-    predictions.write()
-    about |= predictions.about()
-    if recorder is not None:
-        about |= recorder.write()
-    folder.write_cell(key, rows, search_rows, about=about, request=request)
-    return outcome_of(rows, about, kept, key=key, **seen, seconds=time.perf_counter() - began)
-
-
-def _makers(cell: Cell, before: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
-    """Return who made a cell: who made the stored one that gets more, and this process."""
-    ours = plain(maker(kernels.level, cell.loss.get("estimator")))
-    theirs = [] if before is None else before["about"]["made_by"]
-    return [*(each for each in theirs if each != ours), ours]
+    with _thread_pools(len(sys.modules)).limit(limits=1):  # libraries that the method has brought, too
+        return _CellRun(recipe, folder, strict, began).outcome()
 
 
 def _refuse_other_data(recipe: Recipe, folder: ResultsFolder) -> None:
     """Refuse a data set of other content than the finished cells of the folder; only reading it tells."""
-    content = content_of(recipe.given.dataset, recipe.given.protocol)
+    content = content_of(recipe.given.dataset, recipe.given.protocol.splits)
     sha256 = recipe.dataset.sha256
     if folder.stands_on.get(content, sha256) != sha256:
         raise DataError(
@@ -250,60 +153,138 @@ def _refuse_other_data(recipe: Recipe, folder: ResultsFolder) -> None:
         )
 
 
-def _fit_splits(
-    recipe: Recipe,
-    splits: list[Split],
-    searches: Searches,
-    head: Mapping[str, Any],
-    strict: bool,
-    recorder: Recorder | None,
-    distributions: bool,
-    fits: Fits,
-) -> None:
-    """Fit and score every split that is not there."""
-    cell, protocol, predictions = recipe.cell, recipe.protocol, fits.predictions
-    primary = fits.rows[0]["metric"] if fits.rows else protocol.metric or ""
-    there = {row["split"] for row in fits.rows}
-    for number, (train_rows, test_rows) in enumerate(splits, start=1):
-        if number in there:
-            continue
-        base = dict(head) | {"split": number, "n_train": len(train_rows), "n_test": len(test_rows)}
+class _CellRun:
+    """One run of a cell: what the folder has of it, the fits that are missing, and the file that keeps both.
+
+    ``before`` is the stored cell that gets more splits or metrics, None where all is computed; ``kept`` what a stored cell has beyond what
+    was asked for, in words.
+    """
+
+    def __init__(self, recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> None:
+        self.folder, self.strict, self.began, self.key = folder, strict, began, recipe.key
+        self.stored = folder.read_cell(self.key)
+        self.remark = folder.set_aside(self.key) if self.stored is None else ""
+        self.before: Mapping[str, Any] | None = None
+        self.kept: list[str] = []
+        cell = recipe.given
+        if self.stored is not None:
+            there = asked_of(self.stored["about"]["cell"]["protocol"])
+            self.kept = beyond(cell, there)
+            recipe = recipe.asking(*union((recipe.protocol.n_splits, recipe.protocol.metrics), there))
+            cell = recipe.given
+            if not folder.keep_proofs or Recorder(folder, self.key, cell.as_mapping()).has(self.stored):
+                self.before = self.stored
+                # proofs are of a configuration, with the paths that it was given by
+                cell = replace(cell, **with_paths_of(cell.as_mapping(), self.stored["about"]["cell"]))
+        self.recipe, self.cell = recipe, cell
+
+    def outcome(self) -> CellOutcome:
+        """Compute and store what is missing."""
+        cell, recipe, before = self.cell, self.recipe, self.before
+        asked = recipe.protocol.n_splits, recipe.protocol.metrics
+        if before is not None and asked_of(before["about"]["cell"]["protocol"]) == asked:
+            self.folder.forget_failure(recipe.given.request_key())
+            return self._summary(before["rows"], before["about"], self.key, skipped=True)
+        # a proof for every split, or for none
+        keep_proofs = self.folder.keep_proofs or (before is not None and before["about"].get("proofs", False))
+        recorder = Recorder(self.folder, self.key, cell.as_mapping()) if keep_proofs else None
+        if recorder is not None and before is not None:
+            recorder.resume()
+        splits, split_notes = recipe.splits()
+        with warnings.catch_warnings():
+            # One warning for the whole cell instead of one per fit.
+            warnings.simplefilter("ignore", NotConvergedWarning)
+            warnings.simplefilter("ignore", IllConditionedWarning)  # the column `condition` tells this
+            predictions = Predictions(self.folder, self.key, before and before["about"]["predictions"])
+            fits = Fits(recipe, len(splits), predictions, before)
+            added = fits.judge(splits)
+            searches = Searches(recipe, splits, before)
+            there = {row["split"] for row in fits.rows}
+            self.metric = fits.rows[0]["metric"] if fits.rows else recipe.protocol.metric or ""
+            for number, split in enumerate(splits, start=1):
+                if number not in there:
+                    self._fit_split(number, split, searches, fits, recorder)
+        return self._store(fits, searches, split_notes, recorder, added)
+
+    def _fit_split(self, number: int, split: Split, searches: Searches, fits: Fits, recorder: Recorder | None) -> None:
+        """Fit and score one split, or keep its error."""
+        recipe = self.recipe
+        row = _head(self.cell, recipe.dataset.name, self.key)
+        row |= {"n_features": int(recipe.dataset.X.shape[1]), "n_classes": recipe.n_classes}
+        row |= {"split": number, "n_train": len(split[0]), "n_test": len(split[1])}
         try:
-            train, test = recipe.part(train_rows), recipe.part(test_rows)
+            train, test = recipe.part(split[0]), recipe.part(split[1])
             hyper = searches.of(number, train)
-            base |= {name: hyper_value(value) for name, value in hyper.items()}
+            row |= {name: hyper_value(value) for name, value in hyper.items()}
             fitted = recipe.fit(train, hyper, number)
             learner = fitted.learner
-            fits.counted["notes"].update(fitted.notes)
-            base |= fitted.facts
-            base["n_train"] = fitted.n_train
-            base["n_features"] = int(learner.n_features_in_)
-            if learner.certificate_ is not None:
-                base["solver"] = str(learner.certificate_.solver)
-                for certificate in (learner.certificate_, *learner.stages_.values()):
-                    if not certificate.converged:
-                        fits.stopped[str(certificate.status)] += 1
-            if learner.solver_choice_:
-                fits.counted["choices"][learner.solver_choice_] += 1
+            row |= fits.count(fitted)
+            distributions = self.folder.keep_distributions
             columns, values, predicted = recipe.score(fitted, train, test, distributions)
-            predictions.add(entry(number), predicted)
-            if fits.confusion is not None:
-                fits.confusion.add(test.y, predicted.codes)
-            fits.learned += learning_curve(recipe, number, train, test, hyper, predictions, distributions)
+            fits.add(number, test, predicted)
+            fits.learned += learning_curve(recipe, number, train, test, hyper, fits.predictions, distributions)
             if recorder is not None:
                 columns |= recorder.keep(number, learner, fitted.rows(train.X), fitted.codes, fitted.weight)
             fits.counted["remarks"].update(learner.remarks_)
-            primary = recipe.metric(learner)
-            base |= columns | {"fit_seconds": fitted.seconds}
+            self.metric = recipe.metric(learner)
+            row |= columns | {"fit_seconds": fitted.seconds}
             reached = all(value for name, value in columns.items() if name.endswith("converged"))
-            base |= {"status": "ok" if reached else "not_converged", "error": ""}
-            fits.rows += [base | {"metric": metric, "value": value} for metric, value in values.items()]
+            row |= {"status": "ok" if reached else "not_converged", "error": ""}
+            fits.rows += [row | {"metric": name, "value": value} for name, value in values.items()]
         except Exception as error:
-            if strict and isinstance(error, AdvcliError):
+            if self.strict and isinstance(error, AdvcliError):
                 raise
-            fits.failure = fits.failure or _trace(cell, error)
-            base |= {"status": "failed", "error": one_line(error)}
-            fits.rows += [base | {"metric": metric, "value": None} for metric in dict.fromkeys([primary, *protocol.metrics])]
+            fits.failure = fits.failure or _trace(recipe.cell, error)
+            row |= {"status": "failed", "error": one_line(error)}
+            fits.rows += [row | {"metric": name, "value": None} for name in dict.fromkeys([self.metric, *recipe.protocol.metrics])]
+
+    def _store(self, fits: Fits, searches: Searches, split_notes: list[str], recorder: Recorder | None, added: str) -> CellOutcome:
+        """Write the cell's file, unless another process has written one with more."""
+        cell, dataset, folder, rows = self.cell, self.recipe.dataset, self.folder, fits.rows
+        search_rows = [{"cell": self.key, "dataset": dataset.name, "method": cell.method, **row} for row in searches.rows()]
+        about = {
+            "dataset": dataset.name,
+            "method": cell.method,
+            "cell": cell.as_mapping(),
+            "dataset_sha256": dataset.sha256,
+            **cell.made_from,
+            "made_by": _makers(cell, self.before),
+            "notes": [*self.recipe.notes, *split_notes, *fits.notes()],
+            "choice": _choice(fits.counted["choices"]),
+            "edges": searches.edges(),
+            "hyper": searches.hyper(rows),
+            **fits.about(),
+            "counted": {**fits.counted, "edges": searches.counted},
+            "warning": _unconverged(cell, dataset.name, fits, search_rows),
+        }
+        request = cell.request_key()
+        if fits.failure:
+            rows = [row | {"cell": request, "proof": None} for row in rows]
+            search_rows = [row | {"cell": request} for row in search_rows]
+            folder.write_cell(request, rows, search_rows, about=about, request=request, traceback=fits.failure)
+            return self._summary(rows, about, request, added=added)
+        ours, meanwhile = asked_of(vars(cell.protocol)), folder.read_cell(self.key)
+        if meanwhile is not None and (recorder is None or recorder.has(meanwhile)):
+            theirs = asked_of(meanwhile["about"]["cell"]["protocol"])
+            if theirs != ours and union(ours, theirs) == theirs:  # another process was asked for more, and was faster
+                return self._summary(meanwhile["rows"], meanwhile["about"], self.key, added=added)
+        fits.predictions.write()
+        about |= fits.predictions.about()
+        if recorder is not None:
+            about |= recorder.write()
+        folder.write_cell(self.key, rows, search_rows, about=about, request=request)
+        return self._summary(rows, about, self.key, added=added)
+
+    def _summary(self, rows: list[dict[str, Any]], about: Mapping[str, Any], key: str, **more: Any) -> CellOutcome:
+        seconds = time.perf_counter() - self.began
+        return outcome_of(rows, about, self.kept, key=key, remark=self.remark, seconds=seconds, **more)
+
+
+def _makers(cell: Cell, before: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+    """Return who made a cell: who made the stored one that gets more, and this process."""
+    ours = plain(maker(kernels.level, cell.loss.get("estimator")))
+    theirs = [] if before is None else before["about"]["made_by"]
+    return [*(each for each in theirs if each != ours), ours]
 
 
 def _choice(choices: Counter[str]) -> str:
@@ -318,21 +299,21 @@ def _choice(choices: Counter[str]) -> str:
     return f"solver=auto took {counted}: {reason}"
 
 
-def _unconverged(cell: Cell, dataset: str, found: Fits, search_rows: list[dict[str, Any]]) -> str:
+def _unconverged(cell: Cell, dataset: str, cell_fits: Fits, search_rows: list[dict[str, Any]]) -> str:
     """Return one line about fits that stopped above their tolerance, and what to do; empty if there are none."""
-    fits = {row["split"]: row for row in found.rows}
+    fits = {row["split"]: row for row in cell_fits.rows}
     late = [row for row in fits.values() if row["status"] == "not_converged"]
     searched = [row for row in search_rows if row.get("converged") is False]
     if not late and not searched:
         return ""
-    said = []
+    parts = []
     if late:
         gap = max(float(row[name]) for row in late for name in ("relative_gap", *STAGE_GAPS) if row.get(name) is not None)
-        said.append(f"{len(late)} of {len(fits)} fits (largest relative gap {gap:.1e}, tol {float(cell.solver['tol']):.0e})")
+        parts.append(f"{len(late)} of {len(fits)} fits (largest relative gap {gap:.1e}, tol {float(cell.solver['tol']):.0e})")
     if searched:
-        said.append(f"{len(searched)} of {len(search_rows)} fits of the search")
-    hints = dict.fromkeys([*map(advice, found.stopped), *(_search_advice(cell, row) for row in searched)])
-    return f"{dataset}, {cell.method}: not converged: {' and '.join(said)}; {'; '.join(hints)}"
+        parts.append(f"{len(searched)} of {len(search_rows)} fits of the search")
+    hints = dict.fromkeys([*map(advice, cell_fits.stopped), *(_search_advice(cell, row) for row in searched)])
+    return f"{dataset}, {cell.method}: not converged: {' and '.join(parts)}; {'; '.join(hints)}"
 
 
 def _search_advice(cell: Cell, row: Mapping[str, Any]) -> str:

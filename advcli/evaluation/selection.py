@@ -22,8 +22,7 @@ from ..learners.base import Learner, View
 from ..results.tables import hyper_value
 from .axes import Axes
 from .part import Part
-from .seeds import derive_seed
-from .splits import keeping_groups, make_folds, make_holdout
+from .splits import derive_seed, keeping_groups, make_folds, make_holdout
 from .standardise import Standardiser
 
 Make = Callable[[Mapping[str, float], int], Learner]
@@ -35,17 +34,7 @@ Judge = Callable[[Learner, View, Any], tuple[str, float]]
 
 @dataclass(frozen=True)
 class Selection:
-    """Outcome of a search.
-
-    Parameters
-    ----------
-    hyper : mapping
-        The chosen hyper-parameters together with the fixed ones.
-    rows : list of dict
-        One row per fit, columns of `advcli.results.folder.SEARCH_COLUMNS`.
-    edges : tuple of str
-        One sentence per chosen value that lies at the end of all values tried.
-    """
+    """Chosen and fixed hyper-parameters, one row of search.csv per fit, and a sentence per chosen value at an end of all tried."""
 
     hyper: Mapping[str, Any]
     rows: list[dict[str, Any]]
@@ -69,11 +58,11 @@ def certificate_columns(learner: Learner) -> dict[str, Any]:
 
 def stage_columns(learner: Learner) -> dict[str, Any]:
     """Return objective, dual, gap and convergence of a fit's further problems, by columns that begin with the name of the stage."""
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for stage, certificate in learner.stages_.items():
-        found[f"{stage}_objective"], found[f"{stage}_dual_objective"] = _number(certificate.primal), _number(certificate.dual)
-        found[f"{stage}_relative_gap"], found[f"{stage}_converged"] = _number(certificate.relative_gap), bool(certificate.converged)
-    return found
+        columns[f"{stage}_objective"], columns[f"{stage}_dual_objective"] = _number(certificate.primal), _number(certificate.dual)
+        columns[f"{stage}_relative_gap"], columns[f"{stage}_converged"] = _number(certificate.relative_gap), bool(certificate.converged)
+    return columns
 
 
 def _number(value: Any) -> float | None:
@@ -117,8 +106,7 @@ class _Candidates:
 
     def hyper(self, strength: float | None, others: Point) -> dict[str, Any]:
         """Return the hyper-parameters of one candidate, the fixed ones among them."""
-        found = _named(self.axes, self.own, self.point(strength, others))
-        return dict(self.axes.fixed) | {(self.axes.strength or name) if name == STRENGTH else name: value for name, value in found.items()}
+        return self.axes.hyper(_named(self.axes, self.own, self.point(strength, others)))
 
 
 def _named(axes: Axes, own: Mapping[str, Sequence[Any]], point: Point) -> dict[str, Any]:
@@ -129,20 +117,8 @@ def _named(axes: Axes, own: Mapping[str, Sequence[Any]], point: Point) -> dict[s
 class _Stage:
     """One stage of a search: the values that it has tried and how they did.
 
-    Parameters
-    ----------
-    axes : Axes
-    values : mapping
-        What it tries at first of every axis.
-
-    Attributes
-    ----------
-    values : dict of axis to list
-        What it has tried, strong regularisation first, and what is the method's own as it is given.
-    vain : dict of axis to list
-        What it has tried beyond an end that was no better.
-    rows : list of dict
-        Those of search.csv.
+    ``values`` by axis, strong regularisation first, and what is the method's own as it is given; ``vain`` are values beyond an end that
+    were no better; ``rows`` are those of search.csv.
     """
 
     def __init__(self, axes: Axes, values: Mapping[str, Sequence[Any]]) -> None:
@@ -232,27 +208,12 @@ def select(
     seed: int,
     dataset: str,
 ) -> Selection:
-    """Choose hyper-parameters by two-stage cross-validation on one training part.
+    """Choose hyper-parameters by two-stage cross-validation on one training part; ``seed``, ``dataset`` and the stage determine the folds.
 
     Within a fold and for each value of the other hyper-parameters, the path runs from strong to weak regularisation and every
     fit starts from the one before. While the best value of an axis lies at an end of what stage 1 has tried, the next one outside is tried
     with all values of the other axes, as far as ``protocol.extend`` goes, or ``loss.extend`` for the method's own; such fits start anew.
     It counts if it is better than all before; else the search stops at that end.
-
-    Parameters
-    ----------
-    part : Part
-        The training rows.
-    make : callable (hyper, seed) -> Learner
-        Learners whose fits stop at the tolerance of a search.
-    judge : callable (Learner, View, labels) -> (str, float)
-        The metric that selects, and its value on held-out rows.
-    protocol, axes
-        The checked protocol and what is searched.
-    seed : int
-        With ``dataset`` and the stage it determines the folds.
-    dataset : str
-        Name of the data set.
     """
     if not axes.names:
         return Selection(dict(axes.fixed), [], ())
@@ -278,8 +239,7 @@ def select(
         rows += stage.rows
         for name, numbers in stage.values.items():
             tried[name] += [*numbers, *stage.vain[name]]
-    chosen = {(axes.strength or name) if name == STRENGTH else name: value for name, value in best.items()}
-    return Selection(dict(axes.fixed) | chosen, rows, tuple(_edges(protocol, axes, tried, best)))
+    return Selection(axes.hyper(best), rows, tuple(_edges(protocol, axes, tried, best)))
 
 
 def _values(protocol: Protocol, stage: int, axes: Axes, best: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -13,9 +15,32 @@ from numpy.typing import NDArray
 
 from ..core.errors import DataError
 from ..core.groups import group_starts, rows_of
-from .seeds import derive_seed
+from ..results.tables import canonical_json
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+
+def derive_seed(seed: int, *dimensions: str | int) -> int:
+    """Return a seed in [0, 2^31) that depends on the experiment's seed and on named dimensions only, such as ``"split", "glass", 3``.
+
+    The method is never a dimension of a split or fold, so every method sees the same ones; and no seed depends on how many
+    random numbers something else has drawn, so neither order nor number of workers matters.
+    """
+    digest = hashlib.sha256(canonical_json([int(seed), *dimensions]).encode()).digest()
+    return int.from_bytes(digest[:8], "big") % 2**31
+
+
+@dataclass(frozen=True)
+class SplitSeeds:
+    """The seeds of one split: `derive_seed` of the experiment's seed, a purpose, the data set and the number of the split."""
+
+    seed: int
+    dataset: str
+    split: int | str
+
+    def of(self, purpose: str) -> int:
+        """Return the seed of one purpose."""
+        return derive_seed(self.seed, purpose, self.dataset, self.split)
 
 
 def share_of(n: int, train_size: float) -> int:
@@ -24,22 +49,7 @@ def share_of(n: int, train_size: float) -> int:
 
 
 def split_sizes(n: int, train_size: float, sizes: tuple[int, int] | None = None) -> tuple[int, int]:
-    """Return the numbers of training and test rows.
-
-    Parameters
-    ----------
-    n : int
-        Rows of the data set.
-    train_size : float
-        Share of training rows (`share_of`).
-    sizes : (int, int), optional
-        Sizes printed in the papers; they win.
-
-    Raises
-    ------
-    DataError
-        If a part would be empty or the sizes exceed ``n``.
-    """
+    """Return the numbers of training and test rows of n; sizes printed in the papers win. `DataError` for an empty part or too few rows."""
     if sizes is not None:
         n_train, n_test = (int(size) for size in sizes)
     else:
@@ -51,14 +61,9 @@ def split_sizes(n: int, train_size: float, sizes: tuple[int, int] | None = None)
 
 
 def random_splits(n: int, n_splits: int, train_size: float, seed: int, dataset: str, sizes: tuple[int, int] | None = None) -> list[Split]:
-    """Return random train/test splits: membership drawn anew for each split, not stratified.
+    """Return random (training, test) rows, 0-based, in random order: membership drawn anew for each split, not stratified.
 
     Split j depends on (seed, dataset name, j) only: asking for more splits leaves the first ones as they are.
-
-    Returns
-    -------
-    list of (train rows, test rows)
-        0-based, in random order.
     """
     n_train, n_test = split_sizes(n, train_size, sizes)
     splits = []
@@ -69,18 +74,7 @@ def random_splits(n: int, n_splits: int, train_size: float, seed: int, dataset: 
 
 
 def make_folds(n: int, folds: int, seed: int, dataset: str, stage: int) -> list[Split]:
-    """Return shuffled folds (not stratified) of ``n`` training rows; each stage shuffles anew.
-
-    Returns
-    -------
-    list of (fit rows, validation rows)
-        Positions within the training part.
-
-    Raises
-    ------
-    DataError
-        If there are fewer rows than folds.
-    """
+    """Return shuffled folds (not stratified) of n training rows, as (fit, held-out) positions; each stage shuffles anew."""
     from sklearn.model_selection import KFold
 
     if n < folds:
@@ -101,13 +95,7 @@ def keeping_groups(groups: NDArray[Any] | None, n: int, draw: Callable[[int], li
 
 
 def make_holdout(n: int, share: float, seed: int, dataset: str) -> Split:
-    """Return a random split of ``n`` training rows into (rows to fit, ``share`` of them held out), positions within the training part.
-
-    Raises
-    ------
-    DataError
-        If a part would be empty.
-    """
+    """Return a random split of n training rows into positions (to fit, a ``share`` held out); `DataError` if a part would be empty."""
     n_fit, _ = split_sizes(n, 1.0 - share)
     order = np.random.default_rng(derive_seed(seed, "holdout", dataset)).permutation(n).astype(np.intp)
     return order[:n_fit], order[n_fit:]

@@ -16,15 +16,8 @@ SPARSE_NOTE = "sparse features are divided by their standard deviation but not c
 class Standardiser:
     """Centre every column and divide by the standard deviation (n - 1 in the denominator).
 
-    A column of one value on the fitted rows stays as given where the value lies in [0, 1), and becomes 1 elsewhere (the authors' rule).
-    Sparse matrices are scaled and not centred, so that a column of one value outside [0, 1) is divided by the value.
-
-    Attributes
-    ----------
-    mean_, scale_ : ndarray, shape (d,)
-        What is subtracted and divided by.
-    set_to_one_ : ndarray of bool, shape (d,)
-        Columns that become 1 (dense input only).
+    A column of one value on the fitted rows stays as given where the value lies in [0, 1), and becomes 1 elsewhere (the authors' rule):
+    ``set_to_one_``. Sparse matrices are scaled and not centred, so that a column of one value outside [0, 1) is divided by the value.
     """
 
     mean_: NDArray[np.float64]
@@ -32,13 +25,7 @@ class Standardiser:
     set_to_one_: NDArray[np.bool_]
 
     def fit(self, X: Any) -> Standardiser:
-        """Learn means and standard deviations.
-
-        Parameters
-        ----------
-        X : ndarray, scipy.sparse.csr_array or BlockRows, shape (n, d)
-            Training rows only.
-        """
+        """Learn means and standard deviations of training rows (n, d), dense, sparse or in blocks."""
         n, d = X.shape
         self.mean_ = np.zeros(d)
         self.set_to_one_ = np.zeros(d, dtype=bool)
@@ -68,12 +55,7 @@ class Standardiser:
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the standardised rows as new float64 data, C-contiguous or CSR; rows in blocks as rows that are standardised when read.
-
-        Parameters
-        ----------
-        X : ndarray, scipy.sparse.csr_array or BlockRows, shape (n, d)
-        """
+        """Return the standardised rows as new float64 data, C-contiguous or CSR; rows in blocks as rows that are standardised when read."""
         if sparse.issparse(X):
             scaled = sparse.csr_array(X.astype(np.float64, copy=True))  # type: ignore[attr-defined]
             scaled.data /= self.scale_[scaled.indices]

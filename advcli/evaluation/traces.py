@@ -13,56 +13,24 @@ from typing import Any
 
 from ..core.errors import ConfigError, IncompatibleError, NotConvergedWarning
 from ..core.hyper import SCALES
-from ..learners import learner_of, searched
+from ..learners import Method
 from .cell import Cell
 from .recipe import ALL, Recipe
-from .seeds import derive_seed
+from .splits import derive_seed
 
-COLUMNS = (
-    "dataset",
-    "loss",
-    "features",
-    "solver",
-    "lambda",
-    "n",
-    "time",
-    "passes",
-    "calls",
-    "primal",
-    "dual",
-    "gap",
-    "relative_gap",
-    "status",
-)
+_JUDGED = ("primal", "dual", "gap", "relative_gap", "status")  # of a certificate
+COLUMNS = ("dataset", "loss", "features", "solver", "lambda", "n", "time", "passes", "calls", *_JUDGED)
 """Columns of convergence.csv: ``time`` in seconds, the objective as lambda/2 |theta|^2 + mean loss, no dual value where there is none.
 
 ``solver`` is the training of learners that choose among several, ``calls`` counts the oracles of structured labels."""
 
 
-def trace(
-    cell: Cell,
-    data_dir: Path,
-    *,
-    tol: float,
-    seconds: float,
-) -> list[dict[str, Any]]:
+def trace(cell: Cell, data_dir: Path, *, tol: float, seconds: float) -> list[dict[str, Any]]:
     """Return one row (`COLUMNS`) per limit of passes, for one method with one solver on all rows of a data set.
 
-    Parameters
-    ----------
-    cell : Cell
-        Data set, method and solver; of the protocol only ``standardise`` counts. C = 1 unless ``hyper`` has C or lambda.
-    data_dir : Path
-        Folder of the data sets.
-    tol : float
-        Relative gap at which the trace ends.
-    seconds : float
-        Time of the longest fit; all together may take twice as long.
-
-    Raises
-    ------
-    ConfigError, DataError, IncompatibleError
-        For input that cannot be fitted, and for learners whose fits have no certificate to trace.
+    Of the protocol only ``standardise`` counts; C = 1 unless ``hyper`` has C or lambda. The trace ends at the relative gap ``tol``;
+    ``seconds`` is the time of the longest fit, all together may take twice as long. Learners whose fits have no certificate are an
+    `IncompatibleError`.
     """
     check_traceable(cell)
     recipe = Recipe(cell, data_dir, search=False)
@@ -77,22 +45,10 @@ def trace(
             learner = recipe.fit(everything, hyper, ALL, seed, tol=tol, max_passes=passes, max_seconds=seconds).learner
         certificate = learner.certificate_
         assert certificate is not None
-        row = {
-            "dataset": recipe.dataset.name,
-            "loss": cell.loss["name"],
-            "features": cell.features["name"],
-            "solver": cell.loss.get("training", cell.solver["name"]),
-            "lambda": learner.lam_,
-            "n": everything.X.shape[0],
-            "time": certificate.seconds,
-            "passes": certificate.passes,
-            "calls": learner.counts_.get("oracle_calls"),
-            "primal": certificate.primal,
-            "dual": certificate.dual,
-            "gap": certificate.gap,
-            "relative_gap": certificate.relative_gap,
-            "status": certificate.status,
-        }
+        row = {"dataset": recipe.dataset.name, "loss": cell.loss["name"], "features": cell.features["name"]}
+        row |= {"solver": cell.loss.get("training", cell.solver["name"]), "lambda": learner.lam_, "n": everything.X.shape[0]}
+        row |= {"time": certificate.seconds, "passes": certificate.passes, "calls": learner.counts_.get("oracle_calls")}
+        row |= {name: getattr(certificate, name) for name in _JUDGED}
         # a fit that the clock stopped before the one with a smaller limit tells nothing new
         if rows and certificate.status == "max_seconds" and certificate.passes <= rows[-1]["passes"]:
             return rows
@@ -106,10 +62,10 @@ def trace(
 
 def check_traceable(cell: Cell) -> None:
     """Refuse a method whose fits have no certificate, and one whose labels or splits a trace has not."""
-    chosen = learner_of(cell.loss)
-    if not chosen.certified:
+    method = Method.of(cell)
+    if not method.learner.certified:
         raise IncompatibleError("advcli bench", "fits with a certificate", f"loss={cell.loss['name']} has none: leave it out")
-    for name in searched(cell.loss, cell.features):
+    for name in method.searched:
         if name in cell.loss and cell.hyper.get(name) is None:
             raise ConfigError(
                 f"advcli bench searches nothing, and loss={cell.loss['name']} has no {name} of its own: give hyper.{name}=VALUE"

@@ -7,19 +7,19 @@ the same labels.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..config.protocol import Protocol
 from ..core.errors import ConfigError, DataError
 from ..core.typing import Labels
 from ..data.labels.confusion import conditioning, estimate_confusion
 from ..data.labels.noise import corrupt, make_confusion
-from ..learners import learner_of, make_learner
-from .seeds import derive_seed
+from ..learners import Method
+from .cell import Cell
+from .splits import SplitSeeds
 
 CONFUSION = "confusion"
 """The option of a method's loss group that takes the confusion matrix; null there means the one of these labels."""
@@ -27,22 +27,10 @@ CONFUSION = "confusion"
 
 @dataclass(frozen=True)
 class TrainingLabels:
-    """The labels of one training part.
+    """The labels of one training part: true codes (n,), and those ``seen``, which methods learn from.
 
-    Parameters
-    ----------
-    truth : ndarray of intp (n,)
-        True codes.
-    seen : ndarray of intp (n,)
-        Codes that methods learn from.
-    confusion : ndarray (k, k) or None
-        P(seen = row | truth = column) as methods are told; None where labels are as they are.
-    sample : ndarray of intp or None
-        Rows whose true labels are known too: the small clean sample.
-    facts : mapping
-        Columns of the rows: ``label_error``, ``confusion_norm``, ``condition``.
-    notes : tuple of str
-        What is to be said about them.
+    ``confusion`` (k, k) is P(seen = row | truth = column) as methods are told, None where labels are as they are; ``sample`` the rows whose
+    true labels are known too. ``facts`` are columns of the rows: ``label_error``, ``confusion_norm``, ``condition``.
     """
 
     truth: Labels
@@ -52,49 +40,38 @@ class TrainingLabels:
     facts: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
-    def view(self, loss: Mapping[str, Any]) -> tuple[Mapping[str, Any], Labels, NDArray[np.bool_] | None]:
-        """Return what a method gets: its options with the confusion matrix filled in, codes (n,), and the rows that it fits, None for all.
+    def view(self, method: Method) -> tuple[Method, Labels, NDArray[np.bool_] | None]:
+        """Return what a method gets: itself with the confusion matrix filled in, codes (n,), and the rows that it fits, None for all.
 
         Codes are -1 on the unlabelled rows of a semi-supervised method.
         """
-        chosen = learner_of(loss)
-        kind = chosen.view
-        if CONFUSION in chosen.needs(loss) and loss.get(CONFUSION) is None and self.confusion is not None:
-            loss = {**loss, CONFUSION: self.confusion.tolist()}
+        kind = method.learner.view
+        if CONFUSION in method.learner.needs(method.loss) and method.loss.get(CONFUSION) is None and self.confusion is not None:
+            method = replace(method, loss={**method.loss, CONFUSION: self.confusion.tolist()})
         if kind == "true":
-            return loss, self.truth, None
+            return method, self.truth, None
         if kind in ("sample", "partial"):
             if self.sample is None:
-                raise ConfigError(f"loss={loss['name']} learns from a small clean sample; choose protocol=louche2015, which draws one")
-            known = np.zeros(len(self.truth), dtype=bool)
-            known[self.sample] = True
-            codes = np.where(known, self.truth, -1 if kind == "partial" else self.seen)
-            return loss, codes, known if kind == "sample" else None
-        return loss, self.seen, None
+                raise ConfigError(
+                    f"loss={method.loss['name']} learns from a small clean sample; choose protocol=louche2015, which draws one"
+                )
+            fitted = np.zeros(len(self.truth), dtype=bool)
+            fitted[self.sample] = True
+            codes = np.where(fitted, self.truth, -1 if kind == "partial" else self.seen)
+            return method, codes, fitted if kind == "sample" else None
+        return method, self.seen, None
 
 
-def training_labels(
-    noise: Mapping[str, Any] | None,
-    protocol: Protocol,
-    features: Mapping[str, Any],
-    X: Any,
-    truth: Labels,
-    *,
-    classes: tuple[Any, ...],
-    seed: int,
-    dataset: str,
-    split: int,
-) -> TrainingLabels:
-    """Return the labels of the training part X (n, d) of split number ``split``, whose true codes are ``truth`` (n,)."""
-    k = len(classes)
-    if protocol.rough_per_class is not None:
-        if noise:
+def training_labels(cell: Cell, X: Any, truth: Labels, classes: tuple[Any, ...], seeds: SplitSeeds) -> TrainingLabels:
+    """Return the labels of the training part X (n, d) of a split, whose true codes are ``truth`` (n,)."""
+    if cell.protocol.rough_per_class is not None:
+        if cell.noise:
             raise ConfigError("protocol.rough_per_class already makes noisy labels by a rough classifier; leave out the group noise")
-        return _rough_labels(protocol, features, X, truth, classes, seed, dataset, split)
-    if not noise:
+        return _rough_labels(cell, X, truth, classes, seeds)
+    if not cell.noise:
         return TrainingLabels(truth, truth)
-    confusion = make_confusion(noise, k, derive_seed(seed, "noise", dataset, split))
-    seen = corrupt(truth, confusion.true, derive_seed(seed, "noisy labels", dataset, split))
+    confusion = make_confusion(cell.noise, len(classes), seeds.of("noise"))
+    seen = corrupt(truth, confusion.true, seeds.of("noisy labels"))
     return TrainingLabels(truth, seen, confusion.told, None, _facts(truth, seen, confusion.true, confusion.told))
 
 
@@ -106,40 +83,33 @@ def _facts(truth: Labels, seen: Labels, true: NDArray[np.float64], told: NDArray
     }
 
 
-def _rough_labels(
-    protocol: Protocol,
-    features: Mapping[str, Any],
-    X: Any,
-    truth: Labels,
-    classes: tuple[Any, ...],
-    seed: int,
-    dataset: str,
-    split: int,
-) -> TrainingLabels:
+def _rough_labels(cell: Cell, X: Any, truth: Labels, classes: tuple[Any, ...], seeds: SplitSeeds) -> TrainingLabels:
     """Label all rows by a perceptron that saw m rows per class, and count its confusion on a small clean sample (louche2015, 4.2).
 
     The sample is drawn from all rows, so that small classes keep their share of it. Its rows that the perceptron learned from do not count
     for the confusion, unless a class has no others.
     """
-    k, n = len(classes), len(truth)
+    k, n, protocol = len(classes), len(truth), cell.protocol
     m = protocol.rough_per_class
     assert m is not None
-    order = np.random.default_rng(derive_seed(seed, "rough", dataset, split)).permutation(n)
+    order = np.random.default_rng(seeds.of("rough")).permutation(n)
     chosen, notes = [], []
     for label in range(k):
         rows = order[truth[order] == label][:m]
         if not len(rows):
-            raise DataError(f"data set {dataset!r}: class {classes[label]} has no row in the training part of split {split}")
+            raise DataError(f"data set {seeds.dataset!r}: class {classes[label]} has no row in the training part of split {seeds.split}")
         if len(rows) < m:
             notes.append(f"protocol.rough_per_class={m} takes all rows of class {classes[label]} where a training part has fewer")
         chosen.append(rows)
     rough_rows = np.concatenate(chosen).astype(np.intp)
     # an order of its own: the perceptron's rows come first in the other
-    drawn = np.random.default_rng(derive_seed(seed, "clean sample", dataset, split)).permutation(n)
+    drawn = np.random.default_rng(seeds.of("clean sample")).permutation(n)
     sample = np.sort(drawn[: max(1, round(protocol.labelled_share * n))]).astype(np.intp)
-    seen = _rough_codes(
-        features, X, rough_rows, truth[rough_rows], k, protocol.rough_updates, derive_seed(seed, "rough fit", dataset, split)
-    )
+    perceptron = Method({"name": "uma", "confusion": "identity", "max_updates": protocol.rough_updates}, cell.features, {"name": "auto"})
+    # weight 0 for all other rows, because maps that are fitted to rows (kernel PCA) see every row, as for the methods
+    weight, padded = np.zeros(n), np.zeros(n, dtype=np.intp)
+    weight[rough_rows], padded[rough_rows] = 1.0, truth[rough_rows]
+    seen: Labels = perceptron.make(k, seeds.of("rough fit"), 1.0).fit(X, padded, sample_weight=weight).predict_codes(X)
     fresh = sample[~np.isin(sample, rough_rows)]
     counted = np.concatenate([fresh, sample[~np.isin(truth[sample], truth[fresh])]])
     confusion, missing = estimate_confusion(seen[counted], truth[counted], k)
@@ -147,15 +117,3 @@ def _rough_labels(
         notes.append("a class without a row in the clean sample counts as labelled right")
     facts = _facts(truth, seen, confusion, confusion)
     return TrainingLabels(truth, seen, confusion, sample, facts, tuple(notes))
-
-
-def _rough_codes(features: Mapping[str, Any], X: Any, rows: Labels, codes: Labels, n_classes: int, updates: int, seed: int) -> Labels:
-    """Return the codes that a batch perceptron on the given rows (m,) and their codes (m,) predicts for all rows X."""
-    # weight 0 for all other rows, because maps that are fitted to rows (kernel PCA) see every row, as for the methods
-    weight, padded = np.zeros(X.shape[0]), np.zeros(X.shape[0], dtype=np.intp)
-    weight[rows], padded[rows] = 1.0, codes
-    perceptron = make_learner(
-        {"name": "uma", "confusion": "identity", "max_updates": updates}, features, {"name": "auto"}, {}, n_classes, seed, 1.0
-    )
-    predicted: Labels = perceptron.fit(X, padded, sample_weight=weight).predict_codes(X)
-    return predicted

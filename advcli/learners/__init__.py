@@ -10,20 +10,8 @@ from typing import Any
 
 from .base import Learner, register
 from .docstrings import completed
-from .factory import (
-    as_in_sweeps,
-    candidates,
-    check_compatible,
-    filled,
-    learner_class,
-    learner_names,
-    learner_of,
-    make_learner,
-    path_names,
-    reach,
-    searched,
-)
 from .linear import LinearLearner, RowLearner
+from .method import Method, learner_class, learner_names, path_names
 
 for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
     importlib.import_module(_module.name)
@@ -37,20 +25,4 @@ while _left:
 for _cls, _doc in [(_cls, completed(_cls, _learners)) for _cls in _learners.values()]:
     _cls.__doc__ = _doc
 
-__all__ = [
-    "Learner",
-    "LinearLearner",
-    "RowLearner",
-    "as_in_sweeps",
-    "candidates",
-    "check_compatible",
-    "filled",
-    "learner_class",
-    "learner_names",
-    "learner_of",
-    "make_learner",
-    "path_names",
-    "reach",
-    "register",
-    "searched",
-]
+__all__ = ["Learner", "LinearLearner", "Method", "RowLearner", "learner_class", "learner_names", "path_names", "register"]

@@ -10,7 +10,6 @@ import numpy as np
 from ..core.errors import ConfigError, IncompatibleError, nearest
 from ..core.hyper import SCALES
 from ..core.typing import Array, Options
-from ..features import STRENGTH
 
 NOT_OPTIONS = ("name", "description", "learner", "grid", "extend", "calibrate")
 """Keys of the group ``loss`` that say how it is used."""
@@ -25,47 +24,36 @@ def own_options(group: Options, skip: tuple[str, ...] = NOT_OPTIONS) -> dict[str
 
 
 def read_grid(loss: Options) -> dict[str, tuple[Any, ...]]:
-    """Return the values of ``loss.grid`` by option, lists in them as tuples; a null stands for an option that is not searched.
-
-    Raises
-    ------
-    ConfigError
-        ``loss.grid`` is no mapping, or one of its lists is empty.
-    """
+    """Return the values of ``loss.grid`` by option, lists in them as tuples; a null stands for an option that is not searched."""
     grid = loss.get("grid") or {}
     if not isinstance(grid, Mapping):
         raise ConfigError(f"loss.grid={grid} is no group of lists; give loss.grid={{OPTION:[VALUE,...]}}")
-    found = {
+    values_by_option = {
         str(name): _settled(values if isinstance(values, list | tuple) else [values]) for name, values in grid.items() if values is not None
     }
-    for name, values in found.items():
+    for name, values in values_by_option.items():
         if not values:
             raise ConfigError(f"loss.grid.{name}=[] is empty; give at least one value, or null for no search")
-    return found
+    return values_by_option
 
 
 def read_extend(loss: Options) -> dict[str, tuple[float, float]]:
     """Return the limits of ``loss.extend`` by option: how far its list in ``loss.grid`` grows while an end of it wins.
 
     A list with anything but different numbers above 0, or of one value, has no ends and does not grow.
-
-    Raises
-    ------
-    ConfigError
-        It is no mapping, or limits are no two numbers above 0.
     """
     extend, grid = loss.get("extend") or {}, read_grid(loss)
     if not isinstance(extend, Mapping):
         raise ConfigError(f"loss.extend={extend} is no group of limits; give loss.extend={{OPTION:[SMALLEST,LARGEST]}}")
-    found: dict[str, tuple[float, float]] = {}
+    limits_by_option: dict[str, tuple[float, float]] = {}
     for name, limits in extend.items():
         if limits is None or name not in grid:
             continue
         if not (isinstance(limits, list | tuple) and len(limits) == 2 and all(map(_is_positive, limits)) and limits[0] <= limits[1]):
             raise ConfigError(f"loss.extend.{name}={limits} is not valid; give [SMALLEST,LARGEST], numbers above 0, or null")
         if all(map(_is_positive, grid[name])) and len(set(grid[name])) > 1:
-            found[str(name)] = (limits[0], limits[1])
-    return found
+            limits_by_option[str(name)] = (limits[0], limits[1])
+    return limits_by_option
 
 
 def _is_positive(value: Any) -> bool:
@@ -74,11 +62,6 @@ def _is_positive(value: Any) -> bool:
 
 def _settled(value: Any) -> Any:
     return tuple(map(_settled, value)) if isinstance(value, list | tuple) else value
-
-
-def fixable(names: tuple[str, ...]) -> set[str]:
-    """Return the hyper-parameters that a configuration may fix where these are searched: both views of the regularisation."""
-    return {*(name for name in names if name != STRENGTH), *(SCALES if STRENGTH in names else ())}
 
 
 def parameters_of(features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float) -> dict[str, Any]:
@@ -96,9 +79,9 @@ def parameters_of(features: Options, solver: Options, hyper: Mapping[str, float]
     }
 
 
-def refuse_unknown_options(loss: Options, given: Iterable[str], known: tuple[str, ...]) -> None:
+def refuse_unknown_options(loss: Options, options: Iterable[str], known: tuple[str, ...]) -> None:
     """Raise `ConfigError` for the first option of the group ``loss`` that its learner does not have."""
-    for key in given:
+    for key in options:
         if key not in known:
             raise ConfigError(f"loss={loss['name']} has no option {key!r}; {nearest(key, known)}")
 

@@ -61,9 +61,9 @@ class ResultsFolder:
     ----------
     path : path-like
         The folder; `prepare` creates it.
-    keep_proofs : bool
+    proofs : bool
         Whether cells that are computed keep the proofs of their fits.
-    keep_distributions : bool
+    distributions : bool
         Whether they keep distributions over the classes that none of their metrics reads.
 
     Attributes
@@ -91,9 +91,9 @@ class ResultsFolder:
     A power cut may cost the cells that were stored since: their seals tell, and the next run computes them again.
     """
 
-    def __init__(self, path: str | os.PathLike[str], keep_proofs: bool = False, keep_distributions: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str], proofs: bool = False, distributions: bool = False) -> None:
         self.path = Path(path).absolute()
-        self.keep_proofs, self.keep_distributions = keep_proofs, keep_distributions
+        self.keep_proofs, self.keep_distributions = proofs, distributions
         self.remarks: dict[str, None] = {}
         self.stands_on: dict[str, str] = {}
         self.makers = provenance.Makers()

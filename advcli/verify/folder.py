@@ -39,7 +39,7 @@ from ..results.folder import ResultsFolder
 from ..results.tables import canonical_json, format_value, lasting
 from .gap import Bounds, LearnedRows
 from .inputs import found_again
-from .methods import Method, method_of
+from .methods import Refereed, method_of
 from .metrics import range_of
 from .surrogates import CannotError
 
@@ -174,7 +174,7 @@ class _ProvenCell:
     noise: Any
     dataset: Any
     splits: list[tuple[Any, Any]]
-    method: Method
+    method: Refereed
     arrays: Mapping[int, Mapping[str, Array]]
 
 
@@ -395,7 +395,7 @@ def _agree(row: Mapping[str, str], column: str, value: int) -> None:
         raise RefutedError(f"{column} is {value}, not {row[column]}")
 
 
-def _claims(row: Mapping[str, str], bounds: Bounds, method: Method, tol: float) -> float:
+def _claims(row: Mapping[str, str], bounds: Bounds, method: Refereed, tol: float) -> float:
     """Compare the columns of the certificate with what is proved; return the stated gap."""
     gap = _claim(row, "", bounds, method.game)
     gaps = [(gap, row["converged"])]

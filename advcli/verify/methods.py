@@ -21,7 +21,7 @@ from .surrogates import HALF, CannotError, Surrogate, abstaining, closed_form
 from .thresholds import ThresholdModel
 
 
-class Method(Protocol):
+class Refereed(Protocol):
     """The bounds and predictions of a fit by its stored arrays (`advcli.results.proofs`)."""
 
     game: bool  # whether the surrogate is a game, whose value the certificate states
@@ -114,7 +114,7 @@ class _ByOutcomes:
         return {"cost_matrix": self.matrix}
 
 
-def method_of(options: Mapping[str, Any], labels: list[str], ordered: bool, hierarchy: Iterable[tuple[str, str]] | None) -> Method:
+def method_of(options: Mapping[str, Any], labels: list[str], ordered: bool, hierarchy: Iterable[tuple[str, str]] | None) -> Refereed:
     """Return the method of a cell by its group ``loss``; `CannotError` for one that the checker does not know."""
     learner = str(options.get("learner") or options["name"])
     if options["name"] in NAMES:

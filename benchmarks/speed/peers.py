@@ -19,8 +19,7 @@ from sklearn.svm import LinearSVC
 from advcli import AdversarialClassifier
 from advcli.config import check
 from advcli.config.composing import compose_cells
-from advcli.evaluation.runner import run_cell
-from advcli.evaluation.sweeps.jobs import cell_of
+from advcli.evaluation import Cell, run_cell
 from advcli.results.folder import ResultsFolder
 
 NAMES = ("digits", "optdigits", "sat", "letter")
@@ -75,7 +74,7 @@ def small(options):
             folder = ResultsFolder(Path(path) / "small")
             folder.prepare({})
             began = time.perf_counter()
-            run_cell(cell_of(settings), folder, settings.data_dir)
+            run_cell(Cell.of(settings), folder, settings.data_dir)
             passed = time.perf_counter() - began
             folder.merge()
             return passed / (len(folder.search()) + folder.runs()["split"].nunique())

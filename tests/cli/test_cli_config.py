@@ -78,7 +78,8 @@ def test_every_choice_composes_and_is_valid(choice: str, defaults: DictConfig) -
     config[group] = alone[group]
     settings = validate(config)
     # a file may be another name of a choice, and says so
-    assert getattr(settings, group).get("name", name) == name or "another name of" in text.lower()
+    chosen = settings.protocol.name if group == "protocol" else getattr(settings, group).get("name", name)
+    assert chosen == name or "another name of" in text.lower()
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -99,28 +100,28 @@ def test_defaults_are_those_of_the_protocol_in_the_papers() -> None:
     settings = validate(compose("name=x"))
     assert (settings.dataset["name"], settings.loss["name"], settings.features["name"]) == ("iris", "zero_one", "linear")
     standard, protocol = settings.protocol, validate(compose("name=x", "protocol=papers")).protocol
-    assert (standard["search"], standard["standard_errors"]) == ("every_split", 0.25)
-    assert standard["stage1"]["regularisation"] == [2.0**i for i in (-9, -6, -3, 0, 3)]
-    assert standard["extend"] == {"regularisation": [2.0**-18, 2.0**18], "gamma": [2.0**-18, 2.0**6], "tolerance": [2.0**-6, 2.0**3]}
-    assert (protocol["search"], protocol["standard_errors"], protocol["extend"]) == ("first_split", 0.0, {})
-    assert protocol["stage1"]["regularisation"] == [2.0**i for i in (0, 3, 6, 9, 12)]
-    assert protocol["stage1"]["gamma"] == [2.0**i for i in (-12, -9, -6, -3, 0)]
+    assert (standard.search, standard.standard_errors) == ("every_split", 0.25)
+    assert standard.stage1["regularisation"] == [2.0**i for i in (-9, -6, -3, 0, 3)]
+    assert standard.extend == {"regularisation": [2.0**-18, 2.0**18], "gamma": [2.0**-18, 2.0**6], "tolerance": [2.0**-6, 2.0**3]}
+    assert (protocol.search, protocol.standard_errors, protocol.extend) == ("first_split", 0.0, {})
+    assert protocol.stage1["regularisation"] == [2.0**i for i in (0, 3, 6, 9, 12)]
+    assert protocol.stage1["gamma"] == [2.0**i for i in (-12, -9, -6, -3, 0)]
     for name in ("regularisation", "gamma"):
-        assert standard["stage2"][name] == protocol["stage2"][name] == [2.0**i for i in range(-2, 3)]
-    assert (protocol["n_splits"], protocol["folds"], protocol["train_size"], protocol["alpha"]) == (20, 5, 0.7, 0.05)
+        assert standard.stage2[name] == protocol.stage2[name] == [2.0**i for i in range(-2, 3)]
+    assert (protocol.n_splits, protocol.folds, protocol.train_size, protocol.alpha) == (20, 5, 0.7, 0.05)
     assert (settings.solver["tol"], settings.solver["search_tol"]) == (1e-3, 1e-2)
     ordinal = validate(compose("name=x", "protocol=ordinal")).protocol
-    assert ordinal["stage1"]["regularisation"] == [2.0**i for i in range(-1, -14, -2)]
-    assert ordinal["stage2"]["regularisation"] == pytest.approx([2 ** (i / 2) for i in range(3, -4, -1)], rel=1e-15)
-    assert (ordinal["metric"], ordinal["regularisation"]) == ("mae", "lambda")
-    tests = {name: validate(compose("name=x", f"protocol={name}")).protocol["test"] for name in ("fathony2016", "fathony2018")}
+    assert ordinal.stage1["regularisation"] == [2.0**i for i in range(-1, -14, -2)]
+    assert ordinal.stage2["regularisation"] == pytest.approx([2 ** (i / 2) for i in range(3, -4, -1)], rel=1e-15)
+    assert (ordinal.metric, ordinal.regularisation) == ("mae", "lambda")
+    tests = {name: validate(compose("name=x", f"protocol={name}")).protocol.test for name in ("fathony2016", "fathony2018")}
     assert tests == {"fathony2016": "ttest", "fathony2018": "wilcoxon"}
 
 
 def test_author_splits_may_be_loosened_on_the_command_line() -> None:
     tight, loose = compose("protocol=author_splits", "name=x"), compose("protocol=author_splits", "solver.tol=1e-2", "name=x")
-    assert validate(tight).protocol["splits"] == "author"
-    assert validate(tight).protocol["n_splits"] == 20
+    assert validate(tight).protocol.splits == "author"
+    assert validate(tight).protocol.n_splits == 20
     assert validate(tight).solver["tol"] == 1e-5
     assert validate(loose).solver["tol"] == 1e-2
 
@@ -131,7 +132,7 @@ def test_values_are_converted_to_their_types() -> None:
     assert settings.solver["tol"] == 1.0
     assert isinstance(settings.solver["tol"], float)
     assert settings.hyper == {"C": 1024.0}
-    assert all(isinstance(value, float) for value in settings.protocol["stage1"]["regularisation"])
+    assert all(isinstance(value, float) for value in settings.protocol.stage1["regularisation"])
 
 
 def test_unknown_keys_of_a_closed_group_are_refused() -> None:

@@ -45,7 +45,7 @@ def test_a_mistake_is_found(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_sum_says_how_long() -> None:
-    one, other = Estimate("a", "cs linear", "", 2, 50, 2, 1.0, 20.0), Estimate("b", "cs linear", "", 0, 0, 20, 0.0, 1.0)
+    one, other = Estimate("a", "cs linear", 2, 50, 2, 1.0, 20.0), Estimate("b", "cs linear", 0, 0, 20, 0.0, 1.0)
     assert (one.all_fits, one.total, other.total) == (102, 140.0, 20.0)
     assert lines([one, other], 2)[-1].startswith("in all 122 fits, about 2.7 minutes of computing, 2.3 minutes by 2 at a time")
     assert [duration(each) for each in (0.1, 119.0, 7200.0, 200_000.0)] == ["1 s", "119 s", "2.0 hours", "2.3 days"]

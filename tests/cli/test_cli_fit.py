@@ -158,7 +158,7 @@ def test_a_fit_is_the_protocols_search_and_standardisation() -> None:
     from advcli.evaluation.axes import find_axes
     from advcli.evaluation.part import Part
     from advcli.evaluation.selection import select
-    from advcli.learners import make_learner
+    from advcli.learners import Method
 
     frame().to_csv("train.csv", index=False)
     given = options(categorical=["colour"], drop=["note", "zip"])
@@ -170,12 +170,12 @@ def test_a_fit_is_the_protocols_search_and_standardisation() -> None:
     checked = Protocol.from_mapping(protocol)
 
     def make(hyper: Any, seed: int) -> Any:
-        return make_learner(groups["loss"], groups["features"], groups["solver"], hyper, 3, seed, 1e-6)
+        return Method(groups["loss"], groups["features"], groups["solver"], hyper).make(3, seed, 1e-6)
 
     def judge(learner: Any, held: Any, y: Any) -> tuple[str, float]:
         return "error", metrics.compute("error", y, learner.predict_codes(held), 3, {})
 
-    chosen = select(Part(loaded.X, loaded.y), make, judge, checked, find_axes(checked, ("regularisation",), {}), 3, "csv")
+    chosen = select(Part(loaded.X, loaded.y), make, judge, checked, find_axes(checked, Method(**groups)), 3, "csv")
     assert model.about["hyper"] == chosen.hyper
     standardised = Standardiser().fit(loaded.X).transform(loaded.X)
     assert (standardised[:, -1] == 1.0).all()  # the constant column

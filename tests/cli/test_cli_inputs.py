@@ -86,7 +86,7 @@ def refused(words: list[str], capfd: pytest.CaptureFixture[str]) -> str:
         (["solver=lbfgs", "solver.pairs=x"], "solver.pairs=x is not valid; give a whole number of at least 1"),
         (["solver.max_passes=-1"], "solver.max_passes=-1 is not valid"),
         (["solver.max_passes=nan"], "solver.max_passes=nan is not valid"),
-        (["solver.search_passes=0"], "solver.search_passes must be a whole number"),
+        (["solver.search_passes=0"], "solver.search_passes=0 is not valid; give a whole number of at least 1"),
         (["features=poly", "features.degree=nan"], "features.degree=nan is not valid"),
         (["features=poly", "features.degree=300", "hyper.C=1"], "features.degree=300 makes kernel values up to"),
         (["report.metric=zz"], "unknown metric 'zz': choose one of"),

@@ -17,7 +17,7 @@ from support.counting import Calls
 
 from advcli.cli import main
 from advcli.config import plain
-from advcli.config.products import compose_all
+from advcli.config.composing import compose_all
 from advcli.config.words import scalar_override
 from advcli.core.paths import conf_dir
 from advcli.evaluation.sweeps.jobs import run_job, run_one

@@ -89,7 +89,7 @@ def test_sweep_resumes_and_computes_nothing_twice(monkeypatch: pytest.MonkeyPatc
     assert set(zip(both["dataset"], both["loss"], strict=True)) == {(d, m) for d in ("iris", "wine") for m in ("zero_one", "cs")}
     pd.testing.assert_frame_equal(both[both["dataset"] == "iris"].reset_index(drop=True), first)
 
-    monkeypatch.setattr("advcli.evaluation.recipe.make_learner", no_fits)
+    monkeypatch.setattr("advcli.learners.Method.make", no_fits)
     assert main(words) == 0
     pd.testing.assert_frame_equal(rows("sweep"), both)
 
@@ -129,7 +129,7 @@ def test_fit_that_fails_is_a_failed_row(monkeypatch: pytest.MonkeyPatch, capfd: 
     def broken(*_: Any, **__: Any) -> Any:
         raise FloatingPointError("the sky fell down")
 
-    monkeypatch.setattr("advcli.evaluation.recipe.make_learner", broken)
+    monkeypatch.setattr("advcli.learners.Method.make", broken)
     assert main(["dataset=iris", "hyper.C=1", "name=broken", *SMALL]) == 1
     assert set(rows("broken")["status"]) == {"failed"}
     err = capfd.readouterr().err

@@ -95,9 +95,9 @@ def test_a_run_ends_with_ours_beside_the_published(capfd: pytest.CaptureFixture[
 
 
 def test_fits_and_a_rough_time_of_a_preset(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from advcli.evaluation.sweeps import rough
+    from advcli.evaluation.sweeps import effort
 
-    monkeypatch.setattr(rough, "_trial", lambda settings, trial: 0.01)
+    monkeypatch.setattr(effort, "_trial", lambda settings, trial: 0.01)
     text = said(capfd, "experiment", "show", "ci_check", code=0)
     dry = said(capfd, "+experiment=ci_check", "dry_run=true", "quiet=true", code=0)
     fits = int(re.search(r"in all (\d+) fits", dry)[1])  # type: ignore[index]

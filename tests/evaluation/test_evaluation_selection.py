@@ -11,8 +11,23 @@ from advcli.core.hyper import Hyper
 from advcli.evaluation.axes import find_axes
 from advcli.evaluation.part import Part
 from advcli.evaluation.selection import select
+from advcli.learners import Method
 
 SOLVER = {"name": "auto", "tol": 1e-3, "search_tol": 1e-2}
+
+
+class Searched(Method):
+    """A method that says what it searches."""
+
+    def __init__(self, hyper, searched, candidates=None, reach=None):
+        super().__init__({"name": "zero_one"}, {}, SOLVER, hyper or {})
+        vars(self).update(own_searched=searched, own_candidates=candidates or {}, own_reach=reach or {})
+
+    searched = property(lambda self: self.own_searched)
+    candidates = property(lambda self: self.own_candidates)
+    reach = property(lambda self: self.own_reach)
+
+
 LINEAR, RBF = ("regularisation",), ("regularisation", "gamma")
 
 
@@ -27,7 +42,7 @@ def run(fakes, protocol=None, names=LINEAR, hyper=None, loss=None, data=None, sa
         metric = checked.metric or learner.metric_
         return metric, metrics.compute(metric, y, learner.predict_codes(held), 3, {})
 
-    axes = find_axes(checked, names, hyper or {}, own, reach)
+    axes = find_axes(checked, Searched(hyper, names, own, reach))
     return select(Part(data.X, data.y, sample_weight), make, judge, checked, axes, 0, "blobs")
 
 
@@ -224,13 +239,13 @@ def test_weights_follow_their_rows(fakes):
         ({"C": -1}, LINEAR, "above 0"),
         ({"C": float("nan")}, LINEAR, "above 0"),
         ({"C": "a"}, LINEAR, "above 0"),
-        ({"C": 1, "lambda": 1}, LINEAR, "give one of them"),
+        ({"C": 1, "lambda": 1}, LINEAR, "fix only one"),
         ({}, ("regularisation", "width"), r"protocol.stage1.width"),
     ],
 )
 def test_bad_hyper_parameters(fakes, hyper, names, message):
     with pytest.raises(ConfigError, match=message):
-        find_axes(Protocol.from_mapping(fakes.PROTOCOL), names, hyper)
+        find_axes(Protocol.from_mapping(fakes.PROTOCOL), Searched(hyper, names))
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from advcli.core.errors import DataError
-from advcli.evaluation.seeds import derive_seed
-from advcli.evaluation.splits import make_folds, random_splits, split_sizes
+from advcli.evaluation.splits import derive_seed, make_folds, random_splits, split_sizes
 from advcli.evaluation.standardise import Standardiser
 
 # (total rows, printed training rows): every size of tables 1 and 3 of fathony2018 that follows the rule floor(0.7 n)

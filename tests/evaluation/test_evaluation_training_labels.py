@@ -2,6 +2,7 @@
 
 import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ from advcli.data.labels.confusion import estimate_confusion
 from advcli.evaluation.axes import Axes
 from advcli.evaluation.recipe import Recipe
 from advcli.evaluation.runner import Cell, run_cell
+from advcli.evaluation.splits import SplitSeeds
 from advcli.evaluation.training_labels import training_labels
-from advcli.learners import check_compatible
+from advcli.learners import Method
 from advcli.results.folder import ResultsFolder
 
 LINEAR = {"name": "linear"}
@@ -41,14 +43,20 @@ def labels(noise=None, split=1, X=None, truth=None, **protocol):
     if X is None:
         X, truth = rows()
     k = int(truth.max()) + 1
-    return training_labels(noise, Protocol(**protocol), LINEAR, X, truth, classes=tuple("abcdefgh"[:k]), seed=0, dataset="d", split=split)
+    cell = SimpleNamespace(noise=noise, protocol=Protocol(**protocol), features=LINEAR)
+    return training_labels(cell, X, truth, tuple("abcdefgh"[:k]), SplitSeeds(0, "d", split))
+
+
+def view(labels, loss):
+    method, codes, known = labels.view(Method(loss, LINEAR, {"name": "auto"}))
+    return method.loss, codes, known
 
 
 def test_without_noise_labels_are_as_they_are():
     found = labels()
     assert found.seen is found.truth
     assert found.confusion is None
-    loss, codes, known = found.view({"name": "uma", "confusion": None})
+    loss, codes, known = view(found, {"name": "uma", "confusion": None})
     assert (loss["confusion"], known) == (None, None)
     np.testing.assert_array_equal(codes, found.truth)
 
@@ -59,12 +67,12 @@ def test_noise_moves_labels_alike_for_all_methods_and_differently_for_splits():
     assert (first.seen != other.seen).any()
     assert first.facts["label_error"] == pytest.approx(0.4, abs=0.1)
     assert first.facts["confusion_norm"] == pytest.approx(np.sqrt(3) * 0.4)
-    loss, codes, _ = first.view({"name": "uma", "confusion": None})
+    loss, codes, _ = view(first, {"name": "uma", "confusion": None})
     np.testing.assert_allclose(loss["confusion"], [[0.6, 0, 0.4], [0.4, 0.6, 0], [0, 0.4, 0.6]])
     np.testing.assert_array_equal(codes, first.seen)
-    assert first.view({"name": "uma", "confusion": "identity"})[0]["confusion"] == "identity"
-    assert "confusion" not in first.view({"name": "zero_one"})[0]
-    np.testing.assert_array_equal(first.view({"name": "f_full"})[1], first.truth)
+    assert view(first, {"name": "uma", "confusion": "identity"})[0]["confusion"] == "identity"
+    assert "confusion" not in view(first, {"name": "zero_one"})[0]
+    np.testing.assert_array_equal(view(first, {"name": "f_full"})[1], first.truth)
 
 
 def test_rough_labels_come_with_a_clean_sample_and_its_confusion():
@@ -74,10 +82,10 @@ def test_rough_labels_come_with_a_clean_sample_and_its_confusion():
     whole = estimate_confusion(found.seen[found.sample], found.truth[found.sample], 3)[0]
     np.testing.assert_allclose(found.confusion, whole, atol=0.05)  # six rows at most do not count
     assert 0 < found.facts["label_error"] < 0.4
-    _, codes, known = found.view({"name": "f_conf"})
+    _, codes, known = view(found, {"name": "f_conf"})
     assert np.flatnonzero(known).tolist() == sorted(found.sample.tolist())
     np.testing.assert_array_equal(codes[known], found.truth[known])
-    _, codes, known = found.view({"name": "s3vm"})
+    _, codes, known = view(found, {"name": "s3vm"})
     assert known is None
     np.testing.assert_array_equal(np.flatnonzero(codes >= 0), found.sample)
     larger = labels(rough_per_class=2, labelled_share=0.4)
@@ -110,7 +118,7 @@ def test_what_cannot_be_is_refused():
     with pytest.raises(ConfigError, match="leave out the group noise"):
         labels(PAIRWISE, rough_per_class=2)
     with pytest.raises(ConfigError, match="protocol=louche2015"):
-        labels().view({"name": "f_conf"})
+        view(labels(), {"name": "f_conf"})
 
 
 def cell(loss, noise=None, **protocol):
@@ -180,7 +188,7 @@ def test_searches_see_noisy_labels_only(tmp_path):
 )
 def test_combinations_without_meaning_are_refused_before_any_work(loss, features, solver, said):
     with pytest.raises(ConfigError, match=said):
-        check_compatible(loss, features, {"name": solver}, False, 3)
+        Method(loss, features, {"name": solver}).check(False, 3)
 
 
 def test_the_search_of_a_method_on_the_clean_sample_sees_no_other_rows(monkeypatch):

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from advcli import ABSTAIN, AbstainingClassifier, SurrogateClassifier
 from advcli.core.errors import ConfigError, IncompatibleError
 from advcli.data import load
-from advcli.learners import check_compatible, make_learner
+from advcli.learners import Method
 from advcli.losses import make_loss
 from advcli.losses.rejecting import code_words
 from advcli.models import read as read_model
@@ -314,17 +314,17 @@ def test_bad_options_are_refused_in_one_line(options: dict[str, Any], said: str)
 def test_configurations_are_checked_and_built() -> None:
     linear, auto = {"name": "linear"}, {"name": "auto"}
     for name in ("abstain_ova", "abstain_cs", "abstain_bep", "two_stage"):
-        check_compatible({"name": name, "alpha": 0.2}, linear, auto, False, 4)
-        learner = make_learner({"name": name, "alpha": 0.2, "tau": 0.1}, {"name": "rbf"}, auto, {"C": 2.0, "gamma": 0.5}, 3, 0, 1e-4)
+        Method({"name": name, "alpha": 0.2}, linear, auto).check(False, 4)
+        learner = Method({"name": name, "alpha": 0.2, "tau": 0.1}, {"name": "rbf"}, auto, {"C": 2.0, "gamma": 0.5}).make(3, 0, 1e-4)
         assert (learner.alpha, learner.tau, learner.C, learner.tol) == (0.2, 0.1, 2.0, 1e-4)
         with pytest.raises(ConfigError, match=f"loss={name} has no option 'beta'"):
-            check_compatible({"name": name, "beta": 1}, linear, auto, False, 4)
+            Method({"name": name, "beta": 1}, linear, auto).check(False, 4)
         with pytest.raises(IncompatibleError, match="one direction"):
-            check_compatible({"name": name}, {"name": "threshold"}, auto, True, 4)
+            Method({"name": name}, {"name": "threshold"}, auto).check(True, 4)
         with pytest.raises(IncompatibleError, match="moments in a ball"):
-            check_compatible({"name": name}, {"name": "linear", "moments": "box"}, auto, False, 4)
+            Method({"name": name}, {"name": "linear", "moments": "box"}, auto).check(False, 4)
     with pytest.raises(ConfigError, match=r"loss\.code must be a row"):
-        check_compatible({"name": "abstain_bep", "code": [[1], [-1]]}, linear, auto, False, 3)
+        Method({"name": "abstain_bep", "code": [[1], [-1]]}, linear, auto).check(False, 3)
 
 
 def test_a_class_that_is_missing_and_one_class() -> None:

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from advcli import AdversarialClassifier
 from advcli.core.errors import ConfigError, DataError, IncompatibleError, NotConvergedWarning
-from advcli.learners import check_compatible
+from advcli.learners import Method
 from advcli.learners.structured import ChainClassifier, learn_planes
 from advcli.learners.structured.chain_training import KINDS, ChainStructure, ChainTrainer
 from advcli.learners.structured.frank_wolfe import FrankWolfe, Gradients
@@ -226,7 +226,7 @@ def test_options_without_meaning_are_refused(options, error, said):
         ChainClassifier(**options).fit(X, y, groups=groups)
     if "lam" not in options:  # before any data are read, too
         with pytest.raises(error, match=said):
-            check_compatible({"name": "chain", **options}, {"name": "linear"}, {"name": "auto", "tol": 1e-3}, False, None)
+            Method({"name": "chain", **options}, {"name": "linear"}, {"name": "auto", "tol": 1e-3}).check(False, None)
 
 
 def test_a_fit_that_is_cut_short_says_so_and_its_bounds_hold():

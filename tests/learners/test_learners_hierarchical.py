@@ -16,7 +16,7 @@ from advcli.core.errors import ConfigError, DataError, IncompatibleError, NotCon
 from advcli.core.label_graph import LabelGraph
 from advcli.data.labels.node_weights import node_weights
 from advcli.features.merging import equal_rows
-from advcli.learners import hierarchical, make_learner, searched
+from advcli.learners import Method, hierarchical
 from advcli.learners.hierarchical import (
     Attributes,
     FlatSVM,
@@ -461,11 +461,11 @@ def test_leaves_without_a_class_only_matter_to_the_weights():
 def test_build_takes_searched_hyper_parameters():
     features, solver = {"name": "linear"}, {"name": "auto"}
     nhsvm = {"name": "nhsvm", "rho": None, "hierarchy": TREE}
-    model = make_learner(nhsvm, features, solver, {"C": 5.0, "rho": 1.0}, 4, 0, 1e-2)
+    model = Method(nhsvm, features, solver, {"C": 5.0, "rho": 1.0}).make(4, 0, 1e-2)
     assert (model.C, model.rho, model.tol) == (5.0, 1.0, 1e-2)
-    assert searched(nhsvm, features) == ("regularisation", "rho")
-    assert searched(nhsvm | {"rho": 2.0}, features) == ("regularisation",)
-    assert make_learner({"name": "hsvm", "margin_power": 0.5}, features, solver, {"lambda": 0.1}, 4, 0, 1e-2).lam == 0.1
+    assert Method(nhsvm, features, {}).searched == ("regularisation", "rho")
+    assert Method(nhsvm | {"rho": 2.0}, features, {}).searched == ("regularisation",)
+    assert Method({"name": "hsvm", "margin_power": 0.5}, features, solver, {"lambda": 0.1}).make(4, 0, 1e-2).lam == 0.1
 
 
 def ascents_of(monkeypatch, model, X, y):

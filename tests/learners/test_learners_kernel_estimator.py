@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import cross_val_score
 
 from advcli.core.errors import ConfigError, IncompatibleError
-from advcli.learners import check_compatible, make_learner, searched
+from advcli.learners import Method
 from advcli.learners.surrogate import SurrogateClassifier
 from advcli.testing import check_learner
 
@@ -108,18 +108,18 @@ def test_sparse_rows_give_the_same_model(iris):
 
 def test_the_command_line_s_faces(iris):
     X, y = iris
-    assert searched({"name": "zero_one"}, {"name": "rbf", "memory_mb": 100}) == ("regularisation", "gamma")
-    assert searched({"name": "zero_one"}, {"name": "poly"}) == ("regularisation",)
+    assert Method({"name": "zero_one"}, {"name": "rbf", "memory_mb": 100}, {}).searched == ("regularisation", "gamma")
+    assert Method({"name": "zero_one"}, {"name": "poly"}, {}).searched == ("regularisation",)
     solver = {"name": "auto", "tol": 1e-3, "search_tol": 1e-2, "max_passes": 1000, "max_seconds": None}
     arguments = ({"name": "zero_one"}, {"name": "rbf", "memory_mb": 100}, solver)
-    fitted = make_learner(*arguments, {"C": 4.0, "gamma": 0.25}, 3, 0, 1e-3).fit(X, y)
+    fitted = Method(*arguments, {"C": 4.0, "gamma": 0.25}).make(3, 0, 1e-3).fit(X, y)
     assert fitted.features_.gamma == 0.25
     assert fitted.features_.memory_mb == 100
     assert fitted.certificate_.solver.startswith("kernel_dual")
     with pytest.raises(ConfigError, match=r"features\.gamma=-1"):
-        make_learner(*arguments, {"C": 4.0, "gamma": -1.0}, 3, 0, 1e-3).fit(X, y)
+        Method(*arguments, {"C": 4.0, "gamma": -1.0}).make(3, 0, 1e-3).fit(X, y)
     with pytest.raises(ConfigError, match=r"features\.degree=0"):
-        check_compatible({"name": "zero_one"}, {"name": "poly", "degree": 0}, solver, False, 3)
+        Method({"name": "zero_one"}, {"name": "poly", "degree": 0}, solver).check(False, 3)
     with pytest.raises(IncompatibleError, match="kernel features"):
         SurrogateClassifier(solver="kernel_dual").fit(X, y)
     with pytest.raises(IncompatibleError, match="solver=auto"):

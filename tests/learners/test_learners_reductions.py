@@ -13,7 +13,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from advcli import CostSensitiveClassifier, OneVersusAllClassifier, OneVersusOneClassifier, data, models
 from advcli.core.errors import ConfigError, DataError, IncompatibleError, NotConvergedWarning
-from advcli.learners import filled, learner_class, learner_names, make_learner
+from advcli.learners import Method, learner_class, learner_names
 from advcli.learners.reductions.learners import METHODS, ReductionLearner
 from advcli.learners.reductions.schemes import SCHEMES
 from advcli.losses import matrices
@@ -442,18 +442,18 @@ def test_options_without_meaning_are_refused_before_any_work(loss: Any, features
 
 def test_costs_default_to_what_the_labels_are(tmp_path: Path) -> None:
     facts = {"classes": ["low", "high"], "ordered": True}
-    assert filled({"name": "csosr", "cost": None}, facts)["cost"] == "absolute"
-    assert filled({"name": "csosr", "cost": None}, {**facts, "ordered": False})["cost"] == "zero_one"
-    assert filled({"name": "csosr", "cost": "squared"}, facts)["cost"] == "squared"
-    assert filled({"name": "ova"}, facts) == {"name": "ova"}
+    assert Method({"name": "csosr", "cost": None}, LINEAR, AUTO).filled(facts).loss["cost"] == "absolute"
+    assert Method({"name": "csosr", "cost": None}, LINEAR, AUTO).filled({**facts, "ordered": False}).loss["cost"] == "zero_one"
+    assert Method({"name": "csosr", "cost": "squared"}, LINEAR, AUTO).filled(facts).loss["cost"] == "squared"
+    assert Method({"name": "ova"}, LINEAR, AUTO).filled(facts).loss == {"name": "ova"}
     file = tmp_path / "costs.csv"
     file.write_text("says,high,low\nhigh,0,7\nlow,3,0\n")
-    given = filled({"name": "csova", "cost": None, "file": str(file)}, facts)
+    given = Method({"name": "csova", "cost": None, "file": str(file)}, LINEAR, AUTO).filled(facts)
     assert given["cost"] == [[0.0, 3.0], [7.0, 0.0]]  # in the order of the labels
-    model = make_learner(given, LINEAR, AUTO, {"C": 2.0}, 2, 0, 1e-3)
+    model = Method(given, LINEAR, AUTO, {"C": 2.0}).make(2, 0, 1e-3)
     assert (model.cost, model.C) == ([[0.0, 3.0], [7.0, 0.0]], 2.0)
     with pytest.raises(ConfigError, match=r"give loss\.cost or loss\.file"):
-        filled({"name": "csova", "cost": "absolute", "file": str(file)}, facts)
+        Method({"name": "csova", "cost": "absolute", "file": str(file)}, LINEAR, AUTO).filled(facts)
 
 
 @pytest.mark.parametrize(("cost", "metric"), [(None, "error"), ("absolute", "mae"), ("squared", "mse"), (MATRIX, "cost")])

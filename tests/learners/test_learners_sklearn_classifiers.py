@@ -30,7 +30,7 @@ from advcli.core.errors import ConfigError, IncompatibleError, ModelError, NotCo
 from advcli.core.paths import conf_dir
 from advcli.evaluation import Cell
 from advcli.evaluation.sweeps.sweep import sweep
-from advcli.learners import learner_of, make_learner
+from advcli.learners import Method
 from advcli.learners.sklearn import OutsideClassifier
 from advcli.models import read, save
 from advcli.testing import check_learner
@@ -60,10 +60,10 @@ def fitted(estimator: Any, y: Any = Y, rows: Any = X, **parameters: Any) -> Outs
 def test_a_ready_name_is_the_estimator_itself(name: str) -> None:
     """Built from its YAML file at the first values of its grid, it predicts what the estimator alone does with the same seed."""
     loss = group(name)
-    kind = learner_of(loss)
+    kind = Method(loss, LINEAR, AUTO).learner
     kind.check(loss, LINEAR, AUTO, False, 3)
     chosen = {key: values[0] for key, values in kind.candidates(loss).items()}
-    learner = make_learner(loss, LINEAR, AUTO, chosen, 3, 7, 1e-3).fit(X, Y)
+    learner = Method(loss, LINEAR, AUTO, chosen).make(3, 7, 1e-3).fit(X, Y)
     alone = clone(learner.estimator_).set_params(**{key.rpartition(".")[2]: value for key, value in chosen.items()})
     alone = alone.set_params(random_state=7) if "random_state" in alone.get_params() else alone
     alone.fit(X, Y)

@@ -134,11 +134,11 @@ def fitted_by_the_command_line(words, folder):
 
     from advcli.config import check
     from advcli.config.composing import compose_cells
-    from advcli.evaluation.sweeps.jobs import cell_of
+    from advcli.evaluation import Cell
 
     _, configs = compose_cells([words], {})
     settled = check(configs[0])
-    save(fit(cell_of(settled), Path(settled.data_dir)), folder / "own.model")
+    save(fit(Cell.of(settled), Path(settled.data_dir)), folder / "own.model")
     return folder / "own.model"
 
 

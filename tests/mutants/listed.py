@@ -467,14 +467,14 @@ RECIPE = (
     Mutant("advcli/evaluation/fits.py", "recipe.search(recipe.part(splits[0][0]))", "recipe.search(recipe.part(splits[-1][0]))", CELLS),
     Mutant(
         "advcli/evaluation/runner.py",
-        "recipe.part(train_rows), recipe.part(test_rows)",
-        "recipe.part(train_rows), recipe.part(train_rows)",
+        "recipe.part(split[0]), recipe.part(split[1])",
+        "recipe.part(split[0]), recipe.part(split[0])",
         CELLS,
     ),
     Mutant(
         "advcli/evaluation/runner.py",
-        "recipe.part(train_rows), recipe.part(test_rows)",
-        "recipe.part(splits[0][0]), recipe.part(test_rows)",
+        "recipe.part(split[0]), recipe.part(split[1])",
+        "recipe.part(split[1]), recipe.part(split[1])",
         CELLS,
     ),
     Mutant(
@@ -490,22 +490,27 @@ RECIPE = (
     Mutant("advcli/evaluation/recipe.py", "self._value(name, test.truth, predicted", "self._value(name, test.truth, test.y", CELLS),
     Mutant(
         "advcli/evaluation/recipe.py",
-        'derive_seed(self.cell.seed, "fit", self.dataset.name, number)',
-        'derive_seed(self.cell.seed, "fit", self.dataset.name, 1)',
+        'self.seeds(number).of("fit")',
+        'self.seeds(1).of("fit")',
         f"{CELLS} -k seed",
     ),
-    Mutant("advcli/evaluation/recipe.py", "            split=number,\n", "            split=1,\n", f"{CELLS} -k noise"),
     Mutant(
         "advcli/evaluation/recipe.py",
-        "= self.labels(part.encoded()[0], number).view(loss)",
-        "= self.labels(part.encoded()[0], ALL).view(loss)",
+        "self.dataset.classes, self.seeds(number))",
+        "self.dataset.classes, self.seeds(1))",
         f"{CELLS} -k noise",
     ),
-    Mutant("advcli/evaluation/recipe.py", "if weight is None else weight * known", "if True else weight", f"{CELLS} -k clean"),
-    Mutant("advcli/evaluation/recipe.py", "if weight is None else weight * known", "if weight is None else weight", f"{CELLS} -k clean"),
+    Mutant(
+        "advcli/evaluation/recipe.py",
+        "= self.labels(part.encoded()[0], number).view(method)",
+        "= self.labels(part.encoded()[0], ALL).view(method)",
+        f"{CELLS} -k noise",
+    ),
+    Mutant("advcli/evaluation/recipe.py", "if weight is None else weight * rows", "if True else weight", f"{CELLS} -k clean"),
+    Mutant("advcli/evaluation/recipe.py", "if weight is None else weight * rows", "if weight is None else weight", f"{CELLS} -k clean"),
     Mutant("advcli/evaluation/recipe.py", "part = replace(part, y=codes)", "part = Part(part.X, codes)", WEIGHTED),
     Mutant("advcli/evaluation/recipe.py", "weight, n_train = part.weight,", "weight, n_train = None,", WEIGHTED),
-    Mutant("advcli/evaluation/recipe.py", "part = part if known is None else part[known]", "part = part", f"{LABELS} {RUNNER_TESTS}"),
+    Mutant("advcli/evaluation/recipe.py", "part = part if rows is None else part[rows]", "part = part", f"{LABELS} {RUNNER_TESTS}"),
     Mutant(
         "advcli/evaluation/runner.py",
         "recipe.fit(train, hyper, number)",
@@ -514,14 +519,14 @@ RECIPE = (
     ),
     Mutant(
         "advcli/evaluation/recipe.py",
-        'float(cell.solver["tol"]))\n        learner.limit',
-        'float(cell.solver.get("search_tol") or cell.solver["tol"]))\n        learner.limit',
+        "learner = method.at(hyper).make(self.n_classes, seed)\n        learner.limit",
+        "learner = method.at(hyper).in_search.make(self.n_classes, seed)\n        learner.limit",
         f"{RUNNER_TESTS} -k rows_of_one",
     ),
     Mutant(
-        "advcli/evaluation/recipe.py",
-        'tol = float(solver.get("search_tol") or solver["tol"])',
-        'tol = float(solver["tol"])',
+        "advcli/learners/method.py",
+        '"tol": solver.get("search_tol") or solver["tol"]',
+        '"tol": solver["tol"]',
         f"{CELLS} -k seed",
     ),
     # the expected losses beside the guarantee
@@ -584,8 +589,10 @@ RECIPE = (
     ),
     Mutant("advcli/evaluation/inputs.py", 'return text if digest is None else {"file": digest}', "return text", OF_INPUTS),
     Mutant("advcli/evaluation/inputs.py", "or _is_file(str(value))", "", OF_INPUTS),
-    Mutant("advcli/evaluation/growth.py", 'file["sha256"]) != file["sha256"]:', 'file["sha256"]) is None:', f"{OF_INPUTS} -k rivals"),
-    Mutant("advcli/evaluation/growth.py", 'about["dataset_sha256"]) != about["dataset_sha256"]:', "0) is None:", f"{OF_INPUTS} -k rivals"),
+    Mutant("advcli/evaluation/additions.py", 'file["sha256"]) != file["sha256"]:', 'file["sha256"]) is None:', f"{OF_INPUTS} -k rivals"),
+    Mutant(
+        "advcli/evaluation/additions.py", 'about["dataset_sha256"]) != about["dataset_sha256"]:', "0) is None:", f"{OF_INPUTS} -k rivals"
+    ),
     Mutant("advcli/evaluation/runner.py", "if folder.stands_on.get(content, sha256) != sha256:", "if False:", f"{OF_INPUTS} -k rivals"),
     Mutant(
         "advcli/results/folder.py", "if not self._held and self.cells_path.is_dir():", "if False:", "tests/results/test_results_lock.py"
@@ -617,8 +624,8 @@ RECIPE = (
     Mutant("advcli/metrics.py", "np.add.at(counts, (y_predicted, y_true), 1.0)", "np.add.at(counts, (y_true, y_predicted), 1.0)", METRICS),
     Mutant(
         "advcli/evaluation/training_labels.py",
-        'derive_seed(seed, "noisy labels", dataset, split)',
-        'derive_seed(seed, "noisy labels", dataset, 1)',
+        'seeds.of("noisy labels")',
+        'seeds.of("noise")',
         f"{CELLS} -k noise",
     ),
     Mutant("advcli/evaluation/training_labels.py", "fresh = sample[~np.isin(sample, rough_rows)]", "fresh = sample", LABELS),
@@ -677,7 +684,7 @@ SEARCH = (
     Mutant("advcli/evaluation/selection.py", "(name == STRENGTH or name in axes.own or not hyper(name).choice)", "True", SELECTION),
 )
 
-INPUTS, FACTORY = "tests/cli/test_cli_inputs.py", "tests/learners/test_learners_factory.py"
+INPUTS, FACTORY = "tests/cli/test_cli_inputs.py", "tests/learners/test_learners_method.py"
 SETTINGS = (
     # hyper-parameters
     Mutant(
@@ -697,7 +704,7 @@ SETTINGS = (
     # the protocol
     Mutant("advcli/config/protocol.py", "if key not in known:", "if False:", SELECTION),
     Mutant("advcli/config/protocol.py", 'refuse(f"protocol.{key}", value, known[key].metadata)', "pass", SELECTION),
-    Mutant("advcli/config/protocol.py", "metrics.check_metric(metric)", "metrics.meaning(metric)", SELECTION),
+    Mutant("advcli/config/protocol.py", "metrics.check_metric(name)", "metrics.meaning(name)", SELECTION),
     Mutant("advcli/config/protocol.py", "if axis not in axes():", "if False:", SELECTION),
     Mutant("advcli/config/protocol.py", "if not numbers:", "if False:", SELECTION),
     Mutant("advcli/config/protocol.py", 'if not all(POSITIVE["valid"](number) for number in numbers):', "if False:", SELECTION),
@@ -722,7 +729,7 @@ SETTINGS = (
     ),
     Mutant("advcli/losses/base.py", "if complete.get(name) is None:", "if True:", FACTORY),
     Mutant("advcli/losses/base.py", "complete[name] = facts[name]", "pass", FACTORY),
-    Mutant("advcli/learners/factory.py", "for name in sorted(set(hyper) - known):", "for name in ():", FACTORY),
+    Mutant("advcli/learners/method.py", "for name in sorted(set(self.hyper) - valid):", "for name in ():", FACTORY),
     Mutant("advcli/learners/linear.py", "if weights is not None and not weights.all():", "if False:", f"{CELLS} -k clean"),
     Mutant(
         "advcli/learners/base.py",
@@ -909,7 +916,7 @@ FOREIGN_WEIGHTS = (
     Mutant("advcli/evaluation/foreign_weights.py", "dual = max(dual, _highest(problem, R, at_weights))", "pass", FOREIGN),
     Mutant("advcli/evaluation/foreign_weights.py", "best = min(primal, certificate.primal)", "best = certificate.primal", FOREIGN),
     Mutant("advcli/evaluation/foreign_weights.py", "best = min(primal, certificate.primal)", "best = primal", FOREIGN),
-    Mutant("advcli/evaluation/foreign_weights.py", 'raw = cell.protocol["standardise"] == "none"', "raw = False", FOREIGN),
+    Mutant("advcli/evaluation/foreign_weights.py", 'raw = cell.protocol.standardise == "none"', "raw = False", FOREIGN),
     Mutant("advcli/evaluation/foreign_weights.py", "classes, dataset.example_weight)", "classes, None)", FOREIGN),
     Mutant("advcli/evaluation/foreign_weights.py", "if not np.isfinite(theta).all():", "if False:", FOREIGN),
     Mutant(
@@ -1008,18 +1015,8 @@ CLI = (
     Mutant("advcli/cli/actions/verify.py", 'counts["refuted"] > 0 or', 'counts["cannot"] > 0 or', f"{FOLDERS} -k command"),
     Mutant("advcli/cli/actions/verify.py", 'or not counts["proved"])', ")", f"{OF_INPUTS} -k proofs"),
     Mutant("advcli/verify/inputs.py", "if key in files and file_sha256(path) != files", "if not files", f"{OF_INPUTS} -k proofs"),
-    Mutant(
-        "advcli/cli/actions/run.py",
-        "return 1 if failed or self.died else 0\n        if not swept",
-        "return 0\n        if not swept",
-        f"{RUNS} -k fail",
-    ),
-    Mutant(
-        "advcli/cli/actions/run.py",
-        "report.html')}\")\n        return 1 if failed",
-        "report.html')}\")\n        return 1 if not failed",
-        RUNS,
-    ),
+    Mutant("advcli/cli/actions/run.py", "return 1 if failed or self.died else 0", "return 0", f"{RUNS} -k fail"),
+    Mutant("advcli/cli/actions/run.py", "return 1 if failed or self.died", "return 1 if not failed or self.died", RUNS),
     Mutant("advcli/core/errors.py", "exit_code = 2", "exit_code = 1", f"{INPUTS} -k 'bad_input or cannot_be_made'"),
 )
 
@@ -1086,7 +1083,7 @@ RECORDS = (
     Mutant(
         "advcli/results/cell_file.py", "if hashlib.sha256(raw[: seal.start()]", "if False and hashlib.sha256(raw[: seal.start()]", DAMAGES
     ),
-    Mutant("advcli/evaluation/runner.py", "*map(advice, found.stopped), ", "", f"{RUNNER_TESTS} -k advice"),
+    Mutant("advcli/evaluation/runner.py", "*map(advice, cell_fits.stopped), ", "", f"{RUNNER_TESTS} -k advice"),
     Mutant("advcli/evaluation/runner.py", 'if row["dual_objective"] == -math.inf:', "if False:", f"{RUNNER_TESTS} -k advice"),
     Mutant("advcli/results/cell_file.py", "and DAMAGED not in file.name", "", DAMAGES),
     Mutant(
@@ -1095,7 +1092,7 @@ RECORDS = (
         "if not tables.paths:\n                return 0",
         DAMAGES,
     ),
-    Mutant("advcli/evaluation/runner.py", 'folder.set_aside(key) if stored is None else ""', '""', DAMAGES),
+    Mutant("advcli/evaluation/runner.py", 'folder.set_aside(self.key) if self.stored is None else ""', '""', DAMAGES),
     Mutant("advcli/core/files.py", "if stream and not streams:", "if False:", OUTPUTS),
     Mutant("advcli/core/files.py", "path = path.parent / os.readlink(path)", "break", OUTPUTS),
     Mutant("advcli/core/files.py", 'os.fdopen(os.dup(number), "wb")', 'stream.open("wb")', OUTPUTS),
@@ -1444,7 +1441,7 @@ DECIDED, JUDGED, PAYING, MIXED = (
     "tests/verify/test_verify_thresholds.py -k pay",
     "tests/verify/test_verify_outcomes.py",
 )
-GROWING, PACKED = "tests/evaluation/test_evaluation_growth.py", "tests/core/test_core_archives.py"
+GROWING, PACKED = "tests/evaluation/test_evaluation_additions.py", "tests/core/test_core_archives.py"
 OUTSIDE, PARQUET = "tests/learners/test_learners_sklearn_classifiers.py", "tests/system/test_system_distributed.py -k has_its_rows"
 CHECKER = tuple(
     Mutant(*each)
@@ -1612,30 +1609,30 @@ CHECKER = tuple(
             "tests/core/test_core_highs.py -k says_nothing",
         ),
         # growth, shares, shards
-        ("advcli/evaluation/growth.py", "if reading and not all(entry", "if reading and not any(entry", f"{GROWING} -k every_split"),
-        ("advcli/evaluation/growth.py", "if reading and not all(entry", "if not all(entry", f"{GROWING} -k every_split"),
+        ("advcli/evaluation/additions.py", "if reading and not all(entry", "if reading and not any(entry", f"{GROWING} -k every_split"),
+        ("advcli/evaluation/additions.py", "if reading and not all(entry", "if not all(entry", f"{GROWING} -k every_split"),
         (
-            "advcli/evaluation/growth.py",
+            "advcli/evaluation/additions.py",
             'if not about.get("cell") or content["numbers"] != NUMBERS_VERSION:',
             'if not about.get("cell"):',
             f"{GROWING} -k anew",
         ),
         (
-            "advcli/evaluation/growth.py",
+            "advcli/evaluation/additions.py",
             'if not about.get("cell") or content["numbers"] != NUMBERS_VERSION:',
             'if content["numbers"] != NUMBERS_VERSION:',
             f"{GROWING} -k anew",
         ),
         (
             "advcli/evaluation/learning.py",
-            "place[own] = np.arange(len(own)) / len(own)",
-            "place[own] = (np.arange(len(own)) + 1) / len(own)",
+            "place[rows_of_class] = np.arange(len(rows_of_class)) / len(rows_of_class)",
+            "place[rows_of_class] = (np.arange(len(rows_of_class)) + 1) / len(rows_of_class)",
             "tests/evaluation/test_evaluation_learning.py -k share_of",
         ),
         (
             "advcli/evaluation/learning.py",
-            "place[own] = np.arange(len(own)) / len(own)",
-            "place[own] = np.arange(len(own)) / len(place)",
+            "place[rows_of_class] = np.arange(len(rows_of_class)) / len(rows_of_class)",
+            "place[rows_of_class] = np.arange(len(rows_of_class)) / len(place)",
             "tests/evaluation/test_evaluation_learning.py -k share_of",
         ),
         (

@@ -12,6 +12,7 @@ import numpy as np
 
 from advcli.core.errors import DataError
 from advcli.evaluation import recipe
+from advcli.learners import Method
 from advcli.learners.base import View
 
 N_FITS = {"count": 0}
@@ -113,8 +114,13 @@ def load(options, data_dir, author_splits=False):
     return make_dataset(**{key: value for key, value in options.items() if key not in ("source", "missing")})
 
 
-def searched(loss, features):
-    return ("regularisation", "gamma") if features["name"] == "rbf" else ("regularisation",)
+def searched(method):
+    return ("regularisation", "gamma") if method.features["name"] == "rbf" else ("regularisation",)
+
+
+def make(method, n_classes, seed, tol=None):
+    tol = method.solver["tol"] if tol is None else tol
+    return FakeLearner(method.loss, method.features, method.solver, method.hyper, n_classes, seed, tol)
 
 
 def install(put=setattr):
@@ -122,9 +128,9 @@ def install(put=setattr):
     put(recipe, "load_data", load)
     put(recipe, "check_trainable", lambda dataset, folds: None)
     put(recipe, "lonely_classes", lambda dataset: "")
-    put(recipe, "check_compatible", lambda *arguments: None)
-    put(recipe, "searched", searched)
-    put(recipe, "make_learner", FakeLearner)
+    put(Method, "check", lambda *arguments: None)
+    put(Method, "searched", property(searched))
+    put(Method, "make", make)
 
 
 PROTOCOL = {

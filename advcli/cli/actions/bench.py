@@ -33,17 +33,17 @@ class Bench(Task):
     @contextlib.contextmanager
     def plan(self, master: DictConfig, cells: list[list[str]], compose: Callable[[Sequence[str]], DictConfig]) -> Iterator[list[list[str]]]:
         """Check all problems before the first one starts."""
-        from ... import learners
         from ...data import is_ordered
-        from ...evaluation.sweeps.jobs import cell_of
+        from ...evaluation import Cell
         from ...evaluation.traces import check_traceable
+        from ...learners import Method
 
         refuse_added_keys(compose(cells[0]).hydra)
         self.cells = [validate(own(compose(words))) for words in cells]
         for cell in self.cells:
-            check_traceable(cell_of(cell))
+            check_traceable(Cell.of(cell))
             ordered = is_ordered(cell.dataset) is not False
-            learners.check_compatible(cell.loss, cell.features, cell.solver, ordered, None)
+            Method.of(cell).check(ordered, None)
         say(f"{len(self.cells)} traces, one at a time; results in {short(self.cells[0].folder)}")
         yield cells
 
@@ -57,12 +57,12 @@ class Bench(Task):
 
     def act(self, settings: Settings) -> None:
         """Trace one solver and say where it ended."""
-        from ...evaluation.sweeps.jobs import cell_of
+        from ...evaluation import Cell
         from ...evaluation.traces import trace
 
-        found = trace(cell_of(settings), settings.data_dir, tol=settings.bench["tol"], seconds=settings.bench["seconds"])
-        self.rows += found
-        last = found[-1]
+        rows = trace(Cell.of(settings), settings.data_dir, tol=settings.bench["tol"], seconds=settings.bench["seconds"])
+        self.rows += rows
+        last = rows[-1]
         number = HydraConfig.get().job.num + 1
         result = f"gap {last['relative_gap']:.1e} after {last['passes']:.0f} passes, {last['time']:.2f} s ({last['status']})"
         say(f"[{number}/{len(self.cells)}] {settings.label} {settings.solver['name']}: {result}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 from ...config import Settings
-from ...core.errors import ConfigError
 from ..console import say
 from ..task import Task
 
@@ -18,19 +17,18 @@ class Certify(Task):
 
     def act(self, settings: Settings) -> None:
         """Print the weights' objective, bounds of the optimum, and how far apart they are."""
-        if settings.model is None:
-            raise ConfigError("advcli certify needs model=FILE.npz, with arrays coef (k, d) and, if there is one, intercept (k,)")
+        weights = self.needed(settings.model, "model=FILE.npz, with arrays coef (k, d) and, if there is one, intercept (k,)")
+        from ...evaluation import Cell
         from ...evaluation.foreign_weights import judge_file
-        from ...evaluation.sweeps.jobs import cell_of
 
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
-            found, about = judge_file(settings.model, cell_of(settings), settings.data_dir)
+            judgement, about = judge_file(weights, Cell.of(settings), settings.data_dir)
         for message in dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught):
             say(f"warning: {message}")
         print(f"{settings.label}: {about}")
-        print(f"objective of the weights: {found.primal:.8g}")
-        own = f"our own fit: {found.certificate.solver}, tol {settings.solver['tol']:.0e}"
-        print(f"optimum: between {found.dual:.8g} and {found.best:.8g} ({own})")
-        least = f", at least {found.excess:.3g}" if found.excess > 0 else ""
-        print(f"above the optimum: at most {found.gap:.3g}{least}; relative gap {found.relative_gap:.1e}")
+        print(f"objective of the weights: {judgement.primal:.8g}")
+        fit = f"our own fit: {judgement.certificate.solver}, tol {settings.solver['tol']:.0e}"
+        print(f"optimum: between {judgement.dual:.8g} and {judgement.best:.8g} ({fit})")
+        least = f", at least {judgement.excess:.3g}" if judgement.excess > 0 else ""
+        print(f"above the optimum: at most {judgement.gap:.3g}{least}; relative gap {judgement.relative_gap:.1e}")

@@ -49,12 +49,11 @@ class Check(Task):
 
         self.junit = settings.junit
         self._write_junit(junit.junit_error("the check was ended before its result"), final=False)
-        if settings.baseline is None:
-            raise ConfigError("advcli check needs baseline=FILE.csv; with --update it writes one")
+        file = self.needed(settings.baseline, "baseline=FILE.csv; with --update it writes one")
         folder = ResultsFolder(existing_folder(settings))
-        previous = baselines.read_baseline(settings.baseline) if settings.baseline.exists() or not settings.update else None
+        previous = baselines.read_baseline(file) if file.exists() or not settings.update else None
         if previous is None and settings.junit is not None:
-            raise ConfigError(f"junit=... needs a baseline to compare with, and {short(settings.baseline)} is not there yet; leave it out")
+            raise ConfigError(f"junit=... needs a baseline to compare with, and {short(file)} is not there yet; leave it out")
         finding = folder.disagreement()
         if finding:
             remedy = command("report", results=short(folder.path))
@@ -63,17 +62,17 @@ class Check(Task):
             self.code = 1
         if previous is not None:
             test, alpha = settings.report["test"] or check.TEST, settings.report["alpha"] or baselines.ALPHA
-            changes = check.check_folder(folder, settings.baseline, test=test, alpha=alpha)
-            self._write_junit(junit.junit_xml(changes, f"advcli check {settings.baseline.name}", finding=finding))
+            changes = check.check_folder(folder, file, test=test, alpha=alpha)
+            self._write_junit(junit.junit_xml(changes, f"advcli check {file.name}", finding=finding))
             print(check.changes_text(changes), end="")
             warn(check.cost_warnings(changes))
             if not settings.update and any(change.failed for change in changes):
                 self.code = 1
         warn(folder.remarks)
         if settings.update and finding:
-            say(f"{short(settings.baseline)} stays as it was: whether runs.csv or the cells are right is not known")
+            say(f"{short(file)} stays as it was: whether runs.csv or the cells are right is not known")
         elif settings.update:
-            self._update(settings.baseline, baselines.folder_baseline(folder, previous=previous), short(folder.path))
+            self._update(file, baselines.folder_baseline(folder, previous=previous), short(folder.path))
 
     def abandoned(self, error: BaseException) -> None:
         """Say the error in the JUnit file too."""

@@ -18,35 +18,27 @@ class Coverage(Task):
 
     def act(self, settings: Settings) -> None:
         """Read, predict, and write the tables and the plot."""
-        wanted = (
-            ("model", "the file that advcli fit wrote"),
-            ("input", "a CSV file of rows with labels that the model has not seen"),
-            ("out", "the folder to write into"),
-        )
-        for key, what in wanted:
-            if getattr(settings, key) is None:
-                raise ConfigError(f"advcli coverage needs {key}={'FOLDER' if key == 'out' else 'FILE'}, {what}")
-        assert settings.model is not None
-        assert settings.input is not None
-        assert settings.out is not None
-        if settings.out.exists() and not settings.out.is_dir():
-            raise ConfigError(f"out={short(settings.out)} is a file; give the name of a folder")
+        file = self.needed(settings.model, "model=FILE, the file that advcli fit wrote")
+        rows = self.needed(settings.input, "input=FILE, a CSV file of rows with labels that the model has not seen")
+        out = self.needed(settings.out, "out=FOLDER, the folder to write into")
+        if out.exists() and not out.is_dir():
+            raise ConfigError(f"out={short(out)} is a file; give the name of a folder")
         from ... import models
         from ...models import coverage
         from ...reports.drawing import draw
 
-        model, wanted_of = models.read(settings.model, settings.trust), settings.coverage
+        model, wanted_of = models.read(file, settings.trust), settings.coverage
         how = {"epsilons": wanted_of["epsilons"], "confidence": wanted_of["confidence"], "spreadsheets": settings.spreadsheets}
-        found = coverage.coverage_file(model, settings.input, settings.out, draw, **how)
-        curve = found.curve
-        print(f"{found.rows} rows, risk {curve.risk[-1]:.4g} where all are accepted; AURC {curve.aurc:.4g}, E-AURC {curve.excess:.4g}")
-        print(found.confusion.to_string())
-        for each in found.guarantees:
-            print(each)
-        safe = next((each for each in found.guarantees if each.accepted), None)
+        report = coverage.coverage_file(model, rows, out, draw, **how)
+        curve = report.curve
+        print(f"{report.rows} rows, risk {curve.risk[-1]:.4g} where all are accepted; AURC {curve.aurc:.4g}, E-AURC {curve.excess:.4g}")
+        print(report.confusion.to_string())
+        for guarantee in report.guarantees:
+            print(guarantee)
+        safe = next((guarantee for guarantee in report.guarantees if guarantee.accepted), None)
         if safe is not None:
-            words = [f"model={short(settings.model)}", "input=NEW.csv", "out=PREDICTIONS.csv", f"predict.tau={safe.tau!r}"]
+            words = [f"model={short(file)}", "input=NEW.csv", "out=PREDICTIONS.csv", f"predict.tau={safe.tau!r}"]
             print(f"to apply the threshold of the error {safe.epsilon:g}: advcli predict {shlex.join(words)}")
-        if not found.guarantees:
-            print(f"{found.rows} rows are too few for a threshold with a guarantee")
-        print(f"{short(settings.out)}: curve.csv, curve.svg, curve.pdf, curve.png, confusion.csv, guarantees.csv")
+        if not report.guarantees:
+            print(f"{report.rows} rows are too few for a threshold with a guarantee")
+        print(f"{short(out)}: curve.csv, curve.svg, curve.pdf, curve.png, confusion.csv, guarantees.csv")

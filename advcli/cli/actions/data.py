@@ -99,20 +99,20 @@ class Data(Task):
         from ...data.tables.checking import check_file
 
         path, target = expanded(self.given["path"]), self.given.get("target")
-        found = check_file(path, target, self.given.get("separator"), self.given.get("encoding"))
-        print(f"{found.head}\n")
-        _print_some(found.columns, "columns", ())
-        if found.classes:
-            _print_some(found.classes, "classes", ("left", "right"))
-        for remark in found.remarks:
+        table = check_file(path, target, self.given.get("separator"), self.given.get("encoding"))
+        print(f"{table.head}\n")
+        _print_some(table.columns, "columns", ())
+        if table.classes:
+            _print_some(table.classes, "classes", ("left", "right"))
+        for remark in table.remarks:
             print(fill(remark, WIDTH, initial_indent="- ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
-        if found.options:
+        if table.options:
             print("\nThe command line that fits it:\n")
             line = " "
             for word in [
                 "advcli",
                 "dataset=csv",
-                *(shlex.quote(composing.typed(f"dataset.{key}", value)) for key, value in found.options.items()),
+                *(shlex.quote(composing.typed(f"dataset.{key}", value)) for key, value in table.options.items()),
             ]:
                 if len(line) + len(word) > WIDTH - 3:
                     print(f"{line} \\")

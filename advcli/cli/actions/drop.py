@@ -43,11 +43,11 @@ class Drop(Task):
         cells = named.drop_duplicates("cell")
         for key, texts in self.wanted.items():
             columns = ("dataset",) if key == "dataset" else ("method", "plain", "loss")
-            known = {str(name) for column in columns for name in cells[column]}
+            names_there = {str(name) for column in columns for name in cells[column]}
             # a name may have commas itself
-            names = [name for text in texts for name in ([text] if text in known else map(str.strip, text.split(",")))]
+            names = [name for text in texts for name in ([text] if text in names_there else map(str.strip, text.split(",")))]
             for name in names:
-                if name not in known:
+                if name not in names_there:
                     raise ConfigError(f"no {key} {name!r} in {short(folder.path)}; {nearest(name, cells[columns[0]])}")
             cells = cells[cells[list(columns)].isin(names).any(axis=1)]
         if cells.empty:

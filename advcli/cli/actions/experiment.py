@@ -53,10 +53,10 @@ def _fits(name: str) -> dict[str, str]:
     """Return how many fits a preset has and roughly how long they take here, as labelled lines."""
     from ...config import check
     from ...config.composing import compose_cells
-    from ...evaluation.sweeps import rough
+    from ...evaluation.sweeps import effort
 
-    rows, features, classes = rough.SIZE
+    rows, features, classes = effort.TRIAL_SIZE
     made = [f"dataset.rows={rows * 10 // 7}", f"dataset.features={features}", f"dataset.classes={classes}"]
     _, (trial,) = compose_cells([["dataset=synthetic_ordinal", *made]], {})
     _, cells = compose_cells([f"+experiment={name}"], {})
-    return rough.lines(rough.rough([check(cell) for cell in cells], check(trial).dataset))
+    return effort.trial_lines(effort.estimate_by_trials([check(cell) for cell in cells], check(trial).dataset))

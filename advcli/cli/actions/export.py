@@ -20,8 +20,8 @@ class Export(Task):
         super().__init__(words)
         self.to, self.overrides = (words or [""])[0], list_of_folders(words[1:])
         if self.to not in self.choices:
-            said = f"unknown action 'export {self.to}'; {nearest(self.to, self.choices)}" if self.to else "export needs"
-            raise ConfigError(said if self.to else f"{said} {', '.join(self.choices[:-1])} or {self.choices[-1]}")
+            message = f"unknown action 'export {self.to}'; {nearest(self.to, self.choices)}" if self.to else "export needs"
+            raise ConfigError(message if self.to else f"{message} {', '.join(self.choices[:-1])} or {self.choices[-1]}")
 
     def act(self, settings: Settings) -> None:
         """Read the cells and write them."""
@@ -38,10 +38,10 @@ class Export(Task):
 
         folders = [ResultsFolder(path) for path in paths]
         try:
-            said, remarks = export(folders, self.to, settings.out, Choice.of(settings.report))
+            summary, remarks = export(folders, self.to, settings.out, Choice.of(settings.report))
         finally:
             for folder in folders:
                 warn(folder.remarks)
         for remark in remarks:
             say(remark)
-        print(f"{short(settings.out)}: {said}")
+        print(f"{short(settings.out)}: {summary}")

@@ -6,7 +6,7 @@ import time
 import warnings
 
 from ...config import Settings
-from ...core.errors import ConfigError, NotConvergedWarning
+from ...core.errors import NotConvergedWarning
 from ..console import say, short
 from ..folders import beside, refuse_unwritable
 from ..task import Task
@@ -20,29 +20,28 @@ class Fit(Task):
 
     def act(self, settings: Settings) -> None:
         """Search, fit, save; print what was chosen and the certificate."""
-        if settings.out is None:
-            raise ConfigError("advcli fit needs out=FILE, the model file to write")
-        refuse_unwritable(settings.out, settings.dataset.get("path"))
+        out = self.needed(settings.out, "out=FILE, the model file to write")
+        refuse_unwritable(out, settings.dataset.get("path"))
         from ... import models
-        from ...evaluation.sweeps.jobs import cell_of
-        from ...learners import learner_of
+        from ...evaluation import Cell
+        from ...learners import Method
         from ...results.tables import hyper_text
 
-        models.check_storable(learner_of(settings.loss).needs_pickle(settings.loss), settings.out, f"loss={settings.loss['name']}")
+        models.check_storable(Method.of(settings).learner.needs_pickle(settings.loss), out, f"loss={settings.loss['name']}")
         began = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
-            model = models.fit(cell_of(settings), settings.data_dir)
-        models.save(model, settings.out)
+            model = models.fit(Cell.of(settings), settings.data_dir)
+        models.save(model, out)
         about, certificate = model.about, model.certificate
-        said = [f"note: {about['dataset']}: {note}" for note in about["notes"]]
-        said += [f"warning: {edge}" for edge in about["edges"]]
-        said += [f"warning: {warning.message}" for warning in caught if not issubclass(warning.category, NotConvergedWarning)]
+        remarks = [f"note: {about['dataset']}: {note}" for note in about["notes"]]
+        remarks += [f"warning: {edge}" for edge in about["edges"]]
+        remarks += [f"warning: {warning.message}" for warning in caught if not issubclass(warning.category, NotConvergedWarning)]
         if certificate is not None and not certificate.converged:
-            said.append(f"warning: not converged ({certificate.status}); {certificate.advice}")
-        for remark in dict.fromkeys(said):
+            remarks.append(f"warning: not converged ({certificate.status}); {certificate.advice}")
+        for remark in dict.fromkeys(remarks):
             say(" ".join(remark.split()))
-        tell = beside(settings.out)
+        tell = beside(out)
         chosen = [f"{name} = {hyper_text(value)}{' (fixed)' if name in settings.hyper else ''}" for name, value in about["hyper"].items()]
         if about["searched"] is not None:
             chosen.append(f"cross-validated {about['metric']} {about['searched']:.4g}")
@@ -54,4 +53,4 @@ class Fit(Task):
             tell(f"certificate: {bounds} (tol {settings.solver['tol']:.0e}), {certificate.passes:.0f} passes")
         if about["guarantee"] is not None:
             tell(f"guarantee: {about['guarantee']}")
-        tell(f"{short(settings.out)}: the model, {time.perf_counter() - began:.1f} s")
+        tell(f"{short(out)}: the model, {time.perf_counter() - began:.1f} s")

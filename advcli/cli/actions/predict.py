@@ -31,24 +31,21 @@ class Predict(Task):
 
     def act(self, settings: Settings) -> None:
         """Read, predict and write, some rows at a time."""
-        for key, what in (("model", "the file that advcli fit wrote"), ("input", "the CSV file of new rows"), ("out", "the file to write")):
-            if getattr(settings, key) is None:
-                raise ConfigError(f"advcli predict needs {key}=FILE, {what}")
-        assert settings.model is not None
-        assert settings.input is not None
-        assert settings.out is not None
-        refuse_unwritable(settings.out, settings.input, settings.model)
+        file = self.needed(settings.model, "model=FILE, the file that advcli fit wrote")
+        rows = self.needed(settings.input, "input=FILE, the CSV file of new rows")
+        out = self.needed(settings.out, "out=FILE, the file to write")
+        refuse_unwritable(out, rows, file)
         rules = settings.predict
         rejected = None if rules["rejected"] is None else expanded(rules["rejected"]).absolute()
         if rejected is not None:
-            refuse_unwritable(rejected, settings.input, settings.model, settings.out)
+            refuse_unwritable(rejected, rows, file, out)
         from ... import models
 
-        model = models.read(settings.model, settings.trust)
+        model = models.read(file, settings.trust)
         model = model if rules["tau"] is None else model.at_threshold(rules["tau"])
         ignore = tuple(kind for kind in ("unseen", "gaps", "extra") if rules[kind] == "ignore")
         how: dict[str, Any] = {"ignore": ignore, "rejected": rejected, "spreadsheets": settings.spreadsheets}
-        done = models.predict_file(model, settings.input, settings.out, settings.chunk_rows, **how)
+        done = models.predict_file(model, rows, out, settings.chunk_rows, **how)
         if rejected is not None and done.rejected:
             count = f"{done.rejected} {'row is' if done.rejected == 1 else 'rows are'}"
             say(f"warning: {count} not predicted; {short(rejected)} has them with the reasons")
@@ -56,4 +53,4 @@ class Predict(Task):
             say(f"note: not used by the model: {', '.join(done.ignored)}")
         abstained = f", {done.abstained} of them abstaining" if done.abstained else ""
         if not settings.quiet:
-            beside(settings.out)(f"{short(settings.out)}: {done.rows} predictions{abstained}")
+            beside(out)(f"{short(out)}: {done.rows} predictions{abstained}")

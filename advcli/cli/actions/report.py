@@ -43,7 +43,7 @@ class Report(Task):
 
         folders = [ResultsFolder(path) for path in existing_folders(settings)]
         path = _place(settings, folders)
-        significance = Significance.chosen(settings.report, _protocol_of(folders[0]) or settings.protocol)
+        significance = Significance.chosen(settings.report, _protocol_of(folders[0]) or vars(settings.protocol))
         metric, choice = settings.report["metric"], Choice.of(settings.report)
         try:
             how: dict[str, Any] = {"published": settings.published, "choice": choice, "spreadsheets": settings.spreadsheets}
@@ -63,7 +63,7 @@ class Report(Task):
 
     def _draw(self, settings: Settings) -> None:
         """Draw a picture of losses or of fits, and write what is drawn beside it."""
-        from ...evaluation.sweeps.jobs import cell_of
+        from ...evaluation import Cell
         from ...reports.pictures import Request, pictures, write_picture
 
         assert settings.figure is not None
@@ -72,7 +72,7 @@ class Report(Task):
         losses = [settings.loss if name == settings.loss["name"] else self._composed(name) for name in dict.fromkeys(beside)]
         columns = None if draw["columns"] is None else tuple(draw["columns"])
         others = {name: draw[name] for name in ("classes", "rows", "epsilon")}
-        request = Request(cell_of(settings), settings.data_dir, tuple(losses), tuple(draw["C"]), columns, **others)
+        request = Request(Cell.of(settings), settings.data_dir, tuple(losses), tuple(draw["C"]), columns, **others)
         for picture in drawing.make(request):
             files = write_picture(picture, settings.results_dir, settings.spreadsheets)
             print(f"{short(files[-1])}: {picture.said}; also {', '.join(path.suffix for path in files[:-1])}")

@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from ... import config as configuration
 from ...config import Settings, validate
-from ...config.products import compose_all
+from ...config.composing import compose_all
 from ...config.words import own, refuse_added_keys, scalar_override, words_of
 from ...core.errors import AdvcliError, ConfigError
 from ...results.progress import Journal, Progress
@@ -108,22 +108,22 @@ class Run(Task):
         first = compose(cells[0])
         refuse_added_keys(first.hydra)
         plans = compose_all(cells, lambda words: configuration.plain(own(compose(words))), scalar_override)
-        settled = [configuration.check(values) for values in plans]
-        self.refuse_unread(settled[0])
-        if settled[0].dry_run:
-            self._show(settled, cells)
+        settings = [configuration.check(values) for values in plans]
+        self.refuse_unread(settings[0])
+        if settings[0].dry_run:
+            self._show(settings, cells)
             yield []
             return
-        folder = self._prepare(settled, cells)
+        folder = self._prepare(settings, cells)
         self.cells = len(cells)
         self.config = configuration.plain(own(master))
-        workers = min(settled[0].workers or os.cpu_count() or 1, len(cells))
+        workers = min(settings[0].workers or os.cpu_count() or 1, len(cells))
         here = str(OmegaConf.select(first, "hydra.launcher._target_")).endswith("JoblibLauncher")
         with folder.session() as self.session:
-            if not settled[0].quiet:
+            if not settings[0].quiet:
                 say(f"{counted(len(cells))}{f', {workers} at a time' if here else ''}; results in {short(folder.path)}")
-            batches = share_out(settled, folder, self.session)
-            progress = Progress(self.session, len(cells), say, settled[0].quiet)
+            batches = share_out(settings, folder, self.session)
+            progress = Progress(self.session, len(cells), say, settings[0].quiet)
             try:
                 with progress:
                     yield [cells[batch[0]] for batch in batches]
@@ -144,6 +144,7 @@ class Run(Task):
     def _prepare(self, cells: list[Settings], words: list[list[str]]) -> ResultsFolder:
         """Check every cell, and what is reported of it, then create the results folder."""
         from ...evaluation.sweeps.jobs import prepare
+        from ...results.folder import ResultsFolder
 
         _check_reports(cells)
         self.settings = cells[0]
@@ -152,7 +153,8 @@ class Run(Task):
             self.said.add(line)
             say(line)
 
-        folder = prepare(cells, words, told)
+        folder = ResultsFolder(cells[0].folder, **cells[0].record)
+        prepare(folder, cells, words, told)
         warn(folder.remarks)
         return folder
 
@@ -171,8 +173,8 @@ class Run(Task):
             return "interrupted; nothing was started"
         from ...results.folder import ResultsFolder
 
-        kept = len(ResultsFolder(self.settings.folder).finished_keys())
-        return f"interrupted; finished cells are kept ({kept} in {short(self.settings.folder)}); {self._resume()}"
+        finished = len(ResultsFolder(self.settings.folder).finished_keys())
+        return f"interrupted; finished cells are kept ({finished} in {short(self.settings.folder)}); {self._resume()}"
 
     def _resume(self) -> str:
         assert self.settings is not None
@@ -188,14 +190,14 @@ class Run(Task):
             return 0
         if self.settings is None:
             raise ConfigError("a sweep of advcli needs its own sweeper; leave out hydra/sweeper=...")
-        from ...evaluation.sweeps.jobs import refuse_removed, result
+        from ...evaluation.sweeps.jobs import refuse_removed
         from ...reports import Choice, published_table, write_reports
         from ...results.folder import ResultsFolder
         from ...statistics.marks import Significance
 
         settings, folder = self.settings, ResultsFolder(self.settings.folder)
         refuse_removed(folder, short(folder.path))
-        significance = Significance.chosen(settings.protocol)
+        significance = Significance.chosen(vars(settings.protocol))
         if self.died:
             say(self.died)
             if not folder.merge():
@@ -211,31 +213,34 @@ class Run(Task):
         if not alone:
             print_table(summary)
         elif self.outcomes[0].status != "failed":  # what failed was said
-            print(f"{self.outcomes[0].dataset}, {self.outcomes[0].method}: {result(self.outcomes[0])}")
+            print(f"{self.outcomes[0].dataset}, {self.outcomes[0].method}: {self.outcomes[0].result}")
             for line in summary.attrs["missed"]:
                 print(line)
         warn(folder.remarks)
         failed = [outcome for outcome in self.outcomes if outcome.status == "failed"]
-        if settings.quiet:
-            return 1 if failed or self.died else 0
-        if not swept and not failed and not self.died:
-            _print_choice(self.outcomes[0], settings)
-        if settings.published is not None:
-            print(published_table(folder, settings.published, choice, [outcome.key for outcome in self.outcomes]), end="")
+        if not settings.quiet:
+            if not swept and not failed and not self.died:
+                _print_choice(self.outcomes[0], settings)
+            if settings.published is not None:
+                print(published_table(folder, settings.published, choice, [outcome.key for outcome in self.outcomes]), end="")
+            self._print_end(short(folder.path), len(failed), summary.attrs)
+        return 1 if failed or self.died else 0
+
+    def _print_end(self, folder: str, failed: int, about: Mapping[Any, Any]) -> None:
+        """Print what was said about the data and the tables, and where these are."""
         for note in dict.fromkeys(f"note: {outcome.dataset}: {note}" for outcome in self.outcomes for note in outcome.notes):
             if note not in self.said:
                 say(note)
-        known = sum(outcome.skipped for outcome in self.outcomes)
+        skipped = sum(outcome.skipped for outcome in self.outcomes)
         parts = [counted(self.cells) + (", not all done" if self.died else "")]
-        parts += [f"{known} already there"] if known else []
-        parts += [f"{len(failed)} failed (see the column error of runs.csv)"] if failed else []
+        parts += [f"{skipped} already there"] if skipped else []
+        parts += [f"{failed} failed (see the column error of runs.csv)"] if failed else []
         parts += [f"{time.time() - self.started:.1f} s"]
-        print(f"{short(folder.path)}: {', '.join(parts)}; runs.csv, search.csv, summary.csv, table.md, provenance.json")
-        for remark in summary.attrs["remarks"]:
+        print(f"{folder}: {', '.join(parts)}; runs.csv, search.csv, summary.csv, table.md, provenance.json")
+        for remark in about["remarks"]:
             say(remark)
-        if "report.html" in summary.attrs["files"]:
-            print(f"report: {short(folder.path / 'report.html')}")
-        return 1 if failed or self.died else 0
+        if "report.html" in about["files"]:
+            print(f"report: {os.path.join(folder, 'report.html')}")
 
 
 def _check_reports(cells: Sequence[Settings]) -> None:
@@ -244,7 +249,7 @@ def _check_reports(cells: Sequence[Settings]) -> None:
         _check_report(cell)
     import pandas as pd
 
-    from ...evaluation.sweeps.jobs import cell_of
+    from ...evaluation import Cell
     from ...reports import Choice
     from ...reports.sources import Sources
     from ...reports.summary import TOLD, told_apart
@@ -254,7 +259,7 @@ def _check_reports(cells: Sequence[Settings]) -> None:
     choice = Choice.of(cells[0].report)
     if choice == Choice():
         return
-    asked = {made.request_key(): made for made in map(cell_of, cells)}
+    asked = {made.request_key(): made for made in map(Cell.of, cells)}
     about: dict[str, Mapping[str, Any]] = {key: {"cell": made.as_mapping()} for key, made in asked.items()}
     rows = []
     for key, made in asked.items():
@@ -263,14 +268,14 @@ def _check_reports(cells: Sequence[Settings]) -> None:
     frame = pd.DataFrame(rows)
     folder = ResultsFolder(cells[0].folder)
     if (folder.path / "runs.csv").is_file():
-        sources, known = Sources([folder], merge=False), {canonical_json(lasting(facts["cell"])) for facts in about.values()}
+        sources, asked_for = Sources([folder], merge=False), {canonical_json(lasting(facts["cell"])) for facts in about.values()}
         there = sources.runs.drop_duplicates("cell")[list(frame)]
         about |= {key: sources.about(key) for key in there["cell"]}
         # a cell that is there already and is asked for is one
-        new = [canonical_json(lasting(about[key].get("cell", {}))) not in known for key in there["cell"]]
+        new = [canonical_json(lasting(about[key].get("cell", {}))) not in asked_for for key in there["cell"]]
         frame = pd.concat([frame, there[new]], ignore_index=True)
-    told = told_apart(frame, about.__getitem__)
-    frame[TOLD] = [told.get(key, "") for key in frame["cell"]]
+    labels = told_apart(frame, about.__getitem__)
+    frame[TOLD] = [labels.get(key, "") for key in frame["cell"]]
     choice.rows(frame)
 
 
@@ -280,7 +285,7 @@ def _check_report(cell: Settings) -> None:
     from ...reports.summary import check_primary
 
     if cell.report["metric"] is not None:
-        check_primary(cell.report["metric"], cell.protocol)
+        check_primary(cell.report["metric"], vars(cell.protocol))
     if cell.published is not None:
         check_published(cell.published)
 

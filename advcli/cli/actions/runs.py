@@ -24,9 +24,9 @@ class Runs(Task):
 
         from ...results.folder import overview
 
-        found = overview(settings.results_dir)
-        if found:
-            print(tabulate([list(run.values()) for run in found], list(found[0]), tablefmt="simple", missingval="-"))
+        folders = overview(settings.results_dir)
+        if folders:
+            print(tabulate([list(run.values()) for run in folders], list(folders[0]), tablefmt="simple", missingval="-"))
         else:
             print("no results yet: advcli -m dataset=iris,wine name=first makes some")
         print(f"\nfolder: {short(settings.results_dir)} (results_dir=...)")

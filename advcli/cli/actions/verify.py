@@ -24,6 +24,6 @@ class Verify(Task):
         with results.locked():  # verify.csv says of the rows that are there what they are worth
             verdicts = verify_folder(results, settings.data_dir, print, settings.spreadsheets)
         counts = {word: sum(each.verdict == word for each in verdicts) for word in ("proved", "refuted", "cannot")}
-        counted, *left = summary(verdicts)
-        print(f"{short(folder)}: {counted}, {sum(each.seconds for each in verdicts):.1f} s; verify.csv", *left, sep="\n")
+        counted, *unproved = summary(verdicts)
+        print(f"{short(folder)}: {counted}, {sum(each.seconds for each in verdicts):.1f} s; verify.csv", *unproved, sep="\n")
         self.code = int(counts["refuted"] > 0 or not counts["proved"])

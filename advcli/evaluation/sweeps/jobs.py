@@ -5,32 +5,32 @@ The command line's launchers and `advcli.evaluation.sweeps.sweep` start the proc
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import pickle
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ... import learners
 from ...config.protocol import Protocol
 from ...core import plugins
-from ...core.errors import AdvcliError, ConfigError, DataError, IncompatibleError, NotConvergedWarning, ResultsError
+from ...core.errors import AdvcliError, ConfigError, DataError, NotConvergedWarning, ResultsError
 from ...core.hyper import SCALES
 from ...data import foresee, has_address, is_ordered, missing_files
 from ...data.labels.noise import check_noise
-from ...metrics import meaning, shown, shown_as
+from ...learners import Method
+from ...metrics import meaning
 from ...results.folder import ResultsFolder
 from ...results.identity import A_FILE
 from ...results.progress import Journal, warning
-from ...results.tables import GROWING, canonical_json, hyper_text
-from ..axes import find_axes, split_hyper
+from ...results.tables import GROWING, canonical_json
+from ..additions import Review, content_of, distinct
+from ..axes import PROBABILITIES, find_axes
 from ..cell import Cell
-from ..growth import Review, content_of, settled
 from ..inputs import path_keys
 from ..outcome import CellOutcome
-from ..recipe import PROBABILITIES, Recipe, check_metrics, load_once, shared_data
+from ..recipe import Recipe, load_once, shared_data
 from ..runner import run_cell
 
 if TYPE_CHECKING:
@@ -42,136 +42,106 @@ JOBS_PER_WORKER = 32
 Done = list[tuple[int, CellOutcome, list[str]]]
 
 
-def cell_of(settings: Settings, hyper: Mapping[str, float] | None = None) -> Cell:
-    """Return the cell of a checked config, at these fixed hyper-parameters in the place of its own."""
-    groups = ("dataset", "loss", "features", "solver", "protocol", "seed")
-    noise = None if settings.noise["name"] == "none" else settings.noise
-    return Cell(**{group: getattr(settings, group) for group in groups}, hyper=settings.hyper if hyper is None else hyper, noise=noise)
-
-
-def cell_of_sweep(settings: Settings) -> Cell:
-    """Return the cell of a checked config without what its method does not have: other methods of the sweep do."""
-    settings = _own(settings)
-    return cell_of(settings, split_hyper(learners.searched(settings.loss, settings.features), settings.hyper)[0])
-
-
-def _own(settings: Settings) -> Settings:
-    loss = learners.as_in_sweeps(settings.loss)
-    return settings if loss is settings.loss else dataclasses.replace(settings, loss=dict(loss))
-
-
-def _scores_strategy(cell: Settings) -> bool:
-    """Tell whether a metric of probabilities judges a method that could estimate them and does not."""
-    wanted = [cell.protocol["metric"], *cell.protocol["metrics"]]
-    if cell.loss.get("calibrate") is not None or not any(PROBABILITIES in meaning(name).needs for name in wanted if name):
-        return False
-    try:
-        learners.learner_of({**cell.loss, "calibrate": "sigmoid"})
-    except IncompatibleError:
-        return False
-    return True
-
-
-def prepare(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Callable[[str], None]) -> ResultsFolder:
+def prepare(folder: ResultsFolder, cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Callable[[str], None]) -> None:
     """Check what needs no data, each different combination once, then create the results folder.
 
-    Parameters
-    ----------
-    cells : sequence of Settings
-    words : sequence of sequences of str
-        The words that each cell was composed from.
-    say : callable
-        Takes whole lines.
-
-    Raises
-    ------
-    ConfigError, ResultsError
+    ``words`` are those that each cell was composed from; ``say`` takes whole lines.
     """
-    contents = check_cells(cells, words, say)
-    folder = ResultsFolder(cells[0].folder, cells[0].record["proofs"], cells[0].record["distributions"])
-    review = Review(folder, settled(map(cell_of_sweep, cells)), contents)
-    folder.prepare(_identity(cells, words), review.look)
+    identity, (asked, contents) = _identity(cells, words), check_cells(cells, words, say)
+    review = Review(folder, asked, contents)
+    folder.prepare(identity, review.look)
     review.finish()
-    return folder
 
 
-def check_cells(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Callable[[str], None]) -> dict[str, str]:
-    """Check the cells of a sweep as `prepare` does, with the same parameters; nothing is written.
+def check_cells(
+    cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Callable[[str], None]
+) -> tuple[dict[str, Cell], dict[str, str]]:
+    """Check the cells of a sweep as `prepare` does; return them as `additions.distinct` does, and checksums by `additions.content_of`."""
 
-    Returns
-    -------
-    dict of str to str
-        `growth.content_of` of the data sets that were read, to the checksums of their content.
+    def note(line: str) -> None:
+        if not cells[0].quiet:
+            say(f"note: {line}")
 
-    Raises
-    ------
-    AdvcliError
-    """
+    _refuse_differing(cells)
+    asked = [Cell.of(settings) for settings in cells]
+    _check_methods(asked, note)
+    for noise in {repr(settings.noise): settings.noise for settings in cells}.values():
+        check_noise(noise)
+    fitted = [cell.in_sweep for cell in asked]
+    unlike = distinct(fitted)
+    _refuse_missing_data(fitted, words, cells[0].data_dir)
+    return unlike, _check_with_data(fitted, cells[0].data_dir, note)
+
+
+def _refuse_differing(cells: Sequence[Settings]) -> None:
+    """Refuse cells that differ in what a sweep has once, and data sets that differ under one name."""
     for key in ("name", "results_dir", "data_dir", "workers", "cells_per_job", "quiet", "results", "dry_run"):
         if len({str(getattr(cell, key)) for cell in cells}) > 1:
             raise ConfigError(f"{key} must be the same for all cells of a sweep; give one value")
-    options: dict[str, Mapping[str, Any]] = {}
+    if cells[0].results:
+        raise ConfigError("the key results is for advcli report; name= and results_dir= say where a run writes")
+    datasets: dict[str, Mapping[str, Any]] = {}
+    for cell in cells:
+        first = datasets.setdefault(cell.dataset["name"], cell.dataset)
+        if first != cell.dataset:
+            key = next(key for key, value in cell.dataset.items() if first.get(key) != value)
+            raise ConfigError(f"dataset.{key} varies under one name: give each data set its own dataset.name, or its own sweep")
+
+
+def _check_methods(cells: Sequence[Cell], note: Callable[[str], None]) -> None:
+    """Check each different method and protocol once, and say which options are no part of which cells."""
+    plain = [cell for cell in cells if cell.in_sweep.loss != cell.loss]
+    if plain and len(plain) == len(cells):
+        _ = Method.of(cells[0]).learner  # no method of the sweep: the error of one of them
+    if plain:
+        note(f"calibrate is for potentials: no part of the cells of {', '.join(dict.fromkeys(cell.loss['name'] for cell in plain))}")
+    games: dict[str, Method] = {}
     checked: set[str] = set()
     used: set[str] = set()
-    unused: dict[str, dict[str, Settings]] = {}
-    plain = [cell for cell in cells if _own(cell) is not cell]
-    if len(plain) == len(cells):
-        learners.learner_of(cells[0].loss)  # no method of the sweep: the error of one of them
-    elif plain and not cells[0].quiet:
-        say(f"note: calibrate is for potentials: no part of the cells of {', '.join(dict.fromkeys(cell.loss['name'] for cell in plain))}")
-    for cell in map(_own, cells):
-        name = cell.dataset["name"]
-        if options.setdefault(name, cell.dataset) != cell.dataset:
-            differing = [key for key, value in cell.dataset.items() if options[name].get(key) != value]
-            raise ConfigError(f"dataset.{differing[0]} varies under one name: give each data set its own dataset.name, or its own sweep")
-        if cell.results:
-            raise ConfigError("the key results is for advcli report; name= and results_dir= say where a run writes")
-        ordered = is_ordered(cell.dataset, cell.protocol["splits"] == "author") is not False
-        combination = repr((cell.loss, cell.features, cell.solver, ordered, cell.protocol, cell.hyper, cell.noise))
+    unused: dict[str, dict[str, Cell]] = {}
+    for cell in cells:
+        ordered, name = is_ordered(cell.dataset, cell.protocol.splits == "author") is not False, cell.loss["name"]
+        method = Method.of(cell).calibratable
+        combination = repr((method, cell.protocol, ordered))
         if combination in checked:
             continue
         checked.add(combination)
-        learners.check_compatible(cell.loss, cell.features, cell.solver, ordered, None)
-        check_noise(cell.noise)
-        names = learners.searched(cell.loss, cell.features)
-        own, others = split_hyper(names, cell.hyper)
-        protocol = Protocol.from_mapping(cell.protocol)
-        find_axes(protocol, names, own, learners.candidates(cell.loss), learners.reach(cell.loss))
-        check_metrics(protocol, cell.loss)
-        used |= set(own)
-        for key in others:
-            unused.setdefault(key, {})[f"{cell.loss['name']} {cell.features['name']}"] = cell
-    games = [cell for cell in map(_own, cells) if _scores_strategy(cell)]
-    if games and not cells[0].quiet:
-        said = ", ".join(dict.fromkeys(cell.loss["name"] for cell in games))
-        say(f"note: probabilities of {said} are the strategy of a game, no estimate of chances; calibrate=vector estimates them")
+        fitted = method.in_sweep
+        method.check(ordered, None)
+        find_axes(cell.protocol, fitted)
+        used |= fitted.hyper.keys()
+        for key in method.unusable:
+            unused.setdefault(key, {})[f"{name} {cell.features['name']}"] = cell
+        if _scores_strategy(cell.protocol, method):
+            games[name] = method
+    if games:
+        note(f"probabilities of {', '.join(games)} are the strategy of a game, no estimate of chances; calibrate=vector estimates them")
     for key, methods in unused.items():
         # a method without regularisation has nothing else in the place of C; of any other key, a word is missing, such as features=rbf
         if key not in used and key not in SCALES:
-            cell = next(iter(methods.values()))
-            names = learners.searched(cell.loss, cell.features)
-            find_axes(Protocol.from_mapping(cell.protocol), names, cell.hyper, learners.candidates(cell.loss))
-        elif not cells[0].quiet:
-            say(f"note: hyper.{key} is no hyper-parameter of {', '.join(methods)}: no part of these cells")
-    settled(map(cell_of_sweep, cells))
-    _refuse_missing_data(cells, words)
-    return _check_with_data(cells, say)
+            Method.of(next(iter(methods.values()))).calibratable.fixed()
+        note(f"hyper.{key} is no hyper-parameter of {', '.join(methods)}: no part of these cells")
 
 
-def _refuse_missing_data(cells: Sequence[Settings], words: Sequence[Sequence[str]]) -> None:
+def _scores_strategy(protocol: Protocol, method: Method) -> bool:
+    """Tell whether a metric of probabilities judges a method that could estimate them and does not."""
+    if method.loss.get("calibrate") is not None or not any(PROBABILITIES in meaning(name).needs for name in protocol.scores):
+        return False
+    calibrated = replace(method, loss={**method.loss, "calibrate": "sigmoid"})
+    return calibrated.calibratable is calibrated
+
+
+def _refuse_missing_data(cells: Sequence[Cell], words: Sequence[Sequence[str]], data_dir: Path) -> None:
     """Refuse a sweep over sets of the catalogue that are not in the data folder: all of them, before any cell.
 
-    Raises
-    ------
-    DataError
-        The line names the sets, how to get them, and the words that leave them out.
+    The line names the sets, how to get them, and the words that leave them out.
     """
     files: dict[str, list[Path]] = {}
     chosen: dict[str, str | None] = {}
     for cell, texts in zip(cells, words, strict=True):
         name = str(cell.dataset["name"])
         if name not in files:
-            files[name] = missing_files(cell.dataset, cell.data_dir, cell.protocol["splits"] == "author")
+            files[name] = missing_files(cell.dataset, data_dir, cell.protocol.splits == "author")
             chosen[name] = next((text.partition("=")[2] for text in texts if text.startswith("dataset=")), None)
     missing = {name: lacking[0] for name, lacking in files.items() if lacking}
     if missing:
@@ -185,65 +155,68 @@ def _how_to_get(missing: Mapping[str, Path], n: int) -> str:
     names = [name for name in missing if has_address(name)]
     if len(missing) == 1:
         ((name, file),) = missing.items()
-        said = f"data set {name!r} is not here: no file {file}; " + (f"run `advcli data fetch {name}`, or " if names else "")
-        return f"{said}point data_dir= or ADVCLI_DATA to the folder that has {file.name}"
-    said = f"{len(missing)} of {n} data sets are not here: {', '.join(missing)}; "
-    said += f"`advcli data fetch NAME` gets {'each' if len(names) == len(missing) else ', '.join(names)}, or " if names else ""
-    return f"{said}point data_dir= or ADVCLI_DATA to the folder that has their files, such as {next(iter(missing.values())).name}"
+        text = f"data set {name!r} is not here: no file {file}; " + (f"run `advcli data fetch {name}`, or " if names else "")
+        return f"{text}point data_dir= or ADVCLI_DATA to the folder that has {file.name}"
+    text = f"{len(missing)} of {n} data sets are not here: {', '.join(missing)}; "
+    text += f"`advcli data fetch NAME` gets {'each' if len(names) == len(missing) else ', '.join(names)}, or " if names else ""
+    return f"{text}point data_dir= or ADVCLI_DATA to the folder that has their files, such as {next(iter(missing.values())).name}"
 
 
-def _check_with_data(cells: Sequence[Settings], say: Callable[[str], None]) -> dict[str, str]:
+def _check_with_data(cells: Sequence[Cell], data_dir: Path, note: Callable[[str], None]) -> dict[str, str]:
     """Check what only reading the data tells, each different combination once, and say what is to be known of the data before any work.
 
-    Data sets that describe themselves are not read, others once; returned are the checksums of these.
-
-    Raises
-    ------
-    ConfigError
-        The words do not fit the data.
-    DataError
-        A file of somebody's own cannot be used, or no data set of the sweep. Where some of the others can, the rest become failed rows.
+    Data sets that describe themselves are not read, others once; returned are the checksums of these. Words that do not fit the data raise,
+    and so does an error of every data set of the sweep; where some can be used, the rest become failed rows.
     """
-    read: dict[str, dict[str, Settings]] = {str(cell.dataset["name"]): {} for cell in cells}
+    of_set: dict[str, list[Cell]] = {}
     for cell in cells:
-        given = cell.protocol["splits"] == "author"
-        wanted = [cell.protocol["metric"], *cell.protocol["metrics"]]
-        facts = {fact for name in wanted if name for fact in meaning(name).needs}
-        if cell.dataset.get("path") is not None or is_ordered(cell.dataset, given) is None or facts:
-            parts = (cell.loss, cell.features, cell.solver, wanted, cell.protocol["splits"], cell.noise)
-            read[str(cell.dataset["name"])].setdefault(repr(parts), cell)
-    first = {str(cell.dataset["name"]): cell for cell in reversed(cells)}
-    problems: list[AdvcliError] = []
+        of_set.setdefault(str(cell.dataset["name"]), []).append(cell)
     contents: dict[str, str] = {}
+    failures: list[list[AdvcliError | None]] = []
     with shared_data():
-        for name in sorted(read):
-            tell, cell = foresee(first[name].dataset), first[name]
-            if tell is not None:
-                dataset = load_once(cell.dataset, cell.data_dir, cell.protocol["splits"] == "author")
-                contents[content_of(cell.dataset, cell.protocol)] = dataset.sha256
-                for note in tell(dataset):
-                    if not cells[0].quiet:
-                        say(f"note: {name}: {note}")
-            for cell in read[name].values():
-                try:
-                    recipe = Recipe(cell_of_sweep(cell), cell.data_dir)
-                    contents[content_of(cell.dataset, cell.protocol)] = recipe.dataset.sha256
-                    recipe.check_facts()
-                except ConfigError:
-                    raise
-                except AdvcliError as error:
-                    problems.append(error)
-    if problems and len(problems) == sum(map(len, read.values())) and all(read.values()):
-        raise problems[0]
+        for name in sorted(of_set):
+            first = of_set[name][0]
+            if (tell := foresee(first.dataset)) is not None:
+                dataset = load_once(first.dataset, data_dir, first.protocol.splits == "author")
+                contents[content_of(first.dataset, first.protocol.splits)] = dataset.sha256
+                for line in tell(dataset):
+                    note(f"{name}: {line}")
+            failures.append([_failure(cell, data_dir, contents) for cell in _in_need_of_data(of_set[name])])
+    if all(errors and all(errors) for errors in failures):
+        raise failures[0][0]  # type: ignore[misc]
     return contents
+
+
+def _in_need_of_data(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells of one data set that only reading it can check, each different combination once."""
+    different: dict[str, Cell] = {}
+    for cell in cells:
+        scores, splits = cell.protocol.scores, cell.protocol.splits
+        facts = any(meaning(name).needs for name in scores)
+        if facts or cell.dataset.get("path") is not None or is_ordered(cell.dataset, splits == "author") is None:
+            different.setdefault(repr((cell.loss, cell.features, cell.solver, scores, splits, cell.noise)), cell)
+    return list(different.values())
+
+
+def _failure(cell: Cell, data_dir: Path, contents: dict[str, str]) -> AdvcliError | None:
+    """Return why the data of a cell cannot be used, None if they can, and then add their checksum; words that do not fit them raise."""
+    try:
+        recipe = Recipe(cell, data_dir)
+        contents[content_of(cell.dataset, cell.protocol.splits)] = recipe.dataset.sha256
+        recipe.check_facts()
+    except ConfigError:
+        raise
+    except AdvcliError as error:
+        return error
+    return None
 
 
 def _identity(cells: Sequence[Settings], words: Sequence[Sequence[str]]) -> dict[str, Any]:
     """Return what all cells of a results folder share, so that its rows can stand in one table.
 
     Data sets, losses, features and solvers are columns of the rows: a folder may get more of them. Their options count as far as
-    words set them, because rows do not tell two values of most options apart. Where a file lies is no part of it: `growth.Review` compares
-    what is in it.
+    words set them, because rows do not tell two values of most options apart. Where a file lies is no part of it:
+    `additions.Review` compares what is in it.
     """
     from ...config.words import options_set
 
@@ -251,14 +224,14 @@ def _identity(cells: Sequence[Settings], words: Sequence[Sequence[str]]) -> dict
         distinct = list({canonical_json(value): value for value in reversed(values)}.values())[::-1]
         return distinct[0] if len(distinct) == 1 else {"each of": distinct}
 
-    paths = set().union(*(path_keys(vars(cell)) for cell in cells))
+    paths = {key for cell in cells for key in path_keys(vars(cell))}
     return {
         "seed": one([cell.seed for cell in cells]),
         "hyper": one([cell.hyper for cell in cells]),
         "solver": one([{key: value for key, value in cell.solver.items() if key != "name"} for cell in cells]),
         # how reports test changes no row; splits and metrics may be added
         "protocol": one(
-            [{key: value for key, value in cell.protocol.items() if key not in (*Protocol.SILENT, *GROWING)} for cell in cells]
+            [{key: value for key, value in vars(cell.protocol).items() if key not in (*Protocol.SILENT, *GROWING)} for cell in cells]
         ),
         "options": {key: A_FILE if key in paths else one(values) for key, values in sorted(options_set(words).items())},
     }
@@ -269,20 +242,15 @@ def share_out(cells: Sequence[Settings], folder: ResultsFolder, session: Path) -
 
     Starting a job may take longer than a small cell, so a long sweep has fewer jobs than cells. A job gets every so many-th cell, because
     neighbours are alike long, and those of one data set one after the other.
-
-    Raises
-    ------
-    ResultsError
-        The session's folder cannot be written.
     """
     first = cells[0]
     at_most = JOBS_PER_WORKER * (first.workers or os.cpu_count() or 1)
     jobs = min(len(cells), -(-len(cells) // first.cells_per_job) if first.cells_per_job else at_most)
     ranks = {name: rank for rank, name in enumerate(dict.fromkeys(cell.dataset["name"] for cell in cells))}
-    batches = [sorted(range(job, len(cells), jobs), key=lambda at: ranks[cells[at].dataset["name"]]) for job in range(jobs)]
+    batches = [sorted(range(job, len(cells), jobs), key=lambda number: ranks[cells[number].dataset["name"]]) for job in range(jobs)]
     try:
         for job, batch in enumerate(batches):
-            parts = plugins.folders(), folder, [(at, cells[at]) for at in batch]
+            parts = plugins.folders(), folder, [(number, cells[number]) for number in batch]
             (session / f"job{job}.pickle").write_bytes(b"".join(map(pickle.dumps, parts)))
     except OSError as error:
         raise ResultsError(f"cannot write into {first.folder}: {error.strerror}; free space or choose another results_dir") from error
@@ -292,16 +260,7 @@ def share_out(cells: Sequence[Settings], folder: ResultsFolder, session: Path) -
 def run_job(session: Path, job: int) -> Done:
     """Run the cells of one job, in a worker, and never raise: an exception here would reach whoever runs the workers.
 
-    Parameters
-    ----------
-    session : Path
-        Where `share_out` has put the job.
-    job : int
-
-    Returns
-    -------
-    list of (number, outcome, lines)
-        The lines are what the journal was told, for the case that it could not take them.
+    The lines are what the journal was told, for the case that it could not take them.
     """
     journal = Journal(session)
     try:
@@ -326,7 +285,7 @@ def run_job(session: Path, job: int) -> Done:
                 outcome, lines = CellOutcome("", settings.label, "", "failed", error=text), [f"{settings.label}: failed: {text}"]
             journal.finished(number, outcome.status, outcome.skipped, lines)
             # the rows are on the disk; sending them to the parent again would cost memory
-            done.append((number, dataclasses.replace(outcome, rows=[]), lines))
+            done.append((number, replace(outcome, rows=[]), lines))
     return done
 
 
@@ -336,28 +295,16 @@ def refuse_removed(folder: ResultsFolder, shown: str) -> None:
         raise ResultsError(f"the results folder {shown} was removed while its cells ran; start the command again")
 
 
-def result(outcome: CellOutcome) -> str:
-    """Return the result of a cell in words: the metric, its mean and, in brackets, its sample standard deviation over the splits."""
-    about = shown_as(outcome.metric)
-    name = about.name.replace("_", " ")
-    return f"{name} {shown(outcome.metric, outcome.mean, outcome.std)}{' %' if about.percent else ''}"
-
-
-def chosen(outcome: CellOutcome) -> list[str]:
-    """Return the chosen and fixed hyper-parameters of a cell, one text each."""
-    return [f"{name} = {hyper_text(value)}" for name, value in outcome.hyper.items()]
-
-
 def run_one(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[CellOutcome, list[str]]:
     """Run one cell; return its outcome and what to say about it, the first line without a number."""
-    cell = cell_of_sweep(settings)
+    cell = Cell.of(settings).in_sweep
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         outcome = run_cell(cell, folder, settings.data_dir, strict, **settings.limits)
     head = f"{outcome.dataset}, {outcome.method}"
     if outcome.status == "failed":
         return outcome, [f"{head}: failed: {outcome.error}"]
-    parts = [result(outcome), *chosen(outcome)]
+    parts = [outcome.result, *outcome.chosen]
     if settings.verbose and outcome.worst_gap == outcome.worst_gap:  # no certificate, no gap
         parts.append(f"gap {outcome.worst_gap:.1e}")
     parts += [outcome.added] if outcome.added else []
@@ -365,7 +312,7 @@ def run_one(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[Ce
     first = f"{head}: {', '.join(parts)}"
     if settings.verbose and outcome.choice and not outcome.skipped:
         first += f"; {outcome.choice}"
-    said = [line for line in (outcome.remark, outcome.warning) if line]
-    said += [f"{head}: {edge}" for edge in outcome.edges]
-    said += [str(told.message) for told in caught if not issubclass(told.category, NotConvergedWarning)]
-    return outcome, [first, *map(warning, dict.fromkeys(said))]
+    remarks = [line for line in (outcome.remark, outcome.warning) if line]
+    remarks += [f"{head}: {edge}" for edge in outcome.edges]
+    remarks += [str(message.message) for message in caught if not issubclass(message.category, NotConvergedWarning)]
+    return outcome, [first, *map(warning, dict.fromkeys(remarks))]

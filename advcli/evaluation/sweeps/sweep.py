@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import ConfigError, KilledError
 from ...core.paths import expanded
 from ...core.processes import bound_to_this_process, interrupts_reach_this_process_only
+from ...results.folder import ResultsFolder
 from ...results.progress import Progress, warning
 from .jobs import prepare, refuse_removed, run_job, share_out
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ...config import Settings
 
 
 def sweep(
@@ -35,9 +38,8 @@ def sweep(
     ----------
     cells : str or sequence
         Each cell in the words of the command line, ``"dataset=iris loss=zero_one hyper.C=1"`` or a sequence of such words, or as a mapping
-        with the same keys, ``{"dataset": "iris", "hyper.C": 1}``, whose ``loss`` may be an unfitted scikit-learn classifier.
-        A value ``A,B`` and a preset ``+experiment=NAME`` stand for several
-        cells. YAML files of one's own are found in the folders of `advcli.core.plugins`.
+        with the same keys, ``{"dataset": "iris", "hyper.C": 1}``, whose ``loss`` may be an unfitted scikit-learn classifier. A value
+        ``A,B`` and a preset ``+experiment=NAME`` stand for several cells. Own YAML files lie in the folders of `advcli.core.plugins`.
     folder : path
         Folder of the results, made if it is not there.
     workers : int, optional
@@ -60,26 +62,34 @@ def sweep(
     KilledError
         A worker process died; finished cells are kept.
     """
-    from joblib import Parallel, delayed
-
     from ...config import check
     from ...config.composing import compose_cells
 
-    began = time.time()
-    place = expanded(folder).absolute()
+    began, place = time.time(), expanded(folder).absolute()
     common = {"results_dir": str(place.parent), "name": place.name, "workers": workers, "quiet": quiet}
     words, configs = compose_cells([cells] if isinstance(cells, str) else list(cells), common)
-    if not words:
+    settings = [check(config) for config in configs]
+    if not settings:
         raise ConfigError("a sweep needs at least one cell")
-    settled = [check(config) for config in configs]
-    results = prepare(settled, words, _print)
+    results = ResultsFolder(settings[0].folder, **settings[0].record)
+    prepare(results, settings, words, _print)
+    _run_jobs(settings, results, workers, quiet)
+    refuse_removed(results, str(results.path))
+    results.merge()
+    results.write_provenance(configs[0], began, time.time(), {"command": ["advcli.evaluation.sweeps.sweep"], "cells": len(settings)})
+    return results.runs()
+
+
+def _run_jobs(cells: list[Settings], results: ResultsFolder, workers: int | None, quiet: bool) -> None:
+    """Run cells in processes, and print what is to be said of them."""
+    from joblib import Parallel, delayed
+
     for remark in results.remarks:
         _print(warning(remark))
-    processes = min(workers or os.cpu_count() or 1, len(settled))
+    processes = min(workers or os.cpu_count() or 1, len(cells))
     with results.session() as session:
-        jobs = len(share_out(settled, results, session))
-        work = (delayed(run_job)(session, job) for job in range(jobs))
-        with Progress(session, len(settled), _print, quiet) as progress, interrupts_reach_this_process_only():
+        work = (delayed(run_job)(session, job) for job in range(len(share_out(cells, results, session))))
+        with Progress(session, len(cells), _print, quiet) as progress, interrupts_reach_this_process_only():
             try:
                 pool = Parallel(processes, batch_size=1, pre_dispatch="all", **bound_to_this_process())
                 done = [cell for job in pool(work) for cell in job]
@@ -92,10 +102,6 @@ def sweep(
             _print("\n".join(lines))
     for note in dict.fromkeys(f"note: {outcome.dataset}: {note}" for _, outcome, _ in done if not quiet for note in outcome.notes):
         _print(note)
-    refuse_removed(results, str(results.path))
-    results.merge()
-    results.write_provenance(configs[0], began, time.time(), {"command": ["advcli.evaluation.sweeps.sweep"], "cells": len(settled)})
-    return results.runs()
 
 
 def _print(text: str) -> None:

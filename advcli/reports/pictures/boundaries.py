@@ -14,7 +14,7 @@ from ...core.errors import ConfigError, nearest
 from ...core.hyper import STRENGTH
 from ...evaluation.cell import Cell
 from ...evaluation.recipe import ALL, Recipe
-from ...learners import candidates, searched
+from ...learners import Method
 from ...losses.matrices import ABSTAIN
 from ..drawing import COLOURS, look
 from .base import Picture, Request, register
@@ -45,9 +45,10 @@ def two_columns(X: Any, y: NDArray[np.intp], names: tuple[str, ...], wanted: tup
 
 def _at(cell: Cell, C: float) -> Cell:
     """Return the cell at a value of C: the package's, or an estimator's own parameter of that name; as it is without one."""
-    if STRENGTH in searched(cell.loss, cell.features):
+    method = Method.of(cell)
+    if STRENGTH in method.searched:
         return dataclasses.replace(cell, hyper={**{name: value for name, value in cell.hyper.items() if name != "lambda"}, "C": C})
-    if "loss.options.C" in candidates(cell.loss):
+    if "loss.options.C" in method.candidates:
         return dataclasses.replace(cell, loss={**cell.loss, "options": {**(cell.loss.get("options") or {}), "C": C}})
     return cell
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.errors import IncompatibleError
 from ...evaluation.recipe import Recipe
-from ...learners import learner_of
+from ...learners import Method
 from ...learners.options import OF_THE_FIT, own_options
 from ...losses import AdversarialLoss, loss_class, make_loss, registry
 from .base import Picture, Request, register
@@ -27,7 +27,7 @@ def matrix_picture(request: Request) -> Iterator[Picture]:
     if options["name"] not in registry or not issubclass(loss_class(options["name"]), AdversarialLoss):
         raise IncompatibleError("figure=loss_matrix", "an adversarial loss", f"loss={options['name']} is no game over a matrix")
     given = (own_options(options, OF_THE_FIT).get("matrix") or [[]])[0]
-    if learner_of(options).needs(options) & {"classes", "hierarchy"}:
+    if Method.of(request.cell).learner.needs(options) & {"classes", "hierarchy"}:
         recipe = Recipe(request.cell, request.data_dir, search=False)
         options, names = recipe.cell.loss, [str(name) for name in recipe.dataset.classes]
     elif len(given):

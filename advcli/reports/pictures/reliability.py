@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ... import metrics
 from ...core.errors import IncompatibleError
-from ...evaluation.cell import Cell
 from ...evaluation.recipe import Recipe
-from ...features import STRENGTH
-from ...learners import as_in_sweeps, candidates, learner_of, searched
+from ...learners import Method
 from ..drawing import look
 from .base import Picture, Request, register
-
-
-def _of(cell: Cell, loss: Any) -> Cell:
-    """Return the cell with a loss, and of the fixed hyper-parameters those that it has, as methods of a sweep are fitted."""
-    known = {*searched(loss, cell.features), *candidates(loss)}
-    known |= {"C", "lambda"} if STRENGTH in known else set()
-    return dataclasses.replace(cell, loss=loss, hyper={name: value for name, value in cell.hyper.items() if name in known})
 
 
 @register("reliability")
@@ -31,15 +22,16 @@ def reliability_picture(request: Request) -> Iterator[Picture]:
     import pandas as pd
 
     rows, said = [], []
-    for loss in map(as_in_sweeps, request.losses):
+    for cell in (replace(request.cell, loss=loss).in_sweep for loss in request.losses):
+        loss = cell.loss
         name = str(loss["name"]) + (f", {loss['calibrate']}" if loss.get("calibrate") is not None else "")
-        if not learner_of(loss).has_probabilities(loss):
+        if not Method.of(cell).has_probabilities:
             raise IncompatibleError(
                 f"loss={loss['name']}",
                 "a distribution over the classes",
                 "choose loss=zero_one, or give calibrate=vector",
             )
-        recipe = Recipe(_of(request.cell, loss), request.data_dir)
+        recipe = Recipe(cell, request.data_dir)
         if recipe.dataset.multilabel:
             raise IncompatibleError("figure=reliability", "one label a row", f"{recipe.dataset.name} has several")
         truth, estimates = [], []

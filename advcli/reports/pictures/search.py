@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.errors import IncompatibleError
 from ...evaluation.recipe import ALL, Recipe
-from ...learners import learner_of
+from ...learners import Method
 from ...learners.structured.spaces.classes import PointSpace
 from ...learners.structured.spaces.psi import Psi
 from ...learners.structured.spaces.searches import SEARCHES, Found, is_slack, search_of
@@ -120,7 +120,7 @@ def _paint_calls(axes: Any, found: Found, horizontal: tuple[float, float], verti
 def search_picture(request: Request) -> Iterator[Picture]:
     """Yield the searches at a row of a fit to all rows: of the first of them that whose bound lies farthest above its best label."""
     cell = request.cell
-    if not hasattr(learner_of(cell.loss), "spaces"):
+    if not hasattr(Method.of(cell).learner, "spaces"):
         raise IncompatibleError("figure=search", "labels with a structure", f"loss={cell.loss['name']} has none: choose loss=sets")
     recipe = Recipe(cell, request.data_dir)
     everything = recipe.part()

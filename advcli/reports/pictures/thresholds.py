@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...core.errors import IncompatibleError
 from ...evaluation.recipe import ALL, Recipe
 from ...features import feature_class
-from ...learners import learner_of
+from ...learners import Method
 from ..drawing import COLOURS
 from .base import Picture, Request, register
 
@@ -37,7 +37,7 @@ def thresholds_picture(request: Request) -> Iterator[Picture]:
     import pandas as pd
 
     cell = request.cell
-    if not (feature_class(cell.features["name"]).needs_order or hasattr(learner_of(cell.loss), "latent")):
+    if not (feature_class(cell.features["name"]).needs_order or hasattr(Method.of(cell).learner, "latent")):
         raise IncompatibleError("figure=thresholds", "one direction and thresholds", "choose features=threshold")
     recipe = Recipe(cell, request.data_dir)
     everything = recipe.part()

@@ -1,4 +1,4 @@
-"""The growth of a finished cell: more splits, more metrics, nothing fitted again."""
+"""Additions to a finished cell: more splits, more metrics, nothing fitted again."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from .. import metrics
-from ..config.protocol import Protocol
 from ..core import plugins
 from ..core.errors import ConfigError, ResultsError
 from ..results.folder import ResultsFolder
-from ..results.tables import NUMBERS_VERSION, canonical_json, lasting
+from ..results.tables import GROWING, NUMBERS_VERSION, canonical_json, lasting
+from .axes import PROBABILITIES
 from .cell import Cell
 from .inputs import GROUPS, with_paths
-from .recipe import PROBABILITIES
 
 
-def asked_of(cell: Mapping[str, Any]) -> tuple[int, list[str]]:
-    """Return the number of splits and the further metrics of a cell as plain data."""
-    protocol = cell["protocol"]
-    return int(protocol.get("n_splits", Protocol.n_splits)), list(protocol.get("metrics") or ())
+def asked_of(protocol: Mapping[str, Any]) -> tuple[int, list[str]]:
+    """Return the number of splits and the further metrics of a cell's protocol as plain data."""
+    return int(protocol["n_splits"]), list(protocol["metrics"])
 
 
 def union(asked: tuple[int, list[str]], stored: tuple[int, list[str]]) -> tuple[int, list[str]]:
@@ -34,15 +32,15 @@ def union(asked: tuple[int, list[str]], stored: tuple[int, list[str]]) -> tuple[
 
 def beyond(cell: Cell, stored: tuple[int, list[str]]) -> list[str]:
     """Return what a stored cell has beyond what is asked for, in words."""
-    n_splits, asked = asked_of(cell.as_mapping())
-    others = [name for name in stored[1] if name not in {*asked, cell.protocol.get("metric")}]
-    said = [f"{stored[0]} splits are kept and all of them count, {n_splits} were asked for"] if stored[0] > n_splits else []
-    return said + ([f"metrics that were not asked for are kept: {', '.join(others)}"] if others else [])
+    n_splits = cell.protocol.n_splits
+    others = [name for name in stored[1] if name not in {*cell.protocol.metrics, cell.protocol.metric}]
+    remarks = [f"{stored[0]} splits are kept and all of them count, {n_splits} were asked for"] if stored[0] > n_splits else []
+    return remarks + ([f"metrics that were not asked for are kept: {', '.join(others)}"] if others else [])
 
 
-def content_of(dataset: Mapping[str, Any], protocol: Mapping[str, Any]) -> str:
+def content_of(dataset: Mapping[str, Any], splits: str) -> str:
     """Return what all cells of a folder take from one content: a data set by its name, or its authors' own file of it."""
-    return str(dataset["name"]) + (" by its authors" if protocol.get("splits") == "author" else "")
+    return str(dataset["name"]) + (" by its authors" if splits == "author" else "")
 
 
 def other_content(what: str, folder: ResultsFolder, made: Iterable[tuple[str, str]], remedy: str) -> str:
@@ -64,41 +62,28 @@ def _configuration(cell: Mapping[str, Any], files: Mapping[str, Mapping[str, str
     return canonical_json(lasting({**cell, **{group: with_paths(group, cell.get(group), content) for group in ("dataset", *GROUPS)}}))
 
 
-def settled(cells: Iterable[Cell]) -> dict[str, Cell]:
-    """Return cells by what determines them but the number of splits and the metrics.
-
-    Raises
-    ------
-    ConfigError
-        One of them is asked for twice, with other splits or metrics.
-    """
-    found: dict[str, Cell] = {}
+def distinct(cells: Iterable[Cell]) -> dict[str, Cell]:
+    """Return cells by all but their splits and metrics; `ConfigError` where one is asked for twice, with others of these."""
+    unlike: dict[str, Cell] = {}
     for cell in cells:
-        other = found.setdefault(_configuration(cell.as_mapping(), cell.files), cell)
-        for key, one, two in zip(("n_splits", "metrics"), *map(asked_of, (other.as_mapping(), cell.as_mapping())), strict=True):
-            if one != two:
+        other = unlike.setdefault(_configuration(cell.as_mapping(), cell.files), cell)
+        for key in GROWING:
+            if getattr(other.protocol, key) != getattr(cell.protocol, key):
                 named = f"{cell.dataset['name']}, {cell.method}"
                 raise ConfigError(f"protocol.{key} varies for {named}; give one value, a later run may ask a finished cell for more")
-    return found
+    return unlike
 
 
 class Review:
     """What refuses, before any work, cells that the finished cells of a folder do not go with.
 
-    Those are cells whose splits and metrics cannot be added, and cells from other data, files or code of the same names.
-
-    Parameters
-    ----------
-    folder : ResultsFolder
-    cells : mapping
-        The cells that are asked for, by `settled`.
-    contents : mapping, optional
-        Checksums of data sets that were read, by `content_of`.
+    Those are cells whose splits and metrics cannot be added, and cells from other data, files or code of the same names. ``cells`` are by
+    `distinct`, ``contents`` the checksums of data sets that were read, by `content_of`.
     """
 
     def __init__(self, folder: ResultsFolder, cells: Mapping[str, Cell], contents: Mapping[str, str] | None = None) -> None:
         self._folder, self._cells, self._contents = folder, cells, contents or {}
-        self._asked_data = {content_of(cell.dataset, cell.protocol) for cell in cells.values()}
+        self._asked_data = {content_of(cell.dataset, cell.protocol.splits) for cell in cells.values()}
         self._files = {(key, file["path"]): file["sha256"] for cell in cells.values() for key, file in cell.files.items()}
         self._code = plugins.fingerprint()
         self._changed: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
@@ -113,14 +98,14 @@ class Review:
             self._changed.setdefault((what, remedy), {})[about["dataset"], about["method"]] = None
         name = _configuration(about["cell"], about.get("files", {}))
         if name in self._cells:
-            (_, asked), (_, stored) = asked_of(self._cells[name].as_mapping()), asked_of(about["cell"])
+            (_, asked), (_, stored) = asked_of(vars(self._cells[name].protocol)), asked_of(about["cell"]["protocol"])
             self._unable += self._problem(content, [metric for metric in asked if metric not in stored])
 
     def _other_inputs(self, about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield what a finished cell was made from that is another now, and the words that drop it."""
         cell = about["cell"]
         of_method = f"dataset={about['dataset']} 'method={about['method']}'"
-        content = content_of(cell["dataset"], cell["protocol"])
+        content = content_of(cell["dataset"], cell["protocol"]["splits"])
         if about.get("dataset_sha256") and content in self._asked_data:
             self._folder.stands_on[content] = about["dataset_sha256"]
             if self._contents.get(content, about["dataset_sha256"]) != about["dataset_sha256"]:
@@ -132,13 +117,7 @@ class Review:
             yield "Python files of --config-dir have changed", of_method
 
     def finish(self) -> None:
-        """Refuse what cannot stand beside what is there.
-
-        Raises
-        ------
-        ResultsError
-            Data, files or code are others than of finished cells; or a cell's predictions are missing, or not those that a metric reads.
-        """
+        """Raise `ResultsError` for what cannot stand beside what is there."""
         for (what, remedy), made in self._changed.items():
             raise ResultsError(other_content(what, self._folder, made, remedy))
         if self._unable:
@@ -155,6 +134,6 @@ class Review:
             return [f"{', '.join(new)} cannot be added to {named}: its predictions are missing; {remedy}"]
         reading = [name for name in new if PROBABILITIES in metrics.meaning(name).needs]
         if reading and not all(entry["probabilities"] for entry in about["predictions"].values()):
-            kept = "no distributions were kept, as record.distributions=true does"
-            return [f"{', '.join(reading)} cannot be added to {named}: {kept}; {remedy}"]
+            missing = "no distributions were kept, as record.distributions=true does"
+            return [f"{', '.join(reading)} cannot be added to {named}: {missing}; {remedy}"]
         return []

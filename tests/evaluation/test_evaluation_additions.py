@@ -23,7 +23,7 @@ from support.waiting import until
 from advcli.cli import main
 from advcli.core.errors import AdvcliError, ConfigError, DataError, ResultsError
 from advcli.evaluation import Cell, run_cell, sweep
-from advcli.evaluation.growth import Review, settled, union
+from advcli.evaluation.additions import Review, distinct, union
 from advcli.evaluation.recipe import Recipe
 from advcli.results import provenance
 from advcli.results.folder import ResultsFolder
@@ -430,7 +430,9 @@ def _run(words: list[str]) -> None:
 
     given, configs = compose_cells([words], {})
     settled = [check(config) for config in configs]
-    run_one(settled[0], prepare(settled, given, print), strict=True)
+    folder = ResultsFolder(settled[0].folder)
+    prepare(folder, settled, given, print)
+    run_one(settled[0], folder, strict=True)
 
 
 def planned(**protocol: Any) -> Cell:
@@ -446,7 +448,7 @@ def test_a_metric_of_distributions_needs_those_of_every_split(kept: list[bool], 
     about = {"dataset": "d", "method": "m", "cell": planned().as_mapping(), "predictions": entries}
     folder.predictions_path.mkdir(parents=True)
     (folder.predictions_path / "key.npz").touch()
-    review = Review(folder, settled([cell]))
+    review = Review(folder, distinct([cell]))
     review.look({"about": about, "numbers": NUMBERS_VERSION, "key": "key"})
     if asked == "mae" or all(kept):
         review.finish()
@@ -458,7 +460,7 @@ def test_a_metric_of_distributions_needs_those_of_every_split(kept: list[bool], 
 @pytest.mark.parametrize("change", [{"numbers": NUMBERS_VERSION - 1}, {"cell": None}])
 def test_a_cell_that_is_computed_anew_refuses_nothing(change: dict[str, Any], folder: ResultsFolder) -> None:
     about = {"dataset": "d", "method": "m", "cell": planned().as_mapping(), **{key: change[key] for key in change if key == "cell"}}
-    review = Review(folder, settled([planned(metrics=["mae"])]))
+    review = Review(folder, distinct([planned(metrics=["mae"])]))
     content = {"about": about, "numbers": NUMBERS_VERSION, "key": "key", **{key: change[key] for key in change if key == "numbers"}}
     review.look({key: value for key, value in content.items() if value is not None})
     review.finish()

@@ -1,0 +1,185 @@
+"""A method: the configuration groups that say how to learn, as one object; and learners by the name in the group ``loss``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from .. import losses
+from ..core.checks import POSITIVE, refuse
+from ..core.errors import ConfigError, IncompatibleError, nearest
+from ..core.hyper import SCALES, STRENGTH, refuse_two_scales
+from ..core.typing import Options
+from .base import Learner, registry
+from .surrogate import SurrogateClassifier
+
+
+def learner_class(name: str) -> type[Learner]:
+    """Return the class of learners behind a name; `ConfigError` names the nearest if there is none."""
+    if name in losses.registry:
+        return SurrogateClassifier
+    return registry.get(name, others=losses.registry)
+
+
+def learner_names() -> list[str]:
+    """Return every name that the group ``loss`` can have, sorted."""
+    return sorted({*registry, *losses.registry})
+
+
+def path_names(loss: Options) -> frozenset[str]:
+    """Return the names of a method's options that are paths of files, its own and those of a base loss, as their classes declare them.
+
+    An unknown method has none.
+    """
+    names = [str(loss[key]) for key in ("learner", "name", "base") if loss.get(key) is not None]
+    declared = [*(registry.get(name).paths for name in names if name in registry)]
+    declared += [losses.loss_class(name).paths for name in names if name in losses.registry]
+    return frozenset(name for paths in declared for name in paths)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to learn: how its learners are checked, searched and made.
+
+    Parameters
+    ----------
+    loss, features, solver : mapping
+        Options of the configuration groups of these names.
+    hyper : mapping
+        Hyper-parameters that are fixed; null fixes nothing.
+    """
+
+    loss: Options
+    features: Options
+    solver: Options
+    hyper: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, groups: Any) -> Method:
+        """Return the method of a cell or of checked settings, which have its groups as attributes."""
+        return cls(groups.loss, groups.features, groups.solver, groups.hyper)
+
+    @cached_property
+    def learner(self) -> type[Learner]:
+        """The class of its learners: that of the key ``loss.learner``, else of ``loss.name``; calibrated where ``loss.calibrate`` says so.
+
+        `IncompatibleError` where ``loss.calibrate`` is set and the learners have no scores to calibrate.
+        """
+        chosen = learner_class(str(self.loss.get("learner") or self.loss["name"]))
+        return chosen if self.loss.get("calibrate") is None else chosen.calibrated(self.loss)
+
+    @property
+    def name(self) -> str:
+        """Its name in tables: loss, features where they say something of it, and the solver unless it is ``auto``."""
+        words = [str(self.loss["name"])]
+        learner = str(self.loss.get("learner") or words[0])
+        # an unknown one fails later, under its name
+        if learner not in learner_names() or learner_class(learner).names_features(self.loss, self.features):
+            words.append(str(self.features["name"]))
+        if self.solver.get("name", "auto") != "auto":
+            words.append(str(self.solver["name"]))
+        return " ".join(words)
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """The hyper-parameters that selection searches, the regularisation in place of its views C and lambda (`Learner.searched`)."""
+        return self.learner.searched(self.loss, self.features)
+
+    @property
+    def candidates(self) -> dict[str, tuple[Any, ...]]:
+        """The values that a search tries of hyper-parameters which are the method's alone (`Learner.candidates`)."""
+        return self.learner.candidates(self.loss)
+
+    @property
+    def reach(self) -> dict[str, tuple[float, float]]:
+        """How far these values may go on past an end that wins (`Learner.reach`)."""
+        return self.learner.reach(self.loss)
+
+    @property
+    def fixable(self) -> set[str]:
+        """The hyper-parameters that a configuration may fix: those that are searched, the regularisation in both views."""
+        names = self.searched
+        return {*(name for name in names if name != STRENGTH), *(SCALES if STRENGTH in names else ())}
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether its fits have probabilities."""
+        return self.learner.has_probabilities(self.loss)
+
+    def fixed(self) -> dict[str, float]:
+        """Return the fixed hyper-parameters without nulls; refuse one that is not the method's or not positive, and both C and lambda."""
+        values, valid = {key: value for key, value in self.hyper.items() if value is not None}, self.fixable
+        for key, value in values.items():
+            if key not in valid:
+                has = f"it has {', '.join(sorted(valid))}" if valid else "it has none"
+                has += f" but {', '.join(self.candidates)}" if self.candidates else ""
+                raise ConfigError(f"hyper.{key} is no hyper-parameter of this method; {has}")
+            refuse(f"hyper.{key}", value, POSITIVE)
+        refuse_two_scales(values)
+        return {key: float(value) for key, value in values.items()}
+
+    @property
+    def unusable(self) -> list[str]:
+        """Fixed hyper-parameters that other methods of a sweep have and this one has not."""
+        valid = self.fixable
+        return [key for key, value in self.hyper.items() if value is not None and key not in valid]
+
+    @property
+    def uncalibrated(self) -> Method:
+        """The method whose fits estimate no probabilities."""
+        return replace(self, loss={key: value for key, value in self.loss.items() if key != "calibrate"})
+
+    @property
+    def calibratable(self) -> Method:
+        """The method, without ``calibrate`` where its learners have no scores to calibrate: other methods of a sweep have."""
+        try:
+            _ = self.learner
+        except IncompatibleError:
+            return self.uncalibrated
+        return self
+
+    @property
+    def in_sweep(self) -> Method:
+        """The method without what it does not have and other methods of a sweep do."""
+        method = self.calibratable
+        left_out = method.unusable
+        return replace(method, hyper={key: value for key, value in self.hyper.items() if value is not None and key not in left_out})
+
+    @property
+    def in_search(self) -> Method:
+        """The method of the search's fits: with ``search_solver``, ``search_tol`` and ``search_passes`` of the group ``solver``."""
+        solver, passes = dict(self.solver), self.solver.get("search_passes")
+        if solver.get("search_solver") is not None:
+            limits = {key: solver.get(key) for key in ("tol", "search_tol", "max_passes", "max_seconds")}
+            solver = {"name": solver["search_solver"], **limits}
+        if passes is not None:
+            solver["max_passes"] = min(passes, solver.get("max_passes") or passes)
+        return replace(self, solver={**solver, "tol": solver.get("search_tol") or solver["tol"]})
+
+    def at(self, hyper: Mapping[str, Any]) -> Method:
+        """Return the method at other fixed hyper-parameters."""
+        return replace(self, hyper=hyper)
+
+    def check(self, ordered: bool, n_classes: int | None) -> None:
+        """Refuse a combination without meaning before any work, by one line that names combinations that have one."""
+        self.learner.check(self.loss, self.features, self.solver, ordered, n_classes)
+
+    def filled(self, facts: Mapping[str, Any]) -> Method:
+        """Return the method with what its learner needs to know of the data in place of null.
+
+        ``facts`` are the labels of the ``classes``, the ``hierarchy`` over them and whether they are ``ordered``.
+        """
+        return replace(self, loss=self.learner.filled(self.loss, {name: fact for name, fact in facts.items() if fact is not None}))
+
+    def make(self, n_classes: int, seed: int, tol: float | None = None) -> Learner:
+        """Return an unfitted learner at the fixed hyper-parameters, for labels that are codes in [0, n_classes).
+
+        ``tol`` is the relative gap that its fits stop at; None: that of ``solver``.
+        """
+        valid = self.fixable | {*self.candidates}
+        for name in sorted(set(self.hyper) - valid):
+            raise ConfigError(f"hyper.{name} is no hyper-parameter of features={self.features['name']}: {nearest(name, valid)}")
+        tol = float(self.solver["tol"]) if tol is None else tol
+        return self.learner.build(self.loss, self.features, self.solver, self.hyper, n_classes, seed, tol)
