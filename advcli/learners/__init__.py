@@ -6,10 +6,8 @@ recipe fits, scores and records them all.
 
 import importlib
 import pkgutil
-from typing import Any
 
 from .base import Learner, register
-from .docstrings import completed
 from .factory import (
     as_in_sweeps,
     candidates,
@@ -27,15 +25,6 @@ from .linear import LinearLearner, RowLearner
 
 for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
     importlib.import_module(_module.name)
-
-_learners: dict[str, Any] = {}
-_left: list[Any] = [Learner]
-while _left:
-    _cls = _left.pop()
-    _learners[_cls.__name__] = _cls
-    _left += _cls.__subclasses__()
-for _cls, _doc in [(_cls, completed(_cls, _learners)) for _cls in _learners.values()]:
-    _cls.__doc__ = _doc
 
 __all__ = [
     "Learner",

@@ -14,9 +14,10 @@ At a margin of exactly tau a classifier abstains; the adversarial loss's own rul
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,11 +44,12 @@ from ..problems.certificate import Certificate, settle, warn_unless_converged
 from ..problems.risk import Problem
 from ..solvers import Limits, make_solver
 from ..statistics.risk_coverage import Guarantee, RiskCoverage, guarantee, risk_coverage
-from .base import Bound, register
+from .base import Bound, register_method
 from .options import one_of, own_options, refuse_unknown_options, seed_of
 from .surrogate import LIMITS, SurrogateClassifier
 
 METHODS = ("ova", "cs", "bep", "two_stage", "adversarial")
+_OPTIONS = ("alpha", "tau", "code", "base", "base_options")  # of the group `loss`
 _REJECTING: dict[str, type[RejectingLoss]] = {"ova": RejectingOneVersusAllLoss, "cs": RejectingCrammerSingerLoss, "bep": BinaryEncodedLoss}
 
 
@@ -70,14 +72,25 @@ class AbstainingClassifier(SurrogateClassifier):
         Of bep: m digits -1 or 1 for every class. Another code makes another model.
     base, base_options : str, dict or None
         Of two_stage: the surrogate of the first stage and its options.
-    C, lam, tol, fit_intercept, solver, solver_options, max_passes, max_seconds : float, float, float, bool, str, dict, float, float
-    features, features_options, n_classes, extra_labels, order, class_weight, warm_start, verbose, random_state
-        As in `SurrogateClassifier`. With ``fit_intercept`` ova, cs and bep have K + 1 in the place of a Gaussian kernel K.
+    C, lam, tol : float
+        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap at which a fit is accepted.
+    max_passes, max_seconds : float
+        Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
+    fit_intercept : bool
+        Whether a constant 1 is appended to the features; ova, cs and bep then have K + 1 in the place of a Gaussian kernel K.
+    solver, features : str
+        ``"auto"`` or an algorithm by name; ``"linear"`` or a kernel, for adversarial also ``"threshold"``.
+    solver_options, features_options : dict or None
+        Further options of the solver and the feature map.
+    n_classes, extra_labels, order, class_weight
+        Number of classes of labels that are codes; the label of an abstention; the order of the labels; what a row of each class weighs.
+    warm_start, verbose, random_state, rule
+        Whether a fit begins at the last solution, a line about each fit, the seed of the visits, and the adversarial loss's rule.
 
     Attributes
     ----------
     classes_, theta_, certificate_, loss_, rows_
-        As in `SurrogateClassifier`; of two_stage those of the first stage.
+        As in `SurrogateClassifier`; of two_stage of the first stage.
     rejector_theta_, rejector_certificate_ : ndarray, Certificate
         Of two_stage: parameters of the rejector, in the shape of ``theta_`` and with scores f of which r(x) is (f_0 - f_1) / sqrt(2); and
         the certificate of these parameters.
@@ -87,7 +100,6 @@ class AbstainingClassifier(SurrogateClassifier):
 
     name = "abstaining"
     takes_blocks = False
-    takes: ClassVar[tuple[str, ...]] = ("alpha", "tau", "code", "base", "base_options")  # the options of the group `loss`
 
     loss: Any = field(default=None, init=False)  # other parameters say it
     loss_options: Mapping[str, Any] | None = field(default=None, init=False)
@@ -122,7 +134,7 @@ class AbstainingClassifier(SurrogateClassifier):
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
         """Refuse unknown options, and a loss, features or solver that do not go with abstaining."""
         own = own_options(loss)
-        refuse_unknown_options(loss, own, cls.takes)
+        refuse_unknown_options(loss, own, tuple(name for name in _OPTIONS if name in inspect.signature(cls).parameters))
         make_solver(solver["name"], **own_options(solver, LIMITS))
         learner = cls(**own)
         learner.features, learner.features_options = features["name"], own_options(features)
@@ -206,16 +218,16 @@ class AbstainingClassifier(SurrogateClassifier):
     @property
     def remarks_(self) -> tuple[str, ...]:  # type: ignore[override]
         """The code of bep, a rejector that stopped early, and a threshold that was calibrated, one line each."""
-        found = []
+        remarks = []
         if self.method == "bep" and hasattr(self, "order_"):
             words = ("".join("1" if digit > 0 else "0" for digit in word) for word in self.loss_.signed)
-            found.append("code: " + ", ".join(f"{label} {word}" for label, word in zip(self.order_, words, strict=True)))
-        if self.method == "two_stage" and hasattr(self, "rejector_certificate_") and not self.rejector_certificate_.converged:
-            certificate = self.rejector_certificate_
-            found.append(f"rejector: relative gap {certificate.relative_gap:.1e} ({certificate.status})")
+            remarks.append("code: " + ", ".join(f"{label} {word}" for label, word in zip(self.order_, words, strict=True)))
+        certificate = self.stages_.get("rejector")
+        if certificate is not None and not certificate.converged:
+            remarks.append(f"rejector: relative gap {certificate.relative_gap:.1e} ({certificate.status})")
         if getattr(self, "tau_", None) is not None:
-            found.append(f"tau = {self.tau_:.4g} was calibrated")
-        return tuple(found)
+            remarks.append(f"tau = {self.tau_:.4g} was calibrated")
+        return tuple(remarks)
 
     def _fit_rejector(self, bound: Bound) -> None:
         """Minimise lambda/2 |v|^2 + 1/n sum over rows of alpha [1 - r]_+ + [h(x) wrong] [1 + r]_+, r = v.x.
@@ -276,7 +288,8 @@ class AbstainingClassifier(SurrogateClassifier):
     @property
     def stages_(self) -> dict[str, Certificate]:
         """The certificate of the rejector of two stages."""
-        return {"rejector": self.rejector_certificate_} if self.method == "two_stage" else {}
+        certificate = getattr(self, "rejector_certificate_", None) if self.method == "two_stage" else None
+        return {} if certificate is None else {"rejector": certificate}
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
         """Return the arrays that prove a surrogate's fit, and of two stages those that prove the rejector's."""
@@ -314,7 +327,7 @@ class AbstainingClassifier(SurrogateClassifier):
         F = super()._scores(mapped)
         return self.loss_.class_scores(F) if isinstance(self.loss_, RejectingLoss) else F
 
-    def margin(self, X: Any) -> Array:
+    def margins(self, X: Any) -> Array:
         """Return the margins of rows X (n, d), shape (n,), by the module's table: the larger, the surer the prediction."""
         view = self.look(X)
         if self.method == "two_stage":
@@ -323,9 +336,9 @@ class AbstainingClassifier(SurrogateClassifier):
         P = self.potentials(view)
         return self.loss_.margin(P) if isinstance(self.loss_, RejectingLoss) else leads(P)
 
-    def margins(self, X: Any) -> Array:
-        """Return `margin`."""
-        return self.margin(X)
+    def margin(self, X: Any) -> Array:
+        """Return `margins`."""
+        return self.margins(X)
 
     @property
     def threshold_(self) -> float | None:
@@ -361,14 +374,14 @@ class AbstainingClassifier(SurrogateClassifier):
             if self.method != "adversarial":
                 raise ConfigError(f"rule={rule} is for the adversarial losses; method={self.method} has default and potentials")
             return super().predict_codes(view, rule)
-        return np.where(self.margin(view) > tau, np.argmax(P, axis=1), len(self.classes_)).astype(np.intp)
+        return np.where(self.margins(view) > tau, np.argmax(P, axis=1), len(self.classes_)).astype(np.intp)
 
     # ---- risk, coverage, guarantees ---------------------------------------------------------------------------------
     def _wrong(self, X: Any, y: Any) -> tuple[Array, NDArray[np.bool_]]:
         """Return the margins of rows, and whether the class of the largest potential is wrong, both (n,)."""
         check_is_fitted(self)
         codes, view = codes_of(y, self.order_), self.look(X)
-        return self.margin(view), np.argmax(self.potentials(view), axis=1) != codes
+        return self.margins(view), np.argmax(self.potentials(view), axis=1) != codes
 
     def risk_coverage(self, X: Any, y: Any) -> RiskCoverage:
         """Return risk over coverage at all thresholds, on rows X (n, d) with labels y (n,) (`advcli.statistics.risk_coverage`).
@@ -427,54 +440,10 @@ class AbstainingClassifier(SurrogateClassifier):
         self.tau_ = attributes.number("tau_") if "tau_" in attributes else None
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class _OfOneMethod(AbstainingClassifier):
-    """Base of the methods as a configuration names them: one method with its own options."""
-
-    @classmethod
-    def in_python(cls) -> str:
-        """Return how the learner is called in Python."""
-        return f'AbstainingClassifier("{cls.method}")'
-
-    code: Any = field(default="binary", init=False)
-    base: str = field(default="zero_one", init=False)
-    base_options: Mapping[str, Any] | None = field(default=None, init=False)
-
-
-@register("abstain_ova")
-@dataclass(kw_only=True, eq=False, repr=False)
-class AbstainingOneVersusAll(_OfOneMethod):
-    """The surrogate OVA of Ramaswamy, Tewari & Agarwal (2018): one hinge for each class; parameters as in `AbstainingClassifier`."""
-
-    takes = ("alpha", "tau")
-    method: str = field(default="ova", init=False)
-
-
-@register("abstain_cs")
-@dataclass(kw_only=True, eq=False, repr=False)
-class AbstainingCrammerSinger(_OfOneMethod):
-    """The surrogate CS of Ramaswamy, Tewari & Agarwal (2018): the best wrong class's hinge; parameters as in `AbstainingClassifier`."""
-
-    takes = ("alpha", "tau")
-    method: str = field(default="cs", init=False)
-
-
-@register("abstain_bep")
-@dataclass(kw_only=True, eq=False, repr=False)
-class AbstainingBinaryEncoded(_OfOneMethod):
-    """The surrogate BEP of Ramaswamy, Tewari & Agarwal (2018): binary digits of classes; parameters as in `AbstainingClassifier`."""
-
-    takes = ("alpha", "tau", "code")
-    method: str = field(default="bep", init=False)
-    code: Any = "binary"
-
-
-@register("two_stage")
-@dataclass(kw_only=True, eq=False, repr=False)
-class TwoStageClassifier(_OfOneMethod):
-    """A surrogate, then a rejector of the surrogate's errors (Mao, Mohri & Zhong 2024); parameters as in `AbstainingClassifier`."""
-
-    takes = ("alpha", "tau", "base", "base_options")
-    method: str = field(default="two_stage", init=False)
-    base: str = "zero_one"
-    base_options: Mapping[str, Any] | None = None
+for _name, _method, _hidden in (
+    ("abstain_ova", "ova", ("code", "base", "base_options")),
+    ("abstain_cs", "cs", ("code", "base", "base_options")),
+    ("abstain_bep", "bep", ("base", "base_options")),
+    ("two_stage", "two_stage", ("code",)),
+):
+    register_method(_name, AbstainingClassifier, _hidden, method=_method)

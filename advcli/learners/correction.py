@@ -27,7 +27,8 @@ from ..losses import make_loss
 from ..problems.certificate import judge, warn_unless_converged
 from .base import register
 from .linear import LinearLearner
-from .options import refuse_no_limit, refuse_not_positive, seed_of
+from .options import seed_of
+from .refitting import check_limit, check_positive
 from .uma import confusion_matrix
 
 
@@ -73,8 +74,8 @@ class _Corrected(LinearLearner):
 
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
         """Ascend the dual until its certified gap is small."""
-        refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam, max_passes=self.max_passes)
-        refuse_no_limit(max_passes=self.max_passes)
+        check_positive(C=self.C, tol=self.tol, lam=self.lam, max_passes=self.max_passes)
+        check_limit("max_passes", self.max_passes, 1.0)
         began = time.perf_counter()
         X, y, weights, *_ = merge_rows(X, y, weights)
         k, (n, d) = len(self.classes_), X.shape

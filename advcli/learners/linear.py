@@ -15,8 +15,9 @@ from ..core.errors import ConfigError, IncompatibleError, ModelError
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels, Options
 from ..features import STRENGTH, feature_class, make_features
-from .base import OF_PYTHON, Bound, Learner
+from .base import OF_PYTHON, Bound, Learner, Rows
 from .options import NOT_OPTIONS, own_options, read_extend, read_grid, refuse_solver, refuse_unknown_options
+from .saving import State
 
 _LINEAR = "choose features=linear, kernel_pca or nystroem"
 
@@ -42,12 +43,12 @@ class RowLearner(Learner):
     n_classes: int | None = None
     random_state: int = 0
 
-    def bind(self, X: Any, y: Any, sample_weight: Any = None) -> Bound:
+    def bind(self, rows: Rows, y: Any) -> Bound:
         """Return rows and labels as fits take them.
 
         Rows of weight 0 are not learned from; a feature map that is fitted to rows (kernel PCA) is fitted to them as well.
         """
-        X, codes, weights = self._checked(X, y, sample_weight)
+        X, codes, weights = self._checked(rows.X, y, rows.weight)
         if not feature_class(self.features).multiclass_linear:
             raise IncompatibleError(f"loss={self.name}", "linear scores", f"features={self.features} has others: {_LINEAR}")
         features = self._bind(X)
@@ -178,8 +179,8 @@ class LinearLearner(RowLearner):
         # weights of very many classes come in factors, which know how to score
         return np.ascontiguousarray(self.coef_.scores(rows) if hasattr(self.coef_, "scores") else rows @ self.coef_.T)
 
-    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
-        """Return what a saved model holds: parameters that need no other file, fitted attributes by name, rows that the features keep.
+    def saved(self) -> State:
+        """Return what a saved model holds.
 
         The attributes are all whose name ends in ``_``: arrays and plain data. A learner with others (an object, a file) overrides this and
         `restore`.

@@ -7,7 +7,9 @@ import html
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, Self
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar, Self
 
 import joblib
 import numpy as np
@@ -19,7 +21,7 @@ from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels
 from ..data.labels.order import codes_of
 from ..features import feature_class, make_features
-from .base import Bound, Learner
+from .base import Bound, Learner, Rows
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -40,17 +42,51 @@ _OF_THE_SEARCH = frozenset(
 )
 
 
+def check_positive(**values: float | None) -> None:
+    """Refuse the first parameter that is no finite number above 0; None stands for one that is not given."""
+    for name, value in values.items():
+        if value is not None and not (_is_number(value) and np.isfinite(value) and value > 0):
+            raise ConfigError(f"{name} must be a positive number, got {value!r}")
+
+
+def check_limit(name: str, value: Any, least: float) -> None:
+    """Refuse a limit of passes or seconds that is no number of at least ``least``."""
+    if not _is_number(value) or not value >= least:
+        raise ConfigError(f"{name} must be at least {least:g}, got {value!r}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class Refitting(CallbackSupportMixin, Learner):
     """A learner that is fitted at a strength C to a certified gap, and can begin at its last solution.
 
-    Its parameters have ``warm_start`` (a fit to the same rows, labels and weights as the last one begins at its solution; any other fit
-    begins anew), and ``verbose`` (1: a line about the fit).
+    Parameters
+    ----------
+    C : float
+        Weight of the summed loss against the regularisation; lambda = 1/(n C) with n the rows of `fit`.
+    lam : float or None
+        lambda itself; overrides ``C`` when given.
+    tol : float
+        Relative duality gap at which the fit is accepted.
+    warm_start : bool
+        Begin at the solution of the last fit where the rows, their labels and weights are the same; any other fit begins anew.
+    verbose : int
+        1: a line about each fit.
+    max_passes : float
+        Limit of passes over the rows; a fit that reaches it keeps its honest certificate and warns (`NotConvergedWarning`).
     """
 
-    C: float
-    tol: float
-    warm_start: bool
-    verbose: int
+    endless: ClassVar[bool] = False  # whether there is a limit of seconds too, and both may be infinite
+
+    C: float = 1.0
+    lam: float | None = None
+    tol: float = 1e-3
+    warm_start: bool = False
+    verbose: int = 0
+    max_passes: float = 1000
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, start: Any = None) -> Self:
         """Fit to rows X and labels y.
@@ -78,7 +114,7 @@ class Refitting(CallbackSupportMixin, Learner):
         DataError
             Rows that cannot be used.
         """
-        self._fitting(X, y, {"sample_weight": sample_weight}, start)
+        self._fitting(Rows(X, sample_weight), y, start)
         return self
 
     @property
@@ -88,17 +124,14 @@ class Refitting(CallbackSupportMixin, Learner):
         return self._fit_told if told else self._fit
 
     @with_callbacks
-    def _fit_told(self, X: Any, y: Any, metadata: dict[str, Any], start: Any) -> None:
+    def _fit_told(self, rows: Rows, y: Any, start: Any) -> None:
         """Fit as one task of scikit-learn's callbacks."""
-        told: dict[str, Any] = {"estimator": self, "X": X, "y": y, "metadata": metadata}
+        metadata = {"sample_weight": rows.weight} | ({"groups": rows.groups} if self.has_groups else {})
+        told: dict[str, Any] = {"estimator": self, "X": rows.X, "y": y, "metadata": metadata}
         context = self._init_callback_context()
         context.call_on_fit_task_begin(**told)
-        self._fit(X, y, metadata, start)
+        self._fit(rows, y, start)
         context.call_on_fit_task_end(**told)
-
-    def _bind_given(self, X: Any, y: Any, metadata: Mapping[str, Any]) -> Bound:
-        """Bind rows and labels with what `fit` was given beside them."""
-        return self.bind(X, y, **metadata)
 
     def _bound_again(self, before: Any, bound: Bound) -> Bound:
         """Return what a fit that begins at the solution of ``before``, to equal rows, is bound to."""
@@ -110,11 +143,11 @@ class Refitting(CallbackSupportMixin, Learner):
         found.__dict__.update(self.__dict__)
         return found
 
-    def _fit(self, X: Any, y: Any, metadata: dict[str, Any], start: Any) -> None:
+    def _fit(self, rows: Rows, y: Any, start: Any) -> None:
         with self.named_in_errors():
             self.check_parameters()
             before = self._as_it_is() if self.warm_start and start is None and getattr(self, "_problem", None) is not None else None
-            bound = self._bind_given(X, y, metadata)
+            bound = self.bind(rows, y)
             problem = self._digest(bound) if self.warm_start else None
             if before is not None and problem == before._problem:
                 start, bound = before, self._bound_again(before, bound)
@@ -142,7 +175,7 @@ class Refitting(CallbackSupportMixin, Learner):
             return None
 
     def check_parameters(self) -> None:
-        """Refuse a ``warm_start`` or ``verbose`` of another type, and None for a strength or tolerance."""
+        """Refuse a strength, tolerance, limit or switch that no data can mend."""
         super().check_parameters()
         for name in ("C", "tol"):
             if getattr(self, name) is None:
@@ -151,6 +184,10 @@ class Refitting(CallbackSupportMixin, Learner):
             value = getattr(self, name)
             if not isinstance(value, (bool, int, np.bool_, np.integer)) or value < 0:
                 raise ConfigError(f"{name}={value!r} must be true or false")
+        check_positive(C=self.C, tol=self.tol, lam=self.lam, **({} if self.endless else {"max_passes": self.max_passes}))
+        check_limit("max_passes", self.max_passes, 1.0)
+        if self.endless:
+            check_limit("max_seconds", getattr(self, "max_seconds"), 0.0)  # noqa: B009
 
     # ---- what is said of a fit ------------------------------------------------------------------------------------
     def said_of_the_fit(self) -> str:
@@ -164,13 +201,40 @@ class Refitting(CallbackSupportMixin, Learner):
         )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Minimiser(Refitting):
-    """A learner whose objective at a strength C, over rows that are weighed one by one, has a value of its own to ask for."""
+    """A learner whose objective at a strength C, over rows that are weighed one by one, has a value of its own to ask for.
 
-    lam: float | None
-    class_weight: Any
-    theta_: Array
-    n_iter_: int
+    Parameters
+    ----------
+    features, features_options : str, dict or None
+        Feature map and its options.
+    n_classes : int or None
+        For labels that are codes 0..n_classes-1, the number of classes even when some do not occur; None finds the classes in y.
+    order : sequence or None
+        The labels from the lowest to the highest, those that do not occur too: `order_` then has this order. None: sorted; where the fit
+        depends on it the order of an ordered pandas Categorical or a polars Enum, and text without an order is refused.
+    class_weight : dict, "balanced" or None
+        What every row of a class weighs, by label (1 where it is left out), beside its ``sample_weight``; ``"balanced"``: n / (classes x
+        rows of the class), so that all classes weigh the same.
+    random_state : int
+        Seed of the order in which examples are visited.
+    """
+
+    features: str = "linear"
+    features_options: Mapping[str, Any] | None = None
+    n_classes: int | None = None
+    order: Any = None
+    class_weight: Any = None
+    random_state: int = 0
+
+    def check_parameters(self) -> None:
+        """Refuse a strength, tolerance, limit or group of options that no data can mend."""
+        super().check_parameters()
+        for name in ("loss_options", "solver_options", "features_options"):
+            value = getattr(self, name, None)
+            if value is not None and not isinstance(value, Mapping):
+                raise ConfigError(f"{name} must be a dict of options or None, got {value!r}")
 
     # ---- the objective --------------------------------------------------------------------------------------------
     def objective(self, X: Any, y: Any, sample_weight: Any = None, parts: bool = False) -> Any:

@@ -163,7 +163,7 @@ class PerceptronClassifier(LinearLearner):
     epochs : int
         Passes over the examples, in a fresh order each; an epoch without a mistake is the last.
     features, features_options, n_classes
-        As in `UMAClassifier`.
+        Feature map with linear scores and its options; the number of classes of labels that are codes 0..n_classes-1.
     random_state : int
         Seed of the orders.
 

@@ -627,8 +627,8 @@ SELECTION = "tests/evaluation/test_evaluation_selection.py"
 SEARCH = (
     Mutant(
         "advcli/evaluation/selection.py",
-        "view = held.look(learner) if view is None else view",
-        "view = fit[: len(held.X)].look(learner)",
+        "view = learner.look(held.rows) if view is None else view",
+        "view = learner.look(fit[: len(held.X)].rows)",
         CELLS,
     ),
     Mutant(
@@ -639,8 +639,8 @@ SEARCH = (
     ),
     Mutant(
         "advcli/evaluation/part.py",
-        "learner.bind(self.X, self.y, self.weight)",
-        "learner.bind(self.X, self.y, None)",
+        "Rows(self.X, self.weight, self.costs, self.groups)",
+        "Rows(self.X, None, self.costs, self.groups)",
         f"{CELLS} -k weights",
     ),
     Mutant(
