@@ -91,9 +91,7 @@ class Bound:
     classes : ndarray (k,)
         The labels, in the order of the scores: `Learner.order_`.
     facts : mapping
-        What scikit-learn keeps of the rows: ``n_features_in_`` and, of a table, ``feature_names_in_``.
-    of_sets : bool
-        Whether rows have several labels.
+        Attributes of every fit: ``of_sets_``, ``n_features_in_`` and, of a table, ``feature_names_in_``.
     features : FeatureMap
         Bound to the rows that are learned from.
     codes : ndarray (n,) or csr_array (n, k)
@@ -106,7 +104,6 @@ class Bound:
 
     classes: NDArray[Any]
     facts: Mapping[str, Any]
-    of_sets: bool
     features: FeatureMap
     codes: Any
     weights: Array | None
@@ -236,7 +233,6 @@ class Learner(Configured, Saved, ClassifierMixin, BaseEstimator):
     def _take(self, bound: Bound) -> None:
         """Set what a fit knows of its rows."""
         self.name_classes(bound.classes)
-        self.of_sets_ = bound.of_sets
         for name, value in bound.facts.items():
             setattr(self, name, value)
         self.features_ = bound.features if bound.features.keeps_rows else None
@@ -252,8 +248,10 @@ class Learner(Configured, Saved, ClassifierMixin, BaseEstimator):
         places = None if self.order_ is self.classes_ else sorting(self.order_)
         return A if places is None else np.ascontiguousarray(A[:, places])
 
-    def _facts(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("n_features_in_", "feature_names_in_") if hasattr(self, name)}
+    def _as_bound(self, features: FeatureMap, codes: Any, weights: Array | None, **own: Any) -> Bound:
+        """Return features over checked rows, their codes and weights, with what the kind of learner adds, as fits take them."""
+        facts = {name: getattr(self, name) for name in ("of_sets_", "n_features_in_", "feature_names_in_") if hasattr(self, name)}
+        return Bound(self.order_, facts, features, codes, weights, own)
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Array | None]:
         """Set `classes_` and `order_`; return validated rows, codes (n,) or ones (n, k) at every row's labels, and weights."""

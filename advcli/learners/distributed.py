@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import glob
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -28,7 +28,7 @@ from ..problems.risk import Problem
 from ..solvers import Limits, make_solver
 from ..solvers.shards.rows import RemoteDualPoint, Rounds, Shard, ShardJudgement, Sums, Whole
 from ..solvers.shards.solver import DistributedSolver
-from .base import Bound, refuse_huge
+from .base import refuse_huge
 from .options import refuse_huge_mass
 from .surrogate import SurrogateClassifier
 
@@ -140,7 +140,7 @@ def _agree(estimator: SurrogateClassifier, seen: list[_ShardFacts]) -> tuple[dic
     estimator.loss_ = loss = estimator._make_loss(len(estimator.classes_))
     if loss.example_weights:
         raise IncompatibleError("a fit to shards", "weights that count rows", "this loss takes them for costs")
-    estimator._take(Bound(estimator.order_, estimator._facts(), False, estimator._bind(stub[:1]), codes, None))
+    estimator._take(estimator._as_bound(estimator._bind(stub[:1]), codes, None))
     _ = estimator.predictions_  # refuses a class that is called like what is no class
     factor = np.divide(weighed, mass, out=np.zeros(len(mass)), where=mass > 0.0)
     each = zip(codes.tolist(), factor.tolist(), strict=True)
@@ -283,32 +283,36 @@ def _reads(rows: str | Path | Sequence[Read], label: str | None, weight: str | N
 
 
 def _read_parquet(files: list[tuple[str, int]], begin: int, end: int, columns: list[str], label: str, weight: str | None) -> Sequence[Any]:
-    """Return X, labels and weights of the rows from ``begin`` to ``end`` of all files together, read one group of rows at a time."""
-    parquet = _parquet()
+    """Return X, labels and weights of the rows from ``begin`` to ``end`` of all files together."""
     X = np.empty((end - begin, len(columns)))
     labels: list[Any] = []
     weights = None if weight is None else np.empty(end - begin)
+    for path, first, table in _groups(files, begin, end, [*columns, label, *([] if weight is None else [weight])]):
+        here = slice(first, first + table.num_rows)
+        for j, name in enumerate(columns):
+            X[here, j] = _numbers(table, name, path)
+        if weights is not None:
+            weights[here] = _numbers(table, weight, path)
+        if table.column(label).null_count:
+            raise DataError(f"{path}: column {label!r} lacks {table.column(label).null_count} labels")
+        labels.append(np.array(table.column(label).to_pylist()))
+    return X, np.concatenate(labels), weights
+
+
+def _groups(files: list[tuple[str, int]], begin: int, end: int, names: list[str]) -> Iterator[tuple[str, int, Any]]:
+    """Yield the path, the place among the rows from ``begin`` on, and the table of every group of rows, one in memory at a time."""
     at = 0
     for path, size in files:
-        if at < end and at + size > begin:
-            head, first = parquet.ParquetFile(path), at
-            for group in range(head.metadata.num_row_groups):
-                last = first + head.metadata.row_group(group).num_rows
-                low, high = max(begin, first), min(end, last)
-                if low < high:
-                    wanted = [*columns, label, *([] if weight is None else [weight])]
-                    table = head.read_row_group(group, columns=wanted).slice(low - first, high - low)
-                    here = slice(low - begin, high - begin)
-                    for j, name in enumerate(columns):
-                        X[here, j] = _numbers(table, name, path)
-                    if weights is not None:
-                        weights[here] = _numbers(table, weight, path)
-                    if table.column(label).null_count:
-                        raise DataError(f"{path}: column {label!r} lacks {table.column(label).null_count} labels")
-                    labels.append(np.array(table.column(label).to_pylist()))
-                first = last
-        at += size
-    return X, np.concatenate(labels), weights
+        first, at = at, at + size
+        if first >= end or at <= begin:
+            continue
+        head = _parquet().ParquetFile(path)
+        for group in range(head.metadata.num_row_groups):
+            last = first + head.metadata.row_group(group).num_rows
+            low, high = max(begin, first), min(end, last)
+            if low < high:
+                yield path, low - begin, head.read_row_group(group, columns=names).slice(low - first, high - low)
+            first = last
 
 
 def _numbers(table: Any, name: Any, path: str) -> Array:

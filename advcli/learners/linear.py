@@ -58,7 +58,7 @@ class RowLearner(Learner):
             if not len(kept):
                 raise ConfigError("sample_weight is zero for every row")
             X, codes, weights = X[kept], codes[kept], weights[kept]
-        return Bound(self.order_, self._facts(), self.of_sets_, features, codes, weights, {"X": X})
+        return self._as_bound(features, codes, weights, X=X)
 
     @property
     def appends_constant(self) -> bool:

@@ -180,7 +180,7 @@ class ThresholdLearner(Minimiser, RowLearner):
             scored: ScoredRows = KernelRows(K)
         else:
             scored = ExplicitRows(features.X)
-        return Bound(self.order_, self._facts(), False, features, codes, weights, {"rows": scored, "merged": merged})
+        return self._as_bound(features, codes, weights, rows=scored, merged=merged)
 
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
         """Minimise the model's objective, from the solution of ``start``, a fit to the same rows, where one is given."""

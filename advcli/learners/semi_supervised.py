@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,38 +13,14 @@ from sklearn.utils.extmath import row_norms
 
 from ..core.errors import ConfigError
 from ..core.typing import Array, Labels
-from .base import register
+from .base import register, register_method
 from .linear import LinearLearner
 from .uma import UMAClassifier
 
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class _BatchPerceptron(UMAClassifier):
-    """UMA with C = I; parameters as in `UMAClassifier`."""
-
-    takes: ClassVar[tuple[str, ...]] = ()
-
-    confusion: Any = field(default=None, init=False)
-    alpha: float = field(default=0.0, init=False)
-
-
-@register("f_y")
-class NoisyPerceptron(_BatchPerceptron):
-    """Batch perceptron on the labels as they are seen."""
-
-
-@register("f_conf")
-class SamplePerceptron(_BatchPerceptron):
-    """Batch perceptron on the small clean sample alone."""
-
-    view = "sample"
-
-
-@register("f_full")
-class TruePerceptron(_BatchPerceptron):
-    """Batch perceptron on the true labels of all training rows."""
-
-    view = "true"
+# batch perceptrons, UMA with C = I: on the labels as they are seen, on the small clean sample alone, on the true labels of all rows
+for _name, _view in {"f_y": "noisy", "f_conf": "sample", "f_full": "true"}.items():
+    _method: Any = register_method(_name, UMAClassifier, ("confusion", "alpha"))
+    _method.takes, _method.view = (), _view
 
 
 @register("s3vm")

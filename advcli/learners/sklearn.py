@@ -26,7 +26,7 @@ from ..core.typing import Array, Options
 from .base import Bound, register
 from .linear import RowLearner
 from .options import read_extend, read_grid, seed_of
-from .sklearn_saved import listed_name, packed, refuse_unlisted, unpacked
+from .saving import State, saved_remarks
 
 _SEEDS = 2**32  # scikit-learn takes seeds below it
 
@@ -224,8 +224,8 @@ class OutsideClassifier(RowLearner):
         return self._spread(self.estimator_.predict_proba(rows)) if hasattr(self, "predict_proba") else None
 
     # ---- saving ---------------------------------------------------------------------------------------------------
-    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
-        """Return what a saved model holds of a linear classifier of scikit-learn (`outside_saved.LINEAR`); `ConfigError` for any other."""
+    def saved(self) -> State:
+        """Return what a saved model holds of a linear classifier of scikit-learn (`LINEAR`); `ConfigError` for any other."""
         name = listed_name(self.estimator_)
         if name is None:
             raise ConfigError(f"a fitted {type(self.estimator_).__name__} is kept by pickle alone, which executes what it reads")
@@ -243,10 +243,7 @@ class OutsideClassifier(RowLearner):
     def restore(self, attributes: Entries) -> None:
         """Take over the numbers of a saved linear classifier."""
         self.of_sparse_ = attributes.flag("of_sparse_")
-        remarks = attributes["remarks_"]
-        if not isinstance(remarks, list) or not all(isinstance(each, str) for each in remarks):
-            raise ModelError("'remarks_' are no list of text")
-        self.remarks_ = tuple(remarks)
+        self.remarks_ = saved_remarks(attributes)
         self.estimator_ = unpacked(self.unfitted(), attributes, self._n_weights, len(self.classes_))
 
     @classmethod
@@ -332,3 +329,60 @@ def _check_values(model: Any, what: str) -> None:
         check()
     except ValueError as error:
         raise ConfigError(f"{what}: {' '.join(str(error).split())}") from error
+
+
+# ---- linear classifiers of scikit-learn as numbers -------------------------------------------------------------------------
+LINEAR = (
+    "sklearn.linear_model.LogisticRegression",
+    "sklearn.linear_model.Perceptron",
+    "sklearn.linear_model.SGDClassifier",
+    "sklearn.svm.LinearSVC",
+)
+"""Classifiers that predict by ``coef_`` and ``intercept_`` alone. A file may name these and no other."""
+
+_OF_A_FIT = ("class_weight", "n_jobs", "random_state", "verbose", "warm_start")  # parameters that no prediction depends on
+
+
+def _class_of(name: str) -> Any:
+    module, _, own = name.rpartition(".")
+    return getattr(importlib.import_module(module), own)
+
+
+def listed_name(model: Any) -> str | None:
+    """Return the name in `LINEAR` of a classifier, which must be of that very class; None for any other."""
+    if not type(model).__module__.startswith("sklearn."):
+        return None
+    return next((name for name in LINEAR if type(model) is _class_of(name)), None)
+
+
+def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the options of a fitted classifier of `LINEAR` that are no defaults, and its arrays by name."""
+    defaults = {name: each.default for name, each in inspect.signature(type(model)).parameters.items()}
+    options = {name: value for name, value in model.get_params(deep=False).items() if name not in _OF_A_FIT}
+    coef = model.coef_.toarray() if hasattr(model.coef_, "toarray") else np.atleast_2d(model.coef_)
+    intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), (len(coef),))
+    return (
+        {name: value for name, value in options.items() if name in defaults and value is not defaults[name] and value != defaults[name]},
+        {"coef": np.array(coef, dtype=np.float64), "intercept": np.array(intercept), "known": np.asarray(model.classes_, dtype=np.intp)},
+    )
+
+
+def refuse_unlisted(name: Any, options: Any) -> None:
+    """Refuse with `ModelError`, before anything is imported, what a file names that is not in `LINEAR`, and options that are no mapping."""
+    if name not in LINEAR:
+        raise ModelError(f"a model file holds no estimator {str(name)[:60]!r}; it may name {', '.join(LINEAR)}")
+    if not isinstance(options, Mapping | None):
+        raise ModelError("options of its estimator are no group of options")
+
+
+def unpacked(model: Any, arrays: Entries, n_columns: int, k: int) -> Any:
+    """Return an unfitted classifier of `LINEAR` with the numbers of its fit to ``n_columns`` columns and codes below ``k``."""
+    if listed_name(model) is None:
+        raise ConfigError(f"a {type(model).__name__} is kept by pickle alone")
+    known = arrays.array("known", (None,), "i", 0, k - 1).astype(np.intp)
+    if len(known) < 2 or (np.diff(known) <= 0).any():
+        raise ModelError("'known' are no codes of two classes or more in their order")
+    rows = 1 if len(known) == 2 else len(known)
+    model.coef_, model.intercept_ = arrays.array("coef", (rows, n_columns)), arrays.array("intercept", (rows,))
+    model.n_features_in_, model.classes_ = n_columns, known
+    return model

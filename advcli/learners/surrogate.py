@@ -48,13 +48,12 @@ class SurrogateClassifier(PlaysGame):
     Parameters
     ----------
     loss : str, array (l, k), frame, class, callable or Loss
-        Name of the surrogate: ``"zero_one"``, ``"absolute"``, ``"abstain"``, ``"ww"``, ... (`advcli.losses.loss_names`), or a cost
-        matrix, rows = predictions, columns = classes, both in the order of `order_` (sorted, unless ``order`` says another): the
-        adversarial loss of that matrix. A frame (pandas, or polars with a first column of text) whose rows and columns are named by the
-        classes is put into that order; rows of other names are predictions that are no class. Where no row is named by a class, all are
-        predictions of their own, also where they are as many as the classes. Or a class of losses
-        (`advcli.losses.Loss`), registered or not, or what makes one from the number of classes and ``loss_options``, such as
-        ``functools.partial(MyLoss, width=2)``; or a loss that was made for as many classes as the labels have.
+        Name of the surrogate, ``"zero_one"``, ``"absolute"``, ``"ww"``, ... (`advcli.losses.loss_names`); or a cost matrix, rows =
+        predictions, columns = classes, both in the order of `order_`: the adversarial loss of that matrix. A frame (pandas, or polars with
+        a first column of text) with rows and columns named by the classes is put into that order; rows of other names are predictions that
+        are no class, and so are all rows where none is named by a class. Or a class of losses (`advcli.losses.Loss`), what makes one from
+        the number of classes and ``loss_options``, such as ``functools.partial(MyLoss, width=2)``, or a loss that was made for as many
+        classes as the labels have.
     C : float
         Weight of the summed loss against 1/2 |theta|^2; lambda = 1/(n C) with n the rows of `fit`.
     lam : float or None
@@ -78,10 +77,9 @@ class SurrogateClassifier(PlaysGame):
     n_classes : int or None
         For labels that are codes 0..n_classes-1, the number of classes even when some do not occur; None finds the classes in y.
     extra_labels : sequence or None
-        Labels of the predictions that are no class (abstaining; rows of a matrix beyond the classes, or all rows where they are not the
-        classes). None: the names of these rows in a frame or file, else ``advcli.ABSTAIN``, the text ``"abstain"``, for one beyond the
-        classes and ``"prediction K"`` for others. Among labels that
-        are no text `predict` then returns an array of objects, so that no class can be mistaken for it.
+        Labels of the predictions that are no class. None: the names of these rows in a frame or file, else ``advcli.ABSTAIN``, the text
+        ``"abstain"``, for one beyond the classes and ``"prediction K"`` for others. Among labels that are no text `predict` then returns
+        an array of objects.
     order : sequence or None
         The labels from the lowest to the highest, those that do not occur too: `order_` then has this order. None: sorted; where the loss
         or the features count steps between classes (``"absolute"``, ``"threshold"``, ...) the order of an ordered pandas Categorical
@@ -276,7 +274,7 @@ class SurrogateClassifier(PlaysGame):
         features = self._bind(X)
         features.check_rows()
         own = {"loss": loss, "cost": cost, "rows": merged, "total": total, "tolerance": features.tolerance(codes, weights)}
-        return Bound(self.order_, self._facts(), False, features, codes, weights, own)
+        return self._as_bound(features, codes, weights, **own)
 
     def fit_bound(self, bound: Bound, start: SurrogateClassifier | None = None) -> Self:
         """Solve the problem of bound rows; with ``start``, a fit to the same rows at another C, from its solution."""

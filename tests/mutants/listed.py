@@ -451,7 +451,12 @@ REFEREE = (
     Mutant("advcli/learners/hierarchical/learner.py", "outside=outside,", "outside=0.0,", SETS_OF_LEARNERS),
     Mutant("advcli/learners/hierarchical/set_problem.py", "point[lost] = self.true[lost].toarray()", "pass", SETS_OF_LEARNERS),
     Mutant("advcli/learners/hierarchical/set_problem.py", "found.append(float(off.max()))", "found.append(0.0)", SETS_OF_LEARNERS),
-    Mutant("advcli/learners/correction.py", "outside=float(loss.infeasibility(returned, y).max())", "outside=0.0", SETS_OF_LEARNERS),
+    Mutant(
+        "advcli/learners/correction.py",
+        "outside=float(problem.loss.infeasibility(np.ascontiguousarray(problem.R[:, :k]), y).max())",
+        "outside=0.0",
+        SETS_OF_LEARNERS,
+    ),
 )
 
 CELLS, METRICS = "tests/evaluation/test_evaluation_real_cells.py", "tests/metrics/test_metrics_values.py"
@@ -1324,7 +1329,7 @@ RIVALS = (
     Mutant("_ext/families/adv_rejecting.pxd", "r[y] = -mass", "r[y] = mass", f"{CONTRACT}", "oracle"),
     # reductions
     Mutant("advcli/learners/reductions/schemes.py", "F[:, j] += S[:, at] <= 0.0", "F[:, j] += S[:, at] < 0.0", f"{REDUCTIONS} -k vote_at"),
-    Mutant("advcli/learners/reductions/schemes.py", "        if spoken[at]:\n", "        if True:\n", f"{REDUCTIONS} -k without_rows"),
+    Mutant("advcli/learners/reductions/schemes.py", "        if trained[at]:\n", "        if True:\n", f"{REDUCTIONS} -k without_rows"),
     Mutant(
         "advcli/learners/reductions/schemes.py",
         "np.where(positive, costs.max(axis=1), costs.T)",
@@ -1338,7 +1343,7 @@ RIVALS = (
         f"{REDUCTIONS} -k costs_of_rows",
     ),
     Mutant(
-        "advcli/learners/reductions/learners.py", "return self.scheme.count(len(self.classes_))", "return len(self.classes_)", REDUCTIONS
+        "advcli/learners/reductions/learners.py", "return self.scheme.problems(len(self.classes_))", "return len(self.classes_)", REDUCTIONS
     ),
     Mutant("advcli/learners/refitting.py", "(first + biases, *others)", "(first, *others)", f"{REDUCTIONS} -k saved_kernel"),
     # linear programs
@@ -1649,7 +1654,12 @@ CHECKER = tuple(
         ("advcli/learners/distributed.py", "low, high = max(begin, first), min(end, last)", "low, high = first, min(end, last)", PARQUET),
         ("advcli/learners/distributed.py", "low, high = max(begin, first), min(end, last)", "low, high = max(begin, first), last", PARQUET),
         ("advcli/learners/distributed.py", ".slice(low - first, high - low)", ".slice(0, high - low)", PARQUET),
-        ("advcli/learners/distributed.py", "if at < end and at + size > begin:", "if at < end and at + size > begin + 1:", PARQUET),
+        (
+            "advcli/learners/distributed.py",
+            "if first >= end or at <= begin:",
+            "if first >= end or at <= begin + 1:",
+            PARQUET,
+        ),
     )
 )
 

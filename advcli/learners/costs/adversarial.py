@@ -208,7 +208,7 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
                 "adversarial_costs", f"at most {_MOST_PARAMETERS} parameters (here {size})", "choose features=kernel_pca"
             )
         own = {"loss": loss, "cost": loss.cost_weights(y, None), "rows": rows, "total": total, "tolerance": None}
-        return Bound(self.order_, self._facts(), False, OutcomeScores(inner, self.outcomes_), y, weights, own)
+        return self._as_bound(OutcomeScores(inner, self.outcomes_), y, weights, **own)
 
     def _take(self, bound: Bound) -> None:
         super()._take(bound)

@@ -134,7 +134,7 @@ class ReductionLearner(Minimiser):
     @property
     def n_mapped_(self) -> int:
         """Number m of binary problems, each of which has a column of scores."""
-        return self.scheme.count(len(self.classes_))
+        return self.scheme.problems(len(self.classes_))
 
     def check_parameters(self) -> None:
         """Refuse a strength, tolerance or limit that no data can mend."""
@@ -165,7 +165,7 @@ class ReductionLearner(Minimiser):
         rows = np.arange(len(codes))
         if not feature_class(self.features).pairwise:
             X, codes, weights, costs, rows = merge_rows(X, codes, weights, costs)  # type: ignore[assignment]
-        return Bound(self.order_, self._facts(), False, self._bind(X), codes, weights, {"costs": costs, "rows": rows, "total": total})
+        return self._as_bound(self._bind(X), codes, weights, costs=costs, rows=rows, total=total)
 
     def fit_bound(self, bound: Bound, start: ReductionLearner | None = None) -> Self:
         """Solve the problems of bound rows, from the solution of ``start``, a fit to these rows at another strength, if it is given."""
@@ -257,22 +257,16 @@ class OneVersusAllClassifier(ReductionLearner):
 
     Parameters
     ----------
-    C, lam : float
-        Weight of the summed losses against 1/2 |v|^2, the same for every problem, lambda = 1/(n C) with n all rows of `fit`; or lambda
-        itself, which overrides ``C``.
-    tol : float
-        Relative duality gap at which a problem is accepted.
+    C, lam, tol : float
+        Weight of the losses of every problem, lambda = 1/(n C), or lambda itself; relative duality gap that is accepted.
     max_passes, max_seconds : float
         Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
     features, features_options : str, dict or None
-        ``"linear"`` (a regularised constant is appended), ``"kernel_pca"``, ``"nystroem"``, or a kernel (``"rbf"``, ``"poly"``,
-        ``"precomputed"``), to which a constant 1 is added; and the map's options.
+        ``"linear"``, ``"kernel_pca"``, ``"nystroem"`` or a kernel (``"rbf"``, ``"poly"``, ``"precomputed"``), and the map's options.
     bias : {"regularised", "free"}
-        Whether the constant of every problem is penalised.
-    n_classes : int or None
-        For labels that are codes 0..n_classes-1; None finds the classes in y. A class that does not occur keeps its problems.
-    order, class_weight : sequence or None, dict, "balanced" or None
-        The labels from the lowest to the highest (None: sorted), and what a row of each class weighs beside its ``sample_weight``.
+        Whether the constant of every problem is penalised: one that is appended to linear rows, or added to a kernel.
+    n_classes, order, class_weight
+        Number of classes of labels that are codes; the labels from the lowest to the highest; what a row of each class weighs.
     warm_start, verbose, random_state
         Whether a fit begins at the last solution, a line about each fit, and the seed of the visits.
     """
@@ -286,22 +280,16 @@ class OneVersusOneClassifier(ReductionLearner):
 
     Parameters
     ----------
-    C, lam : float
-        Weight of the summed losses against 1/2 |v|^2, the same for every problem, lambda = 1/(n C) with n all rows of `fit`; or lambda
-        itself, which overrides ``C``.
-    tol : float
-        Relative duality gap at which a problem is accepted.
+    C, lam, tol : float
+        Weight of the losses of every problem, lambda = 1/(n C), or lambda itself; relative duality gap that is accepted.
     max_passes, max_seconds : float
         Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
     features, features_options : str, dict or None
-        ``"linear"`` (a regularised constant is appended), ``"kernel_pca"``, ``"nystroem"``, or a kernel (``"rbf"``, ``"poly"``,
-        ``"precomputed"``), to which a constant 1 is added; and the map's options.
+        ``"linear"``, ``"kernel_pca"``, ``"nystroem"`` or a kernel (``"rbf"``, ``"poly"``, ``"precomputed"``), and the map's options.
     bias : {"regularised", "free"}
-        Whether the constant of every problem is penalised.
-    n_classes : int or None
-        For labels that are codes 0..n_classes-1; None finds the classes in y. A class that does not occur keeps its problems.
-    order, class_weight : sequence or None, dict, "balanced" or None
-        The labels from the lowest to the highest (None: sorted), and what a row of each class weighs beside its ``sample_weight``.
+        Whether the constant of every problem is penalised: one that is appended to linear rows, or added to a kernel.
+    n_classes, order, class_weight
+        Number of classes of labels that are codes; the labels from the lowest to the highest; what a row of each class weighs.
     warm_start, verbose, random_state
         Whether a fit begins at the last solution, a line about each fit, and the seed of the visits.
     """
@@ -327,25 +315,19 @@ class CostSensitiveClassifier(LearnsFromCosts, ReductionLearner):
     cost : {"zero_one", "absolute", "squared"}, array (k, k), frame or None
         The cost matrix, rows = predictions, columns = classes, both in the order of `order_`, or a frame whose rows and columns are named
         by the classes; ``"absolute"`` and ``"squared"`` count steps between classes. None: ``"zero_one"``.
-    C, lam : float
-        Weight of the summed losses against 1/2 |v|^2, the same for every problem, lambda = 1/(n C) with n all rows of `fit`; or lambda
-        itself, which overrides ``C``.
-    tol : float
-        Relative duality gap at which a problem is accepted.
+    C, lam, tol : float
+        Weight of the losses of every problem, lambda = 1/(n C), or lambda itself; relative duality gap that is accepted.
     max_passes, max_seconds : float
         Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
     features, features_options : str, dict or None
-        ``"linear"`` (a regularised constant is appended), ``"kernel_pca"``, ``"nystroem"``, or a kernel (``"rbf"``, ``"poly"``,
-        ``"precomputed"``), to which a constant 1 is added; and the map's options.
+        ``"linear"``, ``"kernel_pca"``, ``"nystroem"`` or a kernel (``"rbf"``, ``"poly"``, ``"precomputed"``), and the map's options.
     bias : {"regularised", "free"}
-        Whether the constant of every problem is penalised.
-    n_classes : int or None
-        For labels that are codes 0..n_classes-1; None finds the classes in y. A class that does not occur keeps its problems.
+        Whether the constant of every problem is penalised: one that is appended to linear rows, or added to a kernel.
     order : sequence or None
         The labels from the lowest to the highest, those that do not occur too: `order_` then has this order. None: sorted; where costs
         count steps between classes the order of an ordered pandas Categorical or a polars Enum, and text without an order is refused.
-    class_weight : dict, "balanced" or None
-        What a row of each class weighs beside its ``sample_weight``.
+    n_classes, class_weight
+        Number of classes of labels that are codes, where a class that does not occur keeps its problems; what a row of each class weighs.
     warm_start, verbose, random_state
         Whether a fit begins at the last solution, a line about each fit, and the seed of the visits.
 
