@@ -129,7 +129,7 @@ def checked_csr(X: Any, what: str = "X") -> Any:
     return given if given.format == "csr" and len(given.indices) == X.nnz and given.indices.dtype == given.indptr.dtype else X
 
 
-class Rows(NamedTuple):
+class CompiledRows(NamedTuple):
     """Rows of X as the compiled loops take them; ``columns`` and ``start`` are empty when X is dense."""
 
     values: Array
@@ -139,14 +139,14 @@ class Rows(NamedTuple):
     d: int
 
 
-def compiled_rows(X: Any) -> Rows:
+def compiled_rows(X: Any) -> CompiledRows:
     """Return a dense matrix, row by row, or a CSR matrix that `checked_csr` let pass, as arrays for the compiled loops."""
     n, d = X.shape
     if hasattr(X, "tocsr"):
         columns, start = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
-        return Rows(np.ascontiguousarray(X.data, dtype=np.float64), columns, start, int(n), int(d))
+        return CompiledRows(np.ascontiguousarray(X.data, dtype=np.float64), columns, start, int(n), int(d))
     values = np.ascontiguousarray(X, dtype=np.float64).ravel()
-    return Rows(values, np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64), int(n), int(d))
+    return CompiledRows(values, np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64), int(n), int(d))
 
 
 class Face(NamedTuple):

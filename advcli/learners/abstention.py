@@ -133,10 +133,10 @@ class AbstainingClassifier(SurrogateClassifier):
     @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
         """Refuse unknown options, and a loss, features or solver that do not go with abstaining."""
-        own = own_options(loss)
-        refuse_unknown_options(loss, own, tuple(name for name in _OPTIONS if name in inspect.signature(cls).parameters))
+        options = own_options(loss)
+        refuse_unknown_options(loss, options, tuple(name for name in _OPTIONS if name in inspect.signature(cls).parameters))
         make_solver(solver["name"], **own_options(solver, LIMITS))
-        learner = cls(**own)
+        learner = cls(**options)
         learner.features, learner.features_options = features["name"], own_options(features)
         learner.check_parameters()
         make_features(features["name"], np.zeros((1, 1)), 2, **own_options(features))
@@ -182,12 +182,8 @@ class AbstainingClassifier(SurrogateClassifier):
             raise IncompatibleError(said, "moments in a ball", "choose features.moments=ball")
 
     def _make_loss(self, k: int) -> Loss:
-        if self.method == "bep":
-            return BinaryEncodedLoss(k, self.alpha, self.code)
-        if self.method == "ova":
-            return RejectingOneVersusAllLoss(k, self.alpha)
-        if self.method == "cs":
-            return RejectingCrammerSingerLoss(k, self.alpha)
+        if self.method in _REJECTING:
+            return _REJECTING[self.method](k, self.alpha, **({"code": self.code} if self.method == "bep" else {}))
         if self.method == "adversarial":
             return make_loss("abstain", k, alpha=self.alpha)
         loss = make_loss(self.base, k, **(self.base_options or {}))
@@ -256,18 +252,20 @@ class AbstainingClassifier(SurrogateClassifier):
         problem = Problem(mapped, loss, reject, lam, weights)
         limits = Limits(self.tol, self.max_passes, self.max_seconds)
         solver = make_solver(self.solver, **(self.solver_options or {}))
-        found, self.rejector_certificate_ = settle(problem, solver.solve(problem, limits, None, seed=seed_of(self.random_state)), self.tol)
+        solution, self.rejector_certificate_ = settle(
+            problem, solver.solve(problem, limits, None, seed=seed_of(self.random_state)), self.tol
+        )
         self._rejector_point = None
-        if found.R is not None:  # the dual number of each hinge: r is that number times a direction of length 1
-            pull = np.sqrt(0.5) * (found.R[:, 1] - found.R[:, 0])
+        if solution.R is not None:  # the dual number of each hinge: r is that number times a direction of length 1
+            pull = np.sqrt(0.5) * (solution.R[:, 1] - solution.R[:, 0])
             self._rejector_point = np.zeros((n, 3))
             self._rejector_point[:, 0] = pull[:n]
             self._rejector_point[wrong, 1], self._rejector_point[wrong, 2] = -pull[n:], 1.0
         theta = np.zeros((self.theta_.shape[0], k))
         if features.multiclass_linear:
-            theta[:, :2] = found.theta
+            theta[:, :2] = solution.theta
         else:  # the two examples of a row share one training row
-            np.add.at(theta[:, :2], rows, found.theta)
+            np.add.at(theta[:, :2], rows, solution.theta)
         self.rejector_theta_ = theta
         warn_unless_converged("the rejector", self.rejector_certificate_, self.tol)
 
@@ -293,20 +291,20 @@ class AbstainingClassifier(SurrogateClassifier):
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
         """Return the arrays that prove a surrogate's fit, and of two stages those that prove the rejector's."""
-        found = super().proof(X, codes, weight)
-        if self.method != "two_stage" or not found or self._rejector_point is None:
-            return found
+        arrays = super().proof(X, codes, weight)
+        if self.method != "two_stage" or not arrays or self._rejector_point is None:
+            return arrays
         theta, rows = self.rejector_theta_, self.rows_
         if self.features_ is not None and not self.features_.euclidean:
             theta = over_all_rows(theta, rows)
         stored = np.where(rows[:, None] >= 0, self._rejector_point[rows], 0.0)
-        return {**found, "rejector_theta": theta, "rejector_r": stored}
+        return {**arrays, "rejector_theta": theta, "rejector_r": stored}
 
     @property
     def cost_matrix_(self) -> Array | None:
         """The matrix (k + 1, k) of zero-one with abstention."""
-        found = self.loss_.matrix
-        return matrices.abstain(len(self.classes_), self.alpha) if found is None or len(found) == len(self.classes_) else found
+        matrix = self.loss_.matrix
+        return matrices.abstain(len(self.classes_), self.alpha) if matrix is None or len(matrix) == len(self.classes_) else matrix
 
     @property
     def abstention_cost_(self) -> float | None:
@@ -358,12 +356,8 @@ class AbstainingClassifier(SurrogateClassifier):
     def predict_codes(self, X: Any, rule: str = "default") -> NDArray[np.intp]:
         """Return predictions as codes: positions in `predictions_`, the last being to abstain.
 
-        Rules other than ``"default"`` are those of the adversarial loss; ``"potentials"`` never abstains, whatever the method.
-
-        Raises
-        ------
-        ConfigError
-            Another rule, of a method that is not adversarial.
+        Rules other than ``"default"`` are those of the adversarial loss, and refused of other methods; ``"potentials"`` never abstains,
+        whatever the method.
         """
         view = self.look(X)
         P = self.potentials(view)
@@ -393,28 +387,15 @@ class AbstainingClassifier(SurrogateClassifier):
     def calibrate(self, X: Any, y: Any, epsilon: float = 0.05, delta: float = 0.1, thresholds: Any = None) -> Guarantee:
         """Set the threshold so that accepted predictions are wrong with probability at most ``epsilon``, with confidence 1 - ``delta``.
 
-        Parameters
-        ----------
-        X, y : array-like (n, d) and (n,)
-            Held-out rows: drawn like the rows to come, and independent of the rows of `fit`.
-        epsilon, delta, thresholds
-            As in `advcli.statistics.risk_coverage.guarantee`, which says what is assumed and proved.
-
-        Returns
-        -------
-        Guarantee
-            With the threshold ``tau``, which predictions use from now on.
-
-        Raises
-        ------
-        ConfigError
-            The parameter ``tau`` is given, or a label is no class of the fit.
+        X (n, d) and y (n,) are held-out rows: drawn like the rows to come, and independent of the rows of `fit`. Predictions use the
+        threshold ``tau`` of the returned guarantee from now on; `advcli.statistics.risk_coverage.guarantee` has the parameters and says
+        what is assumed and proved. `ConfigError` where the parameter ``tau`` is given, or a label is no class of the fit.
         """
         if self.tau is not None:
             raise ConfigError(f"tau={self.tau} fixes the threshold; leave it out to calibrate one")
-        found = guarantee(*self._wrong(X, y), epsilon, delta, thresholds)
-        self.tau_ = found.tau
-        return found
+        proved = guarantee(*self._wrong(X, y), epsilon, delta, thresholds)
+        self.tau_ = proved.tau
+        return proved
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def _saved_loss(self) -> dict[str, Any]:

@@ -63,51 +63,24 @@ def check_n_classes(n_classes: Any) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows as `Learner.bind` and `Learner.look` take them, with what is known of each; a learner leaves alone what it does not learn from.
+    """Rows as `Learner.bind` and `Learner.look` take them; a learner leaves alone what it does not learn from."""
 
-    Attributes
-    ----------
-    X : ndarray, sparse matrix or frame (n, d)
-    weight : array (n,) or None
-        How often each row occurs.
-    costs : array or frame (n, k), or None
-        What each prediction costs on the row, for learners with `Learner.has_costs`.
-    groups : array (n,) or None
-        The sequence of the row, for learners with `Learner.has_groups`.
-    """
-
-    X: Any
-    weight: Any = None
-    costs: Any = None
-    groups: Any = None
+    X: Any  # (n, d), dense, sparse or a frame
+    weight: Any = None  # (n,), how often each row occurs
+    costs: Any = None  # (n, k), what each prediction costs on the row, for learners with `Learner.has_costs`
+    groups: Any = None  # (n,), the sequence of the row, for learners with `Learner.has_groups`
 
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """Rows and labels of a learner, validated and bound to a feature map once for all fits of a path.
+    """Rows and labels of a learner, validated and bound to a feature map once for all fits of a path."""
 
-    Attributes
-    ----------
-    classes : ndarray (k,)
-        The labels, in the order of the scores: `Learner.order_`.
-    facts : mapping
-        Attributes of every fit: ``of_sets_``, ``n_features_in_`` and, of a table, ``feature_names_in_``.
-    features : FeatureMap
-        Bound to the rows that are learned from.
-    codes : ndarray (n,) or csr_array (n, k)
-        Labels of these rows.
-    weights : ndarray (n,) or None
-        How often they occur.
-    own : mapping
-        What the kind of learner adds.
-    """
-
-    classes: NDArray[Any]
-    facts: Mapping[str, Any]
-    features: FeatureMap
-    codes: Any
-    weights: Array | None
-    own: Mapping[str, Any] = field(default_factory=dict)
+    classes: NDArray[Any]  # (k,), the labels in the order of the scores: `Learner.order_`
+    facts: Mapping[str, Any]  # attributes of every fit: of_sets_, n_features_in_ and, of a table, feature_names_in_
+    features: FeatureMap  # over the rows that are learned from
+    codes: Any  # (n,) or csr_array (n, k), labels of these rows
+    weights: Array | None  # (n,), how often they occur
+    own: Mapping[str, Any]  # what the kind of learner adds
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +145,7 @@ class Learner(Configured, Saved, ClassifierMixin, BaseEstimator):
     lam_: float
     n_iter_: int
     theta_: Any
+    solution_: Any
 
     n_classes: Any
     random_state: Any
@@ -262,9 +236,9 @@ class Learner(Configured, Saved, ClassifierMixin, BaseEstimator):
             X = self._validated(X)
             codes: Any = self._encode_sets(y)
         else:
-            own = own_order(y)
+            order = own_order(y)
             X, y = self._validated(X, y)
-            codes = self._in_order(self._encode(y, compact=isinstance(X, BlockRows)), own)
+            codes = self._in_order(self._encode(y, compact=isinstance(X, BlockRows)), order)
         if hasattr(X, "tocsr") and not X.has_canonical_format:
             X = X.copy()  # the caller's arrays stay as they are
             X.sum_duplicates()
@@ -285,15 +259,15 @@ class Learner(Configured, Saved, ClassifierMixin, BaseEstimator):
         """Whether the fit depends on the order of the classes, so that labels without one are refused."""
         return False
 
-    def _in_order(self, codes: Labels, own: list[Any] | None) -> Labels:
+    def _in_order(self, codes: Labels, known: list[Any] | None) -> Labels:
         """Set `order_` to what the caller gave, or the labels have (`own_order`) where it matters; return the codes by it."""
         self.name_classes(self.classes_)
         if self.n_classes is not None:
             return codes  # the labels are codes
         order = getattr(self, "order", None)
         if order is None and self.counts_steps:
-            order = own
-            if own is None:
+            order = known
+            if known is None:
                 refuse_unordered(self.classes_)
                 if are_codes(self.classes_):
                     refuse_codes_of_text(lambda: True)
@@ -323,9 +297,9 @@ class Learner(Configured, Saved, ClassifierMixin, BaseEstimator):
                 )
         else:
             X = collected(X)
-        found = validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, order="C", **options)
-        refuse_huge(found[0] if y else found, getattr(self, "feature_names_in_", None), "X")
-        return found
+        validated = validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, order="C", **options)
+        refuse_huge(validated[0] if y else validated, getattr(self, "feature_names_in_", None), "X")
+        return validated
 
     def _knows_columns(self, X: Array) -> bool:
         """Return whether rows have as many columns as those of the fit, which have no names."""
@@ -529,24 +503,15 @@ register: Callable[..., Callable[[LearnerType], LearnerType]] = registry.registe
 
 
 def register_method(name: str, family: type[Learner], hidden: Collection[str] = (), **fixed: Any) -> type[Learner]:
-    """Register one method of a family under the name that configurations give it, and return it: the family with settled parameters.
+    """Register one method of a family, a dataclass, under the name that configurations give it; return the class.
 
-    Parameters
-    ----------
-    name : str
-        In the group ``loss``.
-    family : type
-        A dataclass whose parameters say the method.
-    hidden : collection of str
-        Parameters that the method does not have; they keep their defaults.
-    **fixed
-        The parameters that say the method, which has them no more.
+    The method has the family's parameters but for those that ``fixed`` settles, and those ``hidden``, which keep their defaults.
     """
     known: Any = family
-    settled = {each.name: fixed.get(each.name, each.default) for each in fields(known) if each.name in {*hidden, *fixed}}
+    constants = {each.name: fixed.get(each.name, each.default) for each in fields(known) if each.name in {*hidden, *fixed}}
     made: Any = make_dataclass(
         f"{family.__name__}_{name}",
-        [(parameter, Any, field(default=value, init=False)) for parameter, value in settled.items()],
+        [(parameter, Any, field(default=value, init=False)) for parameter, value in constants.items()],
         bases=(family,),
         namespace={"__doc__": f"`{family.__name__}` as loss={name}.", "__module__": family.__module__},
         kw_only=True,

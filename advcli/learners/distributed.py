@@ -29,7 +29,6 @@ from ..solvers import Limits, make_solver
 from ..solvers.shards.rows import RemoteDualPoint, Rounds, Shard, ShardJudgement, Sums, Whole
 from ..solvers.shards.solver import DistributedSolver
 from .base import refuse_huge
-from .options import refuse_huge_mass
 from .surrogate import SurrogateClassifier
 
 Fitted = TypeVar("Fitted", bound=SurrogateClassifier)
@@ -88,15 +87,14 @@ def _solver(estimator: SurrogateClassifier) -> DistributedSolver:
     for name in ("calibrate", "warm_start"):
         if getattr(estimator, name, None):
             raise ConfigError(f"{name}={getattr(estimator, name)} needs all rows in one place: fit to shards without it")
-    found = make_solver(estimator.solver, **(estimator.solver_options or {}))
-    assert isinstance(found, DistributedSolver)
-    return found
+    solver = make_solver(estimator.solver, **(estimator.solver_options or {}))
+    assert isinstance(solver, DistributedSolver)
+    return solver
 
 
 def _fit(estimator: SurrogateClassifier, solver: DistributedSolver, rounds: Rounds, started: float) -> None:
     codes_of, total = _agree(estimator, rounds.prepare("look"))
-    refuse_huge_mass(total, estimator.C)
-    lam = float(estimator.lam if estimator.lam is not None else 1.0 / (estimator.C * total))
+    lam = estimator._lam_of(total)
     rounds.prepare("bind", copy.copy(estimator), codes_of, lam)
     theta = np.zeros((estimator.n_columns_, estimator.n_mapped_))
     whole = Whole(total, lam, 0.0)
@@ -105,11 +103,11 @@ def _fit(estimator: SurrogateClassifier, solver: DistributedSolver, rounds: Roun
         unit = empty.primal(theta) - empty.dual(None)
         whole = Whole(total, lam, 1e-6 * (unit if unit > 0.0 else 1.0))
     limits = Limits(estimator.tol, estimator.max_passes, estimator.max_seconds)
-    found = solver.minimise(rounds, whole, theta, max(1.0, 10.0 / (lam * total)), limits, started)
-    estimator.certificate_ = certify(_JudgedShards(rounds, whole, estimator, found.theta, found.R), found, estimator.tol)
-    found.R = None
-    estimator.solution_, estimator.theta_, estimator.lam_, estimator.rows_ = found, found.theta, lam, None
-    estimator.n_iter_ = max(1, int(np.ceil(found.passes)))
+    solution = solver.minimise(rounds, whole, theta, max(1.0, 10.0 / (lam * total)), limits, started)
+    estimator.certificate_ = certify(_JudgedShards(rounds, whole, estimator, solution.theta, solution.R), solution, estimator.tol)
+    solution.R = None
+    estimator.solution_, estimator.theta_, estimator.lam_, estimator.rows_ = solution, solution.theta, lam, None
+    estimator.n_iter_ = max(1, int(np.ceil(solution.passes)))
     warn_unless_converged(f"lambda={lam:.3g}", estimator.certificate_, estimator.tol)
 
 
@@ -133,8 +131,8 @@ def _agree(estimator: SurrogateClassifier, seen: list[_ShardFacts]) -> tuple[dic
     columns = seen[0].columns
     # one row stands for all of a label: classes, their order and their weights are found as in a fit to rows
     stub: Any = np.zeros((len(labels), columns if isinstance(columns, int) else len(columns)))
-    _, codes, found = estimator._checked(stub, labels, mass)
-    weighed = np.asarray(found)
+    _, codes, weights = estimator._checked(stub, labels, mass)
+    weighed = np.asarray(weights)
     if not isinstance(columns, int):
         estimator.feature_names_in_ = np.array(columns, dtype=object)
     estimator.loss_ = loss = estimator._make_loss(len(estimator.classes_))
@@ -226,10 +224,10 @@ class _ShardRows:
 def _where(X: Any, columns: list[str] | int) -> str:
     """Return the first column with a value that is no finite number, in words."""
     if hasattr(X, "tocsr"):
-        at = int(X.indices[np.flatnonzero(~np.isfinite(X.data))[0]])
+        column = int(X.indices[np.flatnonzero(~np.isfinite(X.data))[0]])
     else:
-        at = int(np.flatnonzero(~np.isfinite(X).all(axis=0))[0])
-    return f"column {at + 1}" if isinstance(columns, int) else f"column {columns[at]!r}"
+        column = int(np.flatnonzero(~np.isfinite(X).all(axis=0))[0])
+    return f"column {column + 1}" if isinstance(columns, int) else f"column {columns[column]!r}"
 
 
 # ---- parquet --------------------------------------------------------------------------------------------------------
@@ -253,13 +251,13 @@ def _reads(rows: str | Path | Sequence[Read], label: str | None, weight: str | N
             raise ConfigError("label and weight name columns of parquet files; functions return labels and weights")
         return reads, None
     parquet = _parquet()
-    found = sorted(map(str, Path(rows).glob("*.parquet"))) if Path(rows).is_dir() else sorted(glob.glob(str(rows)))
-    if not found:
+    paths = sorted(map(str, Path(rows).glob("*.parquet"))) if Path(rows).is_dir() else sorted(glob.glob(str(rows)))
+    if not paths:
         raise DataError(f"{rows}: no parquet files there; give a folder, a file or a pattern such as rows/*.parquet")
     if label is None:
         raise ConfigError("label=None: name the column of the labels")
     sizes, names = [], None
-    for path in found:
+    for path in paths:
         try:
             head = parquet.ParquetFile(path)
         except (OSError, ValueError) as error:
@@ -270,7 +268,7 @@ def _reads(rows: str | Path | Sequence[Read], label: str | None, weight: str | N
                 raise DataError(f"{path} has no column {name!r}; it has {', '.join(here[:10])}{', ...' if len(here) > 10 else ''}")
         names = here if names is None else names
         if set(here) != set(names):
-            raise DataError(f"{path} has other columns than {found[0]}")
+            raise DataError(f"{path} has other columns than {paths[0]}")
         sizes.append(head.metadata.num_rows)
     assert names is not None
     total = int(sum(sizes))
@@ -278,7 +276,7 @@ def _reads(rows: str | Path | Sequence[Read], label: str | None, weight: str | N
         raise DataError(f"{rows} holds {total} rows, fewer than the {workers} workers")
     columns = [name for name in names if name not in (label, weight)]
     ends = np.linspace(0, total, workers + 1).astype(int).tolist()
-    files = [(str(Path(path).absolute()), size) for path, size in zip(found, sizes, strict=True)]
+    files = [(str(Path(path).absolute()), size) for path, size in zip(paths, sizes, strict=True)]
     return [partial(_read_parquet, files, *part, columns, label, weight) for part in pairwise(ends)], columns
 
 

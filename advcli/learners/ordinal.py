@@ -204,18 +204,22 @@ class ThresholdLearner(Minimiser, RowLearner):
             self._most = np.zeros((0, rows.n))
             self._finish(bound, _nothing(rows), 0.0, 0.0, 0.0, began)
             return self
-        y = np.ascontiguousarray(np.minimum(np.searchsorted(self.observed_, bound.codes), len(self.observed_) - 1))
-        problem = ThresholdProblem(y, self._terms(len(self.observed_)), weight, C, self.coupling)
-        found = minimise(problem, rows, self.tol, self.max_passes, moved(problem, rows, getattr(start, "_point", None)))
+        problem = self._problem_of(bound.codes, weight, C)
+        point = minimise(problem, rows, self.tol, self.max_passes, moved(problem, rows, getattr(start, "_point", None)))
         # from scratch, as the scores of pairs are, so that the certificate rests on no sum of updates
-        v = rows.spanned(problem.spanned(found.alpha))
-        spanned = found.g if found.solver == "pairs" else rows.scores(v)
-        dual = problem.dual(found.alpha, rows.inner(v, v, spanned))
-        g = spanned if np.array_equal(v, found.v) else rows.scores(found.v)
-        primal = problem.primal(rows.inner(found.v, found.v, g), g, found.eta)
+        v = rows.spanned(problem.spanned(point.alpha))
+        spanned = point.g if point.solver == "pairs" else rows.scores(v)
+        dual = problem.dual(point.alpha, rows.inner(v, v, spanned))
+        g = spanned if np.array_equal(v, point.v) else rows.scores(point.v)
+        primal = problem.primal(rows.inner(point.v, point.v, g), g, point.eta)
         self._most = problem.U
-        self._finish(bound, found, primal / (C * mass), dual / (C * mass), problem.outside(found.alpha), began)
+        self._finish(bound, point, primal / (C * mass), dual / (C * mass), problem.outside(point.alpha), began)
         return self
+
+    def _problem_of(self, codes: Labels, weight: Array, C: float) -> ThresholdProblem:
+        """Return the problem over the classes of `observed_`."""
+        y = np.ascontiguousarray(np.minimum(np.searchsorted(self.observed_, codes), len(self.observed_) - 1))
+        return ThresholdProblem(y, self._terms(len(self.observed_)), weight, C, self.coupling)
 
     def _terms(self, k: int) -> Array:
         """Return the weights W (k, k - 1) of the terms of the loss; of red_th the differences of the costs of neighbouring predictions."""
@@ -225,23 +229,23 @@ class ThresholdLearner(Minimiser, RowLearner):
         near = (threshold == label) | (threshold == label - 1)
         return near.astype(np.float64) if self.neighbours else np.ones((k, k - 1))
 
-    def _finish(self, bound: Bound, found: ThresholdPoint, primal: float, dual: float, outside: float, began: float) -> None:
+    def _finish(self, bound: Bound, point: ThresholdPoint, primal: float, dual: float, outside: float, began: float) -> None:
         """Set the solution and its certificate, and warn of one that missed the tolerance."""
-        self._point = found
-        self.coef_ = np.ascontiguousarray(found.v[None, :])
-        self.thresholds_ = found.eta
+        self._point = point
+        self.coef_ = np.ascontiguousarray(point.v[None, :])
+        self.thresholds_ = point.eta
         # the scores that new rows get: without the ridge
-        g = found.g if not self.ridge else found.g - self.ridge * found.v / _or_one(bound.weights)
+        g = point.g if not self.ridge else point.g - self.ridge * point.v / _or_one(bound.weights)
         self.n_distinct_scores_ = int(1 + (np.diff(np.sort(g)) > _DISTINCT).sum())
-        self.n_iter_ = max(1, found.steps)
+        self.n_iter_ = max(1, point.steps)
         self.certificate_ = judge(
             primal,
             dual,
             self.tol,
             outside=outside,
-            passes=float(found.steps),
-            status=found.status,
-            solver=found.solver,
+            passes=float(point.steps),
+            status=point.status,
+            solver=point.solver,
             seconds=time.perf_counter() - began,
         )
         warn_unless_converged(f"loss={self.name}, lambda={self.lam_:.3g}", self.certificate_, self.tol)
@@ -254,9 +258,8 @@ class ThresholdLearner(Minimiser, RowLearner):
             raise ConfigError(f"ridge={self.ridge:g} is on the kernel of the training rows; other rows have no such objective")
         mapped = self._mapped(X)
         weight = np.ones(len(codes)) if weights is None else np.ascontiguousarray(weights)
-        y = np.ascontiguousarray(np.minimum(np.searchsorted(self.observed_, codes), len(self.observed_) - 1))
         C = 1.0 / (self.lam_ * float(weight.sum()))
-        problem = ThresholdProblem(y, self._terms(len(self.observed_)), weight, C, self.coupling)
+        problem = self._problem_of(codes, weight, C)
         v = np.ascontiguousarray(self.coef_.T)
         square = float(np.vdot(v, v)) if self.features_ is None or self.features_.euclidean else self.features_.square_norm(v)
         unit = C * float(weight.sum())
@@ -295,8 +298,8 @@ class ThresholdLearner(Minimiser, RowLearner):
     def _mapped(self, X: Any) -> Any:
         if self.features_ is None:
             return X
-        found = self.features_.at(X)
-        return found.X if self.features_.euclidean else found
+        mapped = self.features_.at(X)
+        return mapped.X if self.features_.euclidean else mapped
 
     def _latent(self, mapped: Any) -> Array:
         if self.features_ is None or self.features_.euclidean:

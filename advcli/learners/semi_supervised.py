@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.utils.extmath import row_norms
 
+from ..core.checks import is_number
 from ..core.errors import ConfigError
 from ..core.typing import Array, Labels
 from .base import register, register_method
@@ -67,9 +68,8 @@ class SemiSupervisedSVM(LinearLearner):
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
         """Alternate weights and labels."""
         for name in ("ratio", "ridge", "stages", "max_rounds"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
-                raise ConfigError(f"{name}={value} must be a number above 0")
+            if not (is_number(getattr(self, name)) and getattr(self, name) > 0):
+                raise ConfigError(f"{name}={getattr(self, name)} must be a number above 0")
         k, unlabelled = len(self.classes_), y < 0
         if unlabelled.all():
             raise ConfigError("loss=s3vm needs labelled rows")
@@ -77,8 +77,10 @@ class SemiSupervisedSVM(LinearLearner):
         squares = row_norms(X, squared=True)
         penalty = float(self.ridge) * max(float(base @ squares / base.sum()), 1e-300)
         codes = np.eye(k) - 1.0 / k
-        known = np.flatnonzero(~unlabelled)
-        W = _Ridge(X[known], base[known], unlabelled[known], penalty).at(1.0)(codes[y[known]], np.zeros((X.shape[1], k)), _EXACT)
+        labelled = np.flatnonzero(~unlabelled)
+        W = _Ridge(X[labelled], base[labelled], unlabelled[labelled], penalty).at(1.0)(
+            codes[y[labelled]], np.zeros((X.shape[1], k)), _EXACT
+        )
         labels, rounds, settled = np.where(unlabelled, 0, y), 0, True
         ridge = _Ridge(X, base, unlabelled, penalty)
         for stage in range(int(self.stages) if unlabelled.any() else 0):

@@ -25,7 +25,7 @@ from ..core.stored_arrays import Entries
 from ..core.typing import Array, Options
 from .base import Bound, register
 from .linear import RowLearner
-from .options import read_extend, read_grid, seed_of
+from .options import read_grid, seed_of
 from .saving import State, saved_remarks
 
 _SEEDS = 2**32  # scikit-learn takes seeds below it
@@ -47,11 +47,9 @@ class OutsideClassifier(RowLearner):
         another callable that makes an estimator from ``options``.
     options : dict or None
         Parameters of the estimator and of its parts (``svc__C``).
-    features, features_options
-        Feature map with linear scores, and the options of the map. The estimator learns from the mapped rows; ``"linear"`` leaves X as it
-        is.
-    n_classes : int or None
-        For labels that are codes 0..n_classes-1; None finds the classes in y.
+    features, features_options, n_classes
+        Feature map with linear scores, whose rows the estimator learns from, and its options; the number of classes of labels that are
+        codes.
     random_state : int
         Seed of every ``random_state`` of the estimator that is None.
 
@@ -68,6 +66,8 @@ class OutsideClassifier(RowLearner):
     -f/2 and f/2. Without a decision function they are the probabilities, and without these 1 at the prediction and 0 elsewhere. A class
     without rows has the least potential, and probability 0.
     """
+
+    searched_in = "loss.options"
 
     estimator: Any = field(default="sklearn.linear_model.LogisticRegression", kw_only=False)
     options: Mapping[str, Any] | None = None
@@ -88,25 +88,13 @@ class OutsideClassifier(RowLearner):
             The estimator cannot be imported or made, lacks an option, or is no classifier.
         """
         model = _made(self.estimator, dict(self.options or {}))
-        said = type(model).__name__
-        if not (hasattr(model, "get_params") and hasattr(model, "fit") and hasattr(model, "predict") and is_classifier(model)):
-            raise ConfigError(_no_classifier(_named(self.estimator), said))
+        if not (all(hasattr(model, name) for name in ("get_params", "fit", "predict")) and is_classifier(model)):
+            raise ConfigError(_no_classifier(_named(self.estimator), type(model).__name__))
         open_values = [name for name, value in model.get_params().items() if value is None]
         seeds = {name: seed_of(self.random_state) % _SEEDS for name in open_values if name.rpartition("__")[2] == "random_state"}
         return model.set_params(**seeds)
 
     # ---- from a configuration -------------------------------------------------------------------------------------
-    @classmethod
-    def candidates(cls, loss: Options) -> dict[str, tuple[Any, ...]]:
-        """Return the values in ``loss.grid`` of the estimator's parameters; a parameter that ``loss.options`` sets is not searched."""
-        options = loss.get("options") or {}
-        return {f"loss.options.{name}": values for name, values in read_grid(loss).items() if options.get(name) is None}
-
-    @classmethod
-    def reach(cls, loss: Options) -> dict[str, tuple[float, float]]:
-        """Return the limits in ``loss.extend`` of the parameters that are searched."""
-        return {key: limits for name, limits in read_extend(loss).items() if (key := f"loss.options.{name}") in cls.candidates(loss)}
-
     @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
         """Refuse an estimator that cannot be made, and options, grid values and limits of growth that the estimator does not take."""
@@ -123,8 +111,8 @@ class OutsideClassifier(RowLearner):
     def _described(cls, loss: Options, hyper: Mapping[str, Any] | None = None) -> Any:
         """Return the unfitted estimator of a group ``loss``; searched parameters have values of ``hyper``, else the first of the grid."""
         first = {name: values[0] for name, values in cls.candidates(loss).items()}
-        found = cls.build(loss, {"name": "linear"}, {"name": "auto"}, first | {**(hyper or {})}, 2, 0, 1.0)
-        return found.unfitted()
+        learner = cls.build(loss, {"name": "linear"}, {"name": "auto"}, first | {**(hyper or {})}, 2, 0, 1.0)
+        return learner.unfitted()
 
     @classmethod
     def has_probabilities(cls, loss: Options) -> bool:
@@ -180,8 +168,7 @@ class OutsideClassifier(RowLearner):
     # ---- prediction -----------------------------------------------------------------------------------------------
     def predict_codes(self, X: Any) -> NDArray[np.intp]:
         """Return the estimator's own predictions as codes (n,), which need not be the classes of the largest potentials."""
-        rows = self.look(X).at
-        return np.asarray(self.estimator_.predict(rows)).astype(np.intp)
+        return np.asarray(self.estimator_.predict(self.look(X).at)).astype(np.intp)
 
     def _mapped(self, X: Any) -> Any:
         """Return mapped rows, sparse or dense as the training rows were: some estimators take no others."""
@@ -193,12 +180,12 @@ class OutsideClassifier(RowLearner):
     def _scores(self, mapped: Any) -> Array:
         model, k, known = self.estimator_, len(self.classes_), np.asarray(self.estimator_.classes_, dtype=np.intp)
         if hasattr(model, "decision_function"):
-            found = np.asarray(model.decision_function(mapped), dtype=np.float64)
-            if found.ndim == 1 and len(known) == 2:
-                found = np.column_stack([-0.5 * found, 0.5 * found])
-            if found.shape == (mapped.shape[0], len(known)):
-                F = np.repeat(found.min(axis=1, keepdims=True), k, axis=1)
-                F[:, known] = found
+            scores = np.asarray(model.decision_function(mapped), dtype=np.float64)
+            if scores.ndim == 1 and len(known) == 2:
+                scores = np.column_stack([-0.5 * scores, 0.5 * scores])
+            if scores.shape == (mapped.shape[0], len(known)):
+                F = np.repeat(scores.min(axis=1, keepdims=True), k, axis=1)
+                F[:, known] = scores
                 return F
         if hasattr(model, "predict_proba"):
             return self._spread(model.predict_proba(mapped))
@@ -215,13 +202,11 @@ class OutsideClassifier(RowLearner):
     @available_if(_has_proba)
     def predict_proba(self, X: Any) -> Array:
         """Return the estimator's probabilities of `classes_`, shape (n, k)."""
-        rows = self.look(X).at
-        return self.by_class(self._spread(self.estimator_.predict_proba(rows)))
+        return self.by_class(np.asarray(self.probabilities(X)))
 
     def probabilities(self, X: Any) -> Array | None:
         """Return the estimator's probabilities of the classes by their codes, shape (n, k); None where it has none."""
-        rows = self.look(X).at
-        return self._spread(self.estimator_.predict_proba(rows)) if hasattr(self, "predict_proba") else None
+        return self._spread(self.estimator_.predict_proba(self.look(X).at)) if hasattr(self, "predict_proba") else None
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def saved(self) -> State:
@@ -271,14 +256,14 @@ def _imported(path: str) -> Any:
     if not module:
         raise ConfigError(f"loss.estimator={path} is no name to import; give one such as sklearn.linear_model.LogisticRegression")
     try:
-        found = importlib.import_module(module)
+        home = importlib.import_module(module)
     except Exception as error:
         text = " ".join(str(error).split())
         raise ConfigError(f"loss.estimator={path}: cannot import {module}: {type(error).__name__}: {text}") from error
-    if not hasattr(found, name):
-        classes = [each for each, value in vars(found).items() if isinstance(value, type)]
+    if not hasattr(home, name):
+        classes = [each for each, value in vars(home).items() if isinstance(value, type)]
         raise ConfigError(f"loss.estimator={path}: no {name!r} in {module}; {nearest(name, classes)}")
-    named = getattr(found, name)
+    named = getattr(home, name)
     if not isinstance(named, type) or not all(callable(getattr(named, method, None)) for method in ("fit", "predict", "get_params")):
         kind = "class without fit and predict" if isinstance(named, type) else type(named).__name__
         raise ConfigError(f"loss.estimator={path} is a {kind}, no classifier of scikit-learn's interface; name a class")

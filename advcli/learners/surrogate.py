@@ -25,7 +25,7 @@ from ..losses import matrices as costs
 from ..losses.abstain import AbstainLoss
 from ..losses.base import RULES
 from ..losses.matrices import ABSTAIN
-from ..problems.certificate import Judged, settle, warn_unless_converged
+from ..problems.certificate import Judged
 from ..problems.risk import Problem, Solution
 from ..problems.row_blocks import BlockProblem
 from ..solvers import Limits, make_solver, solvers_for_a_box
@@ -35,7 +35,7 @@ from .base import registry as learners
 from .calibrated import Calibrated
 from .game import PlaysGame
 from .loss_parameter import given_options, loss_said, loss_type, made_loss, saved_loss
-from .options import OF_THE_FIT, mass_of, one_of, own_options, parameters_of, refuse_huge_mass, seed_of
+from .options import OF_THE_FIT, mass_of, one_of, own_options, parameters_of, seed_of
 from .saving import State
 
 LIMITS = ("name", "description", "tol", "search_tol", "search_solver", "search_passes", "max_passes", "max_seconds")
@@ -148,11 +148,11 @@ class SurrogateClassifier(PlaysGame):
     @classmethod
     def filled(cls, loss: Options, facts: Options) -> dict[str, Any]:
         """Return the loss's options with what it needs of the data filled in; `IncompatibleError` where it lacks a label graph."""
-        own = {**loss, **loss_class(loss["name"]).filled(own_options(loss, OF_THE_FIT), facts)}
+        options = {**loss, **loss_class(loss["name"]).filled(own_options(loss, OF_THE_FIT), facts)}
         # a loss that weighs another one has that one's options under options
-        if "hierarchy" in cls.needs(loss) and all(each.get("hierarchy") is None for each in (own, own.get("options") or {})):
+        if "hierarchy" in cls.needs(loss) and all(each.get("hierarchy") is None for each in (options, options.get("options") or {})):
             raise IncompatibleError(f"loss={loss['name']}", "a hierarchy over the labels", "give dataset.hierarchy=EDGES.csv")
-        return own
+        return options
 
     @classmethod
     def searched(cls, loss: Options, features: Options) -> tuple[str, ...]:
@@ -282,28 +282,19 @@ class SurrogateClassifier(PlaysGame):
         self._take(bound)
         self.loss_, self.rows_, total, tolerance = (bound.own[name] for name in ("loss", "rows", "total", "tolerance"))
         self._with_extra_labels(self.loss_.n_predictions)  # refuses a class that is called like what is no class
-        refuse_huge_mass(total, self.C)
-        lam = self.lam if self.lam is not None else 1.0 / (self.C * total)
-        if tolerance is not None:
-            lam = 0.0
+        lam = self._lam_of(total)
+        self.lam_ = lam if tolerance is None else 0.0
         if start is not None and start.features_ is not bound.features:
             bound.features.adopt(start.features_)
-        problem, found = self._minimise(bound, float(lam), None if start is None else start.solution_)
-        self.solution_: Solution
-        self.solution_, self.certificate_ = settle(problem, found, self.tol)
-        self.theta_ = self.solution_.theta
-        self.lam_ = float(lam)
-        self.n_iter_ = max(1, int(np.ceil(found.passes)))
-        warn_unless_converged(f"loss={loss_said(self.given_loss)}, lambda={lam:.3g}", self.certificate_, self.tol)
+        problem, solution = self._minimise(bound, self.lam_, None if start is None else start.solution_)
+        self._settle(problem, solution, f"loss={loss_said(self.given_loss)}")
         return self
 
     def _minimise(self, bound: Bound, lam: float, start: Solution | None) -> tuple[Judged, Solution]:
         """Return the problem of bound rows and what a solver found."""
         tolerance = bound.own["tolerance"]
         in_parts = isinstance(bound.features.X, BlockRows)
-        problem = (BlockProblem if in_parts else Problem)(
-            bound.features, self.loss_.core, bound.codes, lam, bound.weights, bound.own["cost"], tolerance
-        )
+        problem = self._problem_at(bound.features, bound.codes, lam, bound.weights, bound.own["cost"], tolerance)
         solver = make_solver(self.solver, **(self.solver_options or {}))
         lacks, remedy = solver.lacks(problem), "choose solver=auto"
         if lacks is None and tolerance is not None and not solver.takes_box:
@@ -314,9 +305,13 @@ class SurrogateClassifier(PlaysGame):
         if lacks is not None:
             raise IncompatibleError(f"solver={self.solver}", lacks, remedy)
         limits = Limits(self.tol, self.max_passes, self.max_seconds)
-        found = solver.solve(problem, limits, start, seed=seed_of(self.random_state))
-        refuse_answer(solver, problem, found)
-        return problem, found
+        solution = solver.solve(problem, limits, start, seed=seed_of(self.random_state))
+        refuse_answer(solver, problem, solution)
+        return problem, solution
+
+    def _problem_at(self, mapped: FeatureMap, codes: Labels, lam: float, *more: Any) -> Any:
+        kind = BlockProblem if isinstance(mapped.X, BlockRows) else Problem
+        return kind(mapped, self.loss_.core, codes, lam, *more)
 
     def _make_loss(self, k: int) -> Loss:
         """Return the loss for k classes, those of `order_`."""
@@ -359,9 +354,9 @@ class SurrogateClassifier(PlaysGame):
         if not first:
             return labels
         if labels.dtype.kind != self.order_.dtype.kind:  # text among numbers
-            found = np.empty(n_predictions, dtype=object)
-            found[:] = [*self.order_.tolist(), *labels.tolist()]
-            return found
+            predictions = np.empty(n_predictions, dtype=object)
+            predictions[:] = [*self.order_.tolist(), *labels.tolist()]
+            return predictions
         return np.concatenate([self.order_, labels])
 
     @property
@@ -397,12 +392,13 @@ class SurrogateClassifier(PlaysGame):
         return np.array(self.theta_[self.n_features_in_ :])
 
     def _objective(self, X: Any, codes: Labels, weights: Array | None) -> tuple[float, float]:
-        own = weights if self.loss_.example_weights else None
-        return self._terms_of(self._mapped(X), codes, None if self.loss_.example_weights else weights, self.loss_.cost_weights(codes, own))
+        example = weights if self.loss_.example_weights else None
+        return self._terms_of(
+            self._mapped(X), codes, None if self.loss_.example_weights else weights, self.loss_.cost_weights(codes, example)
+        )
 
     def _terms_of(self, mapped: FeatureMap, codes: Labels, weights: Array | None, cost: Array | None) -> tuple[float, float]:
-        kind = BlockProblem if isinstance(mapped.X, BlockRows) else Problem
-        problem = kind(mapped, self.loss_.core, codes, self.lam_, weights, cost, mapped.tolerance(codes, weights))
+        problem = self._problem_at(mapped, codes, self.lam_, weights, cost, mapped.tolerance(codes, weights))
         if mapped.euclidean or self.features_ is None:
             penalty = problem.penalty(self.theta_)
         else:  # the norm is that of the training rows' kernel
@@ -437,7 +433,7 @@ class SurrogateClassifier(PlaysGame):
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
         """Return the parameters, the dual point, and the predictor's distributions where they have no closed form."""
-        found = super().proof(X, codes, weight)
+        arrays = super().proof(X, codes, weight)
         base: Any = self.loss_.unweighted
         if base.kernel == "general":
             F = self.potentials(X)
@@ -445,8 +441,8 @@ class SurrogateClassifier(PlaysGame):
                 cost = self.loss_.cost_weights(codes, weight if self.loss_.example_weights else None)
                 inner = base.cost_weights(codes, None)
                 F = (F - F.max(axis=1, keepdims=True)) / (cost if inner is None else cost / inner)[:, None]
-            found["predictor"] = base.predictor(F)
-        return found
+            arrays["predictor"] = base.predictor(F)
+        return arrays
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def saved(self) -> State:
@@ -457,16 +453,16 @@ class SurrogateClassifier(PlaysGame):
 
     def _saved_loss(self) -> dict[str, Any]:
         """Return the parameters that say the loss, as a saved model holds them."""
-        own = saved_loss(self.loss, self.loss_options, self.loss_)
+        parameters = saved_loss(self.loss, self.loss_options, self.loss_)
         named = self.loss_.row_names
         if named is None or self.extra_labels is not None:
-            return own
+            return parameters
         if self.predicts_classes_:  # the others' names are not in the matrix
             beyond = list(named[len(self.classes_) :])
-            return own | ({"extra_labels": beyond} if beyond else {})
-        if not isinstance(own["loss"], str):
-            own["loss_options"] = {**(own["loss_options"] or {}), "predictions": list(named)}
-        return own
+            return parameters | ({"extra_labels": beyond} if beyond else {})
+        if not isinstance(parameters["loss"], str):
+            parameters["loss_options"] = {**(parameters["loss_options"] or {}), "predictions": list(named)}
+        return parameters
 
     def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model; `classes_`, `features_` and `certificate_` are there already."""
@@ -519,14 +515,14 @@ class SurrogateClassifier(PlaysGame):
 
     def cautions(self) -> tuple[str, ...]:
         """Return what is to be said once about parameters outside the range of a guarantee."""
-        said = [costs.NEGATIVE] if self.loss_.negative_costs else []
+        lines = [costs.NEGATIVE] if self.loss_.negative_costs else []
         alpha = self._abstention_costs()
         if isinstance(self.loss_.unweighted, AbstainLoss) and alpha is not None and alpha.max() > 0.5:
             k = len(self.classes_)
             never = f"; from 1 - 1/{k} on the best rule never abstains" if alpha.min() >= 1.0 - 1.0 / k else ""
             theorems = "Theorems 12 and 13 and Corollary 14 of Fathony et al. (2018) hold"
-            said.append(f"alpha={alpha.max():g} is above 1/2, up to which {theorems}{never}")
-        return tuple(said)
+            lines.append(f"alpha={alpha.max():g} is above 1/2, up to which {theorems}{never}")
+        return tuple(lines)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -528,9 +528,9 @@ RECIPE = (
         f"{CELLS} -k seed",
     ),
     # the expected losses beside the guarantee
-    Mutant("advcli/learners/surrogate.py", "return float(weight @ costs / weight.sum())", "return float(costs.mean())", GUARANTEE),
+    Mutant("advcli/learners/game.py", "return float(weight @ costs / weight.sum())", "return float(costs.mean())", GUARANTEE),
     Mutant(
-        "advcli/learners/surrogate.py",
+        "advcli/learners/game.py",
         "y, weight if loss.example_weights else None)\n        if weight is None",
         "y, None)\n        if weight is None",
         GUARANTEE,
@@ -712,13 +712,13 @@ SETTINGS = (
     ),
     # what a learner is told of the data
     Mutant(
-        "advcli/learners/base.py",
+        "advcli/learners/configuration.py",
         "for name in cls.needs(loss) & facts.keys() if loss.get(name) is None}",
         "for name in ()}",
         FACTORY,
     ),
     Mutant(
-        "advcli/learners/base.py",
+        "advcli/learners/configuration.py",
         "& facts.keys() if loss.get(name) is None}",
         "& facts.keys()}",
         FACTORY,
@@ -1640,14 +1640,14 @@ CHECKER = tuple(
         ),
         (
             "advcli/learners/ordinal.py",
-            "g = found.g if not self.ridge else found.g - self.ridge * found.v / _or_one(bound.weights)",
-            "g = found.g",
+            "g = point.g if not self.ridge else point.g - self.ridge * point.v / _or_one(bound.weights)",
+            "g = point.g",
             "tests/learners/test_learners_ordinal.py -k distinct",
         ),
         (
             "advcli/learners/ordinal.py",
-            "found.g - self.ridge * found.v / _or_one(bound.weights)",
-            "found.g - self.ridge * found.v",
+            "point.g - self.ridge * point.v / _or_one(bound.weights)",
+            "point.g - self.ridge * point.v",
             "tests/learners/test_learners_ordinal.py -k distinct",
         ),
         ("advcli/reports/across.py", "if smallest >= alpha:", "if smallest > alpha:", f"{ACROSS} -k level"),

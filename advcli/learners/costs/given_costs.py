@@ -25,9 +25,7 @@ class LearnsFromCosts(Learner):
     Parameters
     ----------
     cost : {"zero_one", "absolute", "squared"}, array (k, k), frame or None
-        The cost matrix, rows = predictions, columns = classes, both in the order of `order_`, or a frame whose rows and columns are named
-        by the classes; ``"absolute"`` and ``"squared"`` count steps between classes. None: the learner's own, ``"zero_one"`` unless it
-        says another.
+        The cost matrix, rows = predictions, columns = classes; None: ``default_cost``.
     """
 
     has_costs: ClassVar[bool] = True
@@ -75,11 +73,10 @@ class LearnsFromCosts(Learner):
 
         Parameters
         ----------
-        X : array or sparse matrix (n, d)
+        X, sample_weight : array or sparse matrix (n, d), array (n,)
+            Rows, and how often each occurs.
         y : array (n,), optional
             Labels. Beside ``costs`` they only name the classes, in sorted order, and may be left out: the classes are then 0..k-1.
-        sample_weight : array (n,), optional
-            How often each row occurs.
         start : Learner, optional
             Fitted to the same rows at another strength, from whose solution the fit may begin.
         costs : array or frame (n, k), optional
@@ -88,10 +85,8 @@ class LearnsFromCosts(Learner):
 
         Raises
         ------
-        DataError
-            Costs of the wrong shape, negative ones, or ones that are no finite numbers.
-        ConfigError
-            Columns whose names are not the classes.
+        DataError, ConfigError
+            Costs of the wrong shape, negative ones, or no finite numbers; columns whose names are not the classes.
         """
         self._fitting(Rows(X, sample_weight, costs), y, start)
         return self

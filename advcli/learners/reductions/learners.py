@@ -23,14 +23,12 @@ from ...features.base import KernelMap
 from ...features.merging import merge_rows
 from ...losses import matrices
 from ...problems.binary import BinaryProblems, scores_of
-from ...problems.certificate import settle, warn_unless_converged
-from ...problems.risk import Solution
 from ...solvers import Limits
 from ...solvers.newton.binary import solve_binary
 from ...solvers.newton.free_bias import solve_free
 from ..base import Bound, Rows, register, register_method
 from ..costs.given_costs import LearnsFromCosts, check_costs
-from ..options import mass_of, one_of, own_options, parameters_of, refuse_huge_mass, refuse_solver, refuse_unknown_options, seed_of
+from ..options import mass_of, one_of, own_options, parameters_of, refuse_solver, refuse_unknown_options, seed_of
 from ..refitting import Minimiser
 from ..saving import State
 from .schemes import PAIRS, SCHEMES, Scheme
@@ -53,17 +51,8 @@ def _takes(features: str) -> bool:
 class ReductionLearner(Minimiser):
     """Base of the multiclass classifiers made of binary problems, by the equation of the module; a scheme says which problems.
 
-    Parameters
-    ----------
-    bias : {"regularised", "free"}
-        Whether the constant of every problem is penalised.
-    **parameters
-        As in `Minimiser`.
-
     Attributes
     ----------
-    classes_, order_ : ndarray (k,)
-        The labels, sorted and in the order of the codes, as in `Learner`; the binary problems are those of ``order_``.
     coef_, intercept_ : ndarray (m, d), (m,)
         Weights and constant of every binary problem; of linear features alone.
     theta_ : ndarray (d + 1, m) or (n, m)
@@ -122,8 +111,8 @@ class ReductionLearner(Minimiser):
         cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
     ) -> ReductionLearner:
         """Return an unfitted learner at these hyper-parameters."""
-        own = {key: value for key, value in own_options(loss).items() if value is not None and key != "file"}
-        return cls(**own, **parameters_of(features, solver, hyper, n_classes, seed, tol))
+        options = {key: value for key, value in own_options(loss).items() if value is not None and key != "file"}
+        return cls(**options, **parameters_of(features, solver, hyper, n_classes, seed, tol))
 
     # ---- fitting --------------------------------------------------------------------------------------------------
     @property
@@ -172,20 +161,15 @@ class ReductionLearner(Minimiser):
         self.check_parameters()
         self._take(bound)
         self.rows_, total = bound.own["rows"], bound.own["total"]
-        refuse_huge_mass(total, self.C)
+        self.lam_ = self._lam_of(total)
         if start is not None and start.features_ is not bound.features:
             bound.features.adopt(start.features_)
         labels, weights, margins = self.scheme.split(bound.codes, bound.own["costs"], getattr(self, "pairs", PAIRS[0]))
-        self.lam_ = float(self.lam if self.lam is not None else 1.0 / (self.C * total))
         problems = BinaryProblems(bound.features, labels, weights, self.lam_, bound.weights, margins, self._constant, self._free)
         limits, before = Limits(self.tol, self.max_passes, self.max_seconds), None if start is None else start.solution_
         seed = seed_of(self.random_state)
-        found = solve_free(problems, limits, before) if self._free else solve_binary(problems, limits, before, seed)
-        self.solution_: Solution
-        self.solution_, self.certificate_ = settle(problems, found, self.tol)
-        self.theta_ = self.solution_.theta
-        self.n_iter_ = max(1, int(np.ceil(found.passes)))
-        warn_unless_converged(f"loss={self.method}, lambda={self.lam_:.3g}", self.certificate_, self.tol)
+        solution = solve_free(problems, limits, before) if self._free else solve_binary(problems, limits, before, seed)
+        self._settle(problems, solution, f"loss={self.method}")
         return self
 
     @property
