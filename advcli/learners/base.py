@@ -518,7 +518,7 @@ def register_method(name: str, family: type[Learner], hidden: Collection[str] = 
         eq=False,
         repr=False,
     )
-    said = ", ".join(f'{parameter}="{value}"' for parameter, value in fixed.items())
-    made.in_python = classmethod(lambda cls: f"{family.__name__}({said})")
+    given = [("" if not each.kw_only else f"{each.name}=") + f'"{fixed[each.name]}"' for each in fields(known) if each.name in fixed]
+    made.in_python = classmethod(lambda cls: f"{family.__name__}({', '.join(given)})")
     setattr(sys.modules[family.__module__], made.__name__, made)  # where pickle looks for it
     return register(name)(made)
