@@ -86,7 +86,7 @@ def _at_most(kernel: str, level: str) -> ModuleType:
     raise ImportError(f"the compiled module {kernel} is missing: build it with `make` or `pip install .`")
 
 
-class Rows(NamedTuple):
+class CompiledRows(NamedTuple):
     """Rows of X as the compiled loops take them; ``columns`` and ``start`` are empty when X is dense."""
 
     values: Array
@@ -96,14 +96,14 @@ class Rows(NamedTuple):
     d: int
 
 
-def compiled_rows(X: Any) -> Rows:
+def compiled_rows(X: Any) -> CompiledRows:
     """Return a dense matrix, row by row, or a CSR matrix that `checked_csr` let pass, as arrays for the compiled loops."""
     n, d = X.shape
     if is_sparse(X):
         columns, start = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
-        return Rows(np.ascontiguousarray(X.data, dtype=np.float64), columns, start, int(n), int(d))
+        return CompiledRows(np.ascontiguousarray(X.data, dtype=np.float64), columns, start, int(n), int(d))
     values = np.ascontiguousarray(X, dtype=np.float64).ravel()
-    return Rows(values, np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64), int(n), int(d))
+    return CompiledRows(values, np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64), int(n), int(d))
 
 
 class Face(NamedTuple):

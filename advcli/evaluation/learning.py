@@ -59,7 +59,7 @@ def missed_rows(recipe: Recipe, fitted: Fitted, part: Part) -> list[str]:
     if counts is None:
         return []
     part = replace(part, X=fitted.rows(part.X))
-    counts.add(part.y, fitted.learner.predict_codes(part.X if isinstance(part.X, BlockRows) else part.look(fitted.learner)))
+    counts.add(part.y, fitted.learner.predict_codes(part.X if isinstance(part.X, BlockRows) else fitted.learner.look(part.rows)))
     missed = missed_classes(counts.counts, counts.labels)
     return [f"{recipe.cell.method} {missed_words(missed, 'training rows')}"] if missed else []
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.tables.encoding import Encoding
-from ..learners.base import Bound, Learner, View
+from ..learners.base import Rows
 
 
 @dataclass(frozen=True)
@@ -43,17 +43,7 @@ class Part:
         """What predictions are judged by: the costs where rows have their own, else the labels."""
         return self.y if self.costs is None else self.costs
 
-    def bind(self, learner: Learner) -> Bound:
-        """Return the rows as the learner's fits take them, with their own costs or as sequences if it learns from such."""
-        if self.costs is not None and learner.has_costs:
-            return learner.bind_costs(self.X, self.y, self.costs, self.weight)
-        if self.groups is not None and learner.has_groups:
-            return learner.bind_groups(self.X, self.y, self.groups, self.weight)
-        return learner.bind(self.X, self.y, self.weight)
-
-    def look(self, learner: Learner) -> View:
-        """Return the rows as the fitted learner looks at them, with their sequences, which it predicts if it learned from such."""
-        if self.groups is None:
-            return learner.look(self.X)
-        view = learner.look_groups(self.X, self.groups) if learner.has_groups else learner.look(self.X)
-        return replace(view, groups=self.groups)
+    @property
+    def rows(self) -> Rows:
+        """The rows as a learner takes them, with their own costs and their sequences if it learns from such."""
+        return Rows(self.X, self.weight, self.costs, self.groups)

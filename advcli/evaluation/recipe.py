@@ -338,7 +338,7 @@ class Recipe:
         test = replace(test, X=fitted.rows(test.X))
         clock = time.perf_counter()
         # what a kernel is at these rows is computed once for all that is asked of them
-        X = test.X if isinstance(test.X, BlockRows) else test.look(learner)
+        X = test.X if isinstance(test.X, BlockRows) else learner.look(test.rows)
         codes = learner.predict_codes(X)
         columns: dict[str, Any] = {"predict_seconds": time.perf_counter() - clock} | certificate_columns(learner) | stage_columns(learner)
         certificate = learner.certificate_

@@ -290,9 +290,9 @@ def _judged(fit: Part, held: Part, candidates: _Candidates, make: Make, judge: J
             if learner.calibrates:
                 learner.fit(fit.X, fit.y, fit.weight, previous)
             else:
-                bound = fit.bind(learner) if bound is None else bound
+                bound = learner.bind(fit.rows, fit.y) if bound is None else bound
                 learner.fit_bound(bound, previous)
-            view = held.look(learner) if view is None else view
+            view = learner.look(held.rows) if view is None else view
             previous = learner
             metric, value = judge(learner, view, held.truth)
             certificate = learner.certificate_

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from ..core.compiled import Rows, compiled_rows, kernels
+from ..core.compiled import CompiledRows, compiled_rows, kernels
 from ..core.threads import rows_by, shared
 from ..core.typing import Array, Labels
 from .base import Directions, ExplicitMap, register
@@ -176,7 +176,7 @@ class LinearFeatures(ExplicitMap):
         return int(self.X.shape[1]), self.n_classes
 
     @cached_property
-    def rows(self) -> Rows:
+    def rows(self) -> CompiledRows:
         """X as the compiled loops take it."""
         return compiled_rows(self.X)
 

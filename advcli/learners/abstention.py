@@ -14,9 +14,10 @@ At a margin of exactly tau a classifier abstains; the adversarial loss's own rul
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,11 +44,12 @@ from ..problems.certificate import Certificate, settle, warn_unless_converged
 from ..problems.risk import Problem
 from ..solvers import Limits, make_solver
 from ..statistics.risk_coverage import Guarantee, RiskCoverage, guarantee, risk_coverage
-from .base import Bound, register
+from .base import Bound, register_method
 from .options import one_of, own_options, refuse_unknown_options, seed_of
 from .surrogate import LIMITS, SurrogateClassifier
 
 METHODS = ("ova", "cs", "bep", "two_stage", "adversarial")
+_OPTIONS = ("alpha", "tau", "code", "base", "base_options")  # of the group `loss`
 _REJECTING: dict[str, type[RejectingLoss]] = {"ova": RejectingOneVersusAllLoss, "cs": RejectingCrammerSingerLoss, "bep": BinaryEncodedLoss}
 
 
@@ -70,14 +72,25 @@ class AbstainingClassifier(SurrogateClassifier):
         Of bep: m digits -1 or 1 for every class. Another code makes another model.
     base, base_options : str, dict or None
         Of two_stage: the surrogate of the first stage and its options.
-    C, lam, tol, fit_intercept, solver, solver_options, max_passes, max_seconds : float, float, float, bool, str, dict, float, float
-    features, features_options, n_classes, extra_labels, order, class_weight, warm_start, verbose, random_state
-        As in `SurrogateClassifier`. With ``fit_intercept`` ova, cs and bep have K + 1 in the place of a Gaussian kernel K.
+    C, lam, tol : float
+        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap at which a fit is accepted.
+    max_passes, max_seconds : float
+        Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
+    fit_intercept : bool
+        Whether a constant 1 is appended to the features; ova, cs and bep then have K + 1 in the place of a Gaussian kernel K.
+    solver, features : str
+        ``"auto"`` or an algorithm by name; ``"linear"`` or a kernel, for adversarial also ``"threshold"``.
+    solver_options, features_options : dict or None
+        Further options of the solver and the feature map.
+    n_classes, extra_labels, order, class_weight
+        Number of classes of labels that are codes; the label of an abstention; the order of the labels; what a row of each class weighs.
+    warm_start, verbose, random_state, rule
+        Whether a fit begins at the last solution, a line about each fit, the seed of the visits, and the adversarial loss's rule.
 
     Attributes
     ----------
     classes_, theta_, certificate_, loss_, rows_
-        As in `SurrogateClassifier`; of two_stage those of the first stage.
+        As in `SurrogateClassifier`; of two_stage of the first stage.
     rejector_theta_, rejector_certificate_ : ndarray, Certificate
         Of two_stage: parameters of the rejector, in the shape of ``theta_`` and with scores f of which r(x) is (f_0 - f_1) / sqrt(2); and
         the certificate of these parameters.
@@ -87,7 +100,6 @@ class AbstainingClassifier(SurrogateClassifier):
 
     name = "abstaining"
     takes_blocks = False
-    takes: ClassVar[tuple[str, ...]] = ("alpha", "tau", "code", "base", "base_options")  # the options of the group `loss`
 
     loss: Any = field(default=None, init=False)  # other parameters say it
     loss_options: Mapping[str, Any] | None = field(default=None, init=False)
@@ -121,10 +133,10 @@ class AbstainingClassifier(SurrogateClassifier):
     @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
         """Refuse unknown options, and a loss, features or solver that do not go with abstaining."""
-        own = own_options(loss)
-        refuse_unknown_options(loss, own, cls.takes)
+        options = own_options(loss)
+        refuse_unknown_options(loss, options, tuple(name for name in _OPTIONS if name in inspect.signature(cls).parameters))
         make_solver(solver["name"], **own_options(solver, LIMITS))
-        learner = cls(**own)
+        learner = cls(**options)
         learner.features, learner.features_options = features["name"], own_options(features)
         learner.check_parameters()
         make_features(features["name"], np.zeros((1, 1)), 2, **own_options(features))
@@ -170,12 +182,8 @@ class AbstainingClassifier(SurrogateClassifier):
             raise IncompatibleError(said, "moments in a ball", "choose features.moments=ball")
 
     def _make_loss(self, k: int) -> Loss:
-        if self.method == "bep":
-            return BinaryEncodedLoss(k, self.alpha, self.code)
-        if self.method == "ova":
-            return RejectingOneVersusAllLoss(k, self.alpha)
-        if self.method == "cs":
-            return RejectingCrammerSingerLoss(k, self.alpha)
+        if self.method in _REJECTING:
+            return _REJECTING[self.method](k, self.alpha, **({"code": self.code} if self.method == "bep" else {}))
         if self.method == "adversarial":
             return make_loss("abstain", k, alpha=self.alpha)
         loss = make_loss(self.base, k, **(self.base_options or {}))
@@ -206,16 +214,16 @@ class AbstainingClassifier(SurrogateClassifier):
     @property
     def remarks_(self) -> tuple[str, ...]:  # type: ignore[override]
         """The code of bep, a rejector that stopped early, and a threshold that was calibrated, one line each."""
-        found = []
+        remarks = []
         if self.method == "bep" and hasattr(self, "order_"):
             words = ("".join("1" if digit > 0 else "0" for digit in word) for word in self.loss_.signed)
-            found.append("code: " + ", ".join(f"{label} {word}" for label, word in zip(self.order_, words, strict=True)))
-        if self.method == "two_stage" and hasattr(self, "rejector_certificate_") and not self.rejector_certificate_.converged:
-            certificate = self.rejector_certificate_
-            found.append(f"rejector: relative gap {certificate.relative_gap:.1e} ({certificate.status})")
+            remarks.append("code: " + ", ".join(f"{label} {word}" for label, word in zip(self.order_, words, strict=True)))
+        certificate = self.stages_.get("rejector")
+        if certificate is not None and not certificate.converged:
+            remarks.append(f"rejector: relative gap {certificate.relative_gap:.1e} ({certificate.status})")
         if getattr(self, "tau_", None) is not None:
-            found.append(f"tau = {self.tau_:.4g} was calibrated")
-        return tuple(found)
+            remarks.append(f"tau = {self.tau_:.4g} was calibrated")
+        return tuple(remarks)
 
     def _fit_rejector(self, bound: Bound) -> None:
         """Minimise lambda/2 |v|^2 + 1/n sum over rows of alpha [1 - r]_+ + [h(x) wrong] [1 + r]_+, r = v.x.
@@ -244,18 +252,20 @@ class AbstainingClassifier(SurrogateClassifier):
         problem = Problem(mapped, loss, reject, lam, weights)
         limits = Limits(self.tol, self.max_passes, self.max_seconds)
         solver = make_solver(self.solver, **(self.solver_options or {}))
-        found, self.rejector_certificate_ = settle(problem, solver.solve(problem, limits, None, seed=seed_of(self.random_state)), self.tol)
+        solution, self.rejector_certificate_ = settle(
+            problem, solver.solve(problem, limits, None, seed=seed_of(self.random_state)), self.tol
+        )
         self._rejector_point = None
-        if found.R is not None:  # the dual number of each hinge: r is that number times a direction of length 1
-            pull = np.sqrt(0.5) * (found.R[:, 1] - found.R[:, 0])
+        if solution.R is not None:  # the dual number of each hinge: r is that number times a direction of length 1
+            pull = np.sqrt(0.5) * (solution.R[:, 1] - solution.R[:, 0])
             self._rejector_point = np.zeros((n, 3))
             self._rejector_point[:, 0] = pull[:n]
             self._rejector_point[wrong, 1], self._rejector_point[wrong, 2] = -pull[n:], 1.0
         theta = np.zeros((self.theta_.shape[0], k))
         if features.multiclass_linear:
-            theta[:, :2] = found.theta
+            theta[:, :2] = solution.theta
         else:  # the two examples of a row share one training row
-            np.add.at(theta[:, :2], rows, found.theta)
+            np.add.at(theta[:, :2], rows, solution.theta)
         self.rejector_theta_ = theta
         warn_unless_converged("the rejector", self.rejector_certificate_, self.tol)
 
@@ -276,24 +286,25 @@ class AbstainingClassifier(SurrogateClassifier):
     @property
     def stages_(self) -> dict[str, Certificate]:
         """The certificate of the rejector of two stages."""
-        return {"rejector": self.rejector_certificate_} if self.method == "two_stage" else {}
+        certificate = getattr(self, "rejector_certificate_", None) if self.method == "two_stage" else None
+        return {} if certificate is None else {"rejector": certificate}
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
         """Return the arrays that prove a surrogate's fit, and of two stages those that prove the rejector's."""
-        found = super().proof(X, codes, weight)
-        if self.method != "two_stage" or not found or self._rejector_point is None:
-            return found
+        arrays = super().proof(X, codes, weight)
+        if self.method != "two_stage" or not arrays or self._rejector_point is None:
+            return arrays
         theta, rows = self.rejector_theta_, self.rows_
         if self.features_ is not None and not self.features_.euclidean:
             theta = over_all_rows(theta, rows)
         stored = np.where(rows[:, None] >= 0, self._rejector_point[rows], 0.0)
-        return {**found, "rejector_theta": theta, "rejector_r": stored}
+        return {**arrays, "rejector_theta": theta, "rejector_r": stored}
 
     @property
     def cost_matrix_(self) -> Array | None:
         """The matrix (k + 1, k) of zero-one with abstention."""
-        found = self.loss_.matrix
-        return matrices.abstain(len(self.classes_), self.alpha) if found is None or len(found) == len(self.classes_) else found
+        matrix = self.loss_.matrix
+        return matrices.abstain(len(self.classes_), self.alpha) if matrix is None or len(matrix) == len(self.classes_) else matrix
 
     @property
     def abstention_cost_(self) -> float | None:
@@ -314,7 +325,7 @@ class AbstainingClassifier(SurrogateClassifier):
         F = super()._scores(mapped)
         return self.loss_.class_scores(F) if isinstance(self.loss_, RejectingLoss) else F
 
-    def margin(self, X: Any) -> Array:
+    def margins(self, X: Any) -> Array:
         """Return the margins of rows X (n, d), shape (n,), by the module's table: the larger, the surer the prediction."""
         view = self.look(X)
         if self.method == "two_stage":
@@ -323,9 +334,9 @@ class AbstainingClassifier(SurrogateClassifier):
         P = self.potentials(view)
         return self.loss_.margin(P) if isinstance(self.loss_, RejectingLoss) else leads(P)
 
-    def margins(self, X: Any) -> Array:
-        """Return `margin`."""
-        return self.margin(X)
+    def margin(self, X: Any) -> Array:
+        """Return `margins`."""
+        return self.margins(X)
 
     @property
     def threshold_(self) -> float | None:
@@ -345,12 +356,8 @@ class AbstainingClassifier(SurrogateClassifier):
     def predict_codes(self, X: Any, rule: str = "default") -> NDArray[np.intp]:
         """Return predictions as codes: positions in `predictions_`, the last being to abstain.
 
-        Rules other than ``"default"`` are those of the adversarial loss; ``"potentials"`` never abstains, whatever the method.
-
-        Raises
-        ------
-        ConfigError
-            Another rule, of a method that is not adversarial.
+        Rules other than ``"default"`` are those of the adversarial loss, and refused of other methods; ``"potentials"`` never abstains,
+        whatever the method.
         """
         view = self.look(X)
         P = self.potentials(view)
@@ -361,14 +368,14 @@ class AbstainingClassifier(SurrogateClassifier):
             if self.method != "adversarial":
                 raise ConfigError(f"rule={rule} is for the adversarial losses; method={self.method} has default and potentials")
             return super().predict_codes(view, rule)
-        return np.where(self.margin(view) > tau, np.argmax(P, axis=1), len(self.classes_)).astype(np.intp)
+        return np.where(self.margins(view) > tau, np.argmax(P, axis=1), len(self.classes_)).astype(np.intp)
 
     # ---- risk, coverage, guarantees ---------------------------------------------------------------------------------
     def _wrong(self, X: Any, y: Any) -> tuple[Array, NDArray[np.bool_]]:
         """Return the margins of rows, and whether the class of the largest potential is wrong, both (n,)."""
         check_is_fitted(self)
         codes, view = codes_of(y, self.order_), self.look(X)
-        return self.margin(view), np.argmax(self.potentials(view), axis=1) != codes
+        return self.margins(view), np.argmax(self.potentials(view), axis=1) != codes
 
     def risk_coverage(self, X: Any, y: Any) -> RiskCoverage:
         """Return risk over coverage at all thresholds, on rows X (n, d) with labels y (n,) (`advcli.statistics.risk_coverage`).
@@ -380,28 +387,15 @@ class AbstainingClassifier(SurrogateClassifier):
     def calibrate(self, X: Any, y: Any, epsilon: float = 0.05, delta: float = 0.1, thresholds: Any = None) -> Guarantee:
         """Set the threshold so that accepted predictions are wrong with probability at most ``epsilon``, with confidence 1 - ``delta``.
 
-        Parameters
-        ----------
-        X, y : array-like (n, d) and (n,)
-            Held-out rows: drawn like the rows to come, and independent of the rows of `fit`.
-        epsilon, delta, thresholds
-            As in `advcli.statistics.risk_coverage.guarantee`, which says what is assumed and proved.
-
-        Returns
-        -------
-        Guarantee
-            With the threshold ``tau``, which predictions use from now on.
-
-        Raises
-        ------
-        ConfigError
-            The parameter ``tau`` is given, or a label is no class of the fit.
+        X (n, d) and y (n,) are held-out rows: drawn like the rows to come, and independent of the rows of `fit`. Predictions use the
+        threshold ``tau`` of the returned guarantee from now on; `advcli.statistics.risk_coverage.guarantee` has the parameters and says
+        what is assumed and proved. `ConfigError` where the parameter ``tau`` is given, or a label is no class of the fit.
         """
         if self.tau is not None:
             raise ConfigError(f"tau={self.tau} fixes the threshold; leave it out to calibrate one")
-        found = guarantee(*self._wrong(X, y), epsilon, delta, thresholds)
-        self.tau_ = found.tau
-        return found
+        proved = guarantee(*self._wrong(X, y), epsilon, delta, thresholds)
+        self.tau_ = proved.tau
+        return proved
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def _saved_loss(self) -> dict[str, Any]:
@@ -427,54 +421,10 @@ class AbstainingClassifier(SurrogateClassifier):
         self.tau_ = attributes.number("tau_") if "tau_" in attributes else None
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class _OfOneMethod(AbstainingClassifier):
-    """Base of the methods as a configuration names them: one method with its own options."""
-
-    @classmethod
-    def in_python(cls) -> str:
-        """Return how the learner is called in Python."""
-        return f'AbstainingClassifier("{cls.method}")'
-
-    code: Any = field(default="binary", init=False)
-    base: str = field(default="zero_one", init=False)
-    base_options: Mapping[str, Any] | None = field(default=None, init=False)
-
-
-@register("abstain_ova")
-@dataclass(kw_only=True, eq=False, repr=False)
-class AbstainingOneVersusAll(_OfOneMethod):
-    """The surrogate OVA of Ramaswamy, Tewari & Agarwal (2018): one hinge for each class; parameters as in `AbstainingClassifier`."""
-
-    takes = ("alpha", "tau")
-    method: str = field(default="ova", init=False)
-
-
-@register("abstain_cs")
-@dataclass(kw_only=True, eq=False, repr=False)
-class AbstainingCrammerSinger(_OfOneMethod):
-    """The surrogate CS of Ramaswamy, Tewari & Agarwal (2018): the best wrong class's hinge; parameters as in `AbstainingClassifier`."""
-
-    takes = ("alpha", "tau")
-    method: str = field(default="cs", init=False)
-
-
-@register("abstain_bep")
-@dataclass(kw_only=True, eq=False, repr=False)
-class AbstainingBinaryEncoded(_OfOneMethod):
-    """The surrogate BEP of Ramaswamy, Tewari & Agarwal (2018): binary digits of classes; parameters as in `AbstainingClassifier`."""
-
-    takes = ("alpha", "tau", "code")
-    method: str = field(default="bep", init=False)
-    code: Any = "binary"
-
-
-@register("two_stage")
-@dataclass(kw_only=True, eq=False, repr=False)
-class TwoStageClassifier(_OfOneMethod):
-    """A surrogate, then a rejector of the surrogate's errors (Mao, Mohri & Zhong 2024); parameters as in `AbstainingClassifier`."""
-
-    takes = ("alpha", "tau", "base", "base_options")
-    method: str = field(default="two_stage", init=False)
-    base: str = "zero_one"
-    base_options: Mapping[str, Any] | None = None
+for _name, _method, _hidden in (
+    ("abstain_ova", "ova", ("code", "base", "base_options")),
+    ("abstain_cs", "cs", ("code", "base", "base_options")),
+    ("abstain_bep", "bep", ("base", "base_options")),
+    ("two_stage", "two_stage", ("code",)),
+):
+    register_method(_name, AbstainingClassifier, _hidden, method=_method)

@@ -1,11 +1,12 @@
-"""The interface of everything that learns: scikit-learn's methods, labels as codes, and how a configuration checks and builds a learner."""
+"""The interface of everything that learns: scikit-learn's methods in front of validated rows and labels as codes."""
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, make_dataclass
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -20,8 +21,8 @@ from ..core.checks import LARGEST, collected, refuse_huge
 from ..core.errors import ConfigError, DataError, IncompatibleError
 from ..core.registry import Registry
 from ..core.row_blocks import BlockRows, coded_by_parts
-from ..core.stored_arrays import MOST_COLUMNS, Entries
-from ..core.typing import Array, Labels, Options
+from ..core.stored_arrays import MOST_COLUMNS
+from ..core.typing import Array, Labels
 from ..data.labels.order import (
     are_codes,
     in_order,
@@ -36,15 +37,8 @@ from ..features import FeatureMap, feature_class, make_features
 from ..features.merging import over_all_rows
 from ..losses.rejecting import leads
 from ..problems.certificate import Certificate, WorstCase
-
-VIEWS = ("noisy", "sample", "true", "partial")
-"""Which labels of a training part a learner learns from: those seen; the small clean sample alone; the true ones; the clean sample with all
-other rows unlabelled (code -1)."""
-
-NEEDS = ("classes", "confusion", "hierarchy", "order")
-"""What a learner or a loss may need to know of the data beside rows. ``order`` is a condition on the labels; each other is an option
-of that name, filled where the configuration leaves it null: the labels of the classes as text, the confusion matrix behind the labels, the
-label graph as ``{"edges": ..., "classes": ...}``."""
+from .configuration import Configured
+from .saving import Saved
 
 IN_BLOCKS = "rows that are read in blocks serve a surrogate loss on features=linear with solver=auto: load them, X = numpy.load(FILE)"
 """What is said of rows in blocks where they do not serve."""
@@ -68,39 +62,30 @@ def check_n_classes(n_classes: Any) -> None:
 
 
 @dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows as `Learner.bind` and `Learner.look` take them; a learner leaves alone what it does not learn from."""
+
+    X: Any  # (n, d), dense, sparse or a frame
+    weight: Any = None  # (n,), how often each row occurs
+    costs: Any = None  # (n, k), what each prediction costs on the row, for learners with `Learner.has_costs`
+    groups: Any = None  # (n,), the sequence of the row, for learners with `Learner.has_groups`
+
+
+@dataclass(frozen=True, eq=False)
 class Bound:
-    """Rows and labels of a learner, validated and bound to a feature map once for all fits of a path.
+    """Rows and labels of a learner, validated and bound to a feature map once for all fits of a path."""
 
-    Attributes
-    ----------
-    classes : ndarray (k,)
-        The labels, in the order of the scores: `Learner.order_`.
-    facts : mapping
-        What scikit-learn keeps of the rows: ``n_features_in_`` and, of a table, ``feature_names_in_``.
-    of_sets : bool
-        Whether rows have several labels.
-    features : FeatureMap
-        Bound to the rows that are learned from.
-    codes : ndarray (n,) or csr_array (n, k)
-        Labels of these rows.
-    weights : ndarray (n,) or None
-        How often they occur.
-    own : mapping
-        What the kind of learner adds.
-    """
-
-    classes: NDArray[Any]
-    facts: Mapping[str, Any]
-    of_sets: bool
-    features: FeatureMap
-    codes: Any
-    weights: Array | None
-    own: Mapping[str, Any] = field(default_factory=dict)
+    classes: NDArray[Any]  # (k,), the labels in the order of the scores: `Learner.order_`
+    facts: Mapping[str, Any]  # attributes of every fit: of_sets_, n_features_in_ and, of a table, feature_names_in_
+    features: FeatureMap  # over the rows that are learned from
+    codes: Any  # (n,) or csr_array (n, k), labels of these rows
+    weights: Array | None  # (n,), how often they occur
+    own: Mapping[str, Any]  # what the kind of learner adds
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """New rows as the fits to one `Bound` look at them: validated and mapped once; `potentials` and `predict_codes` take a view for X.
+    """New rows, validated and mapped once for all fits to one `Bound`; `potentials` and `predict_codes` take a view for X.
 
     ``groups`` (n,) are the sequences of the rows, where the data have such.
     """
@@ -124,7 +109,7 @@ def _is_validated(X: Any, y: Any, read: bool = True) -> bool:
     return type(y) is np.ndarray and y.dtype.kind in "biuUS" and _is_plain(X, read) and y.shape == X.shape[:1]
 
 
-class Learner(ClassifierMixin, BaseEstimator):
+class Learner(Configured, Saved, ClassifierMixin, BaseEstimator):
     """An algorithm that learns a classifier from rows and labels.
 
     Attributes
@@ -132,8 +117,8 @@ class Learner(ClassifierMixin, BaseEstimator):
     classes_ : ndarray (k,)
         The labels, sorted, as scikit-learn has them: the columns of `decision_function` and ``predict_proba``.
     order_ : ndarray (k,)
-        The same labels in the order of the codes, which is that of `potentials`, `probabilities` and a cost matrix without names: the order
-        that was given or that the labels have, else sorted.
+        The same labels in the order of the codes: the order that was given or that the labels have, else sorted. `potentials`,
+        `probabilities` and a cost matrix without names have this order.
     certificate_ : Certificate or None
         How far the fit is from its optimum; None for an algorithm that minimises nothing, or whose optimum is not checked.
     features_ : FeatureMap or None
@@ -144,22 +129,24 @@ class Learner(ClassifierMixin, BaseEstimator):
         What is to be said about the fit, such as why it stopped.
     """
 
-    name: ClassVar[str]
-    view: ClassVar[str] = "noisy"  # one of VIEWS
-    paths: ClassVar[tuple[str, ...]] = ()  # options that may name files, whose content a fit depends on
+    # labels to learn from: noisy (those seen), sample (a small clean one alone), true, or partial (the clean sample and all other rows
+    # unlabelled, code -1)
+    view: ClassVar[str] = "noisy"
     sets: ClassVar[bool] = False  # whether rows may have several labels
     empty_sets: ClassVar[bool] = False  # whether such rows may have none
     certified: ClassVar[bool] = True  # whether a fit has a certificate
     takes_blocks: ClassVar[bool] = False  # whether it learns from rows that are read in blocks (`advcli.core.row_blocks`)
-    has_costs: ClassVar[bool] = False  # whether it learns from costs of rows (`bind_costs`)
-    has_groups: ClassVar[bool] = False  # whether rows that form a sequence are one example (`bind_groups`)
+    has_costs: ClassVar[bool] = False  # whether it learns from costs of rows
+    has_groups: ClassVar[bool] = False  # whether rows that form a sequence are one example
 
     certificate_: Certificate | None = None
     remarks_: tuple[str, ...] = ()
     of_sets_: bool = False  # whether it was fitted to several labels a row
+    lam_: float
+    n_iter_: int
+    theta_: Any
+    solution_: Any
 
-    features: Any
-    features_options: Any
     n_classes: Any
     random_state: Any
 
@@ -174,89 +161,10 @@ class Learner(ClassifierMixin, BaseEstimator):
             refuse_codes_of_text(lambda: self.counts_steps)
         return super().__sklearn_clone__()
 
-    # ---- from a configuration -------------------------------------------------------------------------------------
-    # ``loss``, ``features`` and ``solver`` are the configuration groups of these names.
-    @classmethod
-    @abstractmethod
-    def needs(cls, loss: Options) -> frozenset[str]:
-        """Return what the learner with these options needs to know of the data (`NEEDS`)."""
-
-    @classmethod
-    def filled(cls, loss: Options, facts: Options) -> dict[str, Any]:
-        """Return the options with the facts that `needs` names in the place of null."""
-        return {**loss, **{name: facts[name] for name in cls.needs(loss) & facts.keys() if loss.get(name) is None}}
-
-    @classmethod
-    @abstractmethod
-    def searched(cls, loss: Options, features: Options) -> tuple[str, ...]:
-        """Return the hyper-parameters that selection searches: names of `advcli.core.hyper`, the regularisation in place of its views."""
-
-    @classmethod
-    def candidates(cls, loss: Options) -> dict[str, tuple[Any, ...]]:
-        """Return hyper-parameters of the learner alone, which no protocol has a grid of, and the values that a search tries.
-
-        Each is named by the key of the configuration that fixes it. Values are any plain data; of equally good ones the first is taken.
-        """
-        return {}
-
-    @classmethod
-    def reach(cls, loss: Options) -> dict[str, tuple[float, float]]:
-        """Return how far the values of `candidates` that are ordered numbers may go on past an end that wins: smallest and largest."""
-        return {}
-
-    @classmethod
-    def in_python(cls) -> str:
-        """Return how the learner is called in Python."""
-        return f"{cls.__name__} ({cls.__module__})"
-
-    @classmethod
-    def has_probabilities(cls, loss: Options) -> bool:
-        """Tell whether fits with these options have `probabilities`."""
-        return False
-
-    @classmethod
-    def calibrated(cls, loss: Options) -> type[Learner]:
-        """Return the class whose fits estimate probabilities as ``loss.calibrate`` says; `IncompatibleError` where there is none."""
-        advice = "leave it out: it has probabilities of its own" if cls.has_probabilities(loss) else "choose loss=zero_one"
-        wanted = "the potentials of a surrogate loss or a threshold model"
-        raise IncompatibleError(f"calibrate={loss['calibrate']}", wanted, f"loss={loss['name']} is none: {advice}")
-
-    @classmethod
-    def needs_pickle(cls, loss: Options) -> bool:
-        """Tell whether fits with these options fit no model file, which executes nothing when it is read."""
-        return False
-
-    @property
-    def kept_by_pickle(self) -> bool:
-        """Whether this fit fits no model file."""
-        return False
-
     @property
     def calibrates(self) -> bool:
         """Whether its probabilities come from fits to parts of the rows, so that `fit` makes them and `fit_bound` does not."""
         return False
-
-    @classmethod
-    def names_features(cls, loss: Options, features: Options) -> bool:
-        """Tell whether the features are part of the name of methods with these options."""
-        return True
-
-    @classmethod
-    def takes_weights(cls, loss: Options) -> bool:
-        """Tell whether fits with these options take example weights."""
-        return True
-
-    @classmethod
-    @abstractmethod
-    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
-        """Refuse options without meaning before any work; ``n_classes`` is None while the data are unknown."""
-
-    @classmethod
-    @abstractmethod
-    def build(
-        cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
-    ) -> Learner:
-        """Return an unfitted learner at these hyper-parameters, for labels that are codes in [0, n_classes)."""
 
     # ---- fitting --------------------------------------------------------------------------------------------------
     def fit(self, X: Any, y: Any, sample_weight: Any = None, start: Any = None) -> Self:
@@ -267,7 +175,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         """
         with self.named_in_errors():
             self.check_parameters()
-            return self.fit_bound(self.bind(X, y, sample_weight), start)
+            return self.fit_bound(self.bind(Rows(X, sample_weight), y), start)
 
     @contextmanager
     def named_in_errors(self) -> Iterator[None]:
@@ -285,16 +193,8 @@ class Learner(ClassifierMixin, BaseEstimator):
             ) from error
 
     @abstractmethod
-    def bind(self, X: Any, y: Any, sample_weight: Any = None) -> Bound:
+    def bind(self, rows: Rows, y: Any) -> Bound:
         """Return rows and labels as fits take them; learners that differ in the strength of regularisation alone can all fit to it."""
-
-    def bind_costs(self, X: Any, y: Any, costs: Any, sample_weight: Any = None) -> Bound:
-        """Return rows, with the costs (n, k) of every prediction on them, as fits take them; of learners with `has_costs`."""
-        raise NotImplementedError(f"loss={self.name} learns from labels")
-
-    def bind_groups(self, X: Any, y: Any, groups: Any, sample_weight: Any = None) -> Bound:
-        """Return rows with the sequence of each (n,) as fits take them; of learners with `has_groups`."""
-        raise NotImplementedError(f"loss={self.name} learns from rows that stand alone")
 
     @abstractmethod
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
@@ -307,7 +207,6 @@ class Learner(ClassifierMixin, BaseEstimator):
     def _take(self, bound: Bound) -> None:
         """Set what a fit knows of its rows."""
         self.name_classes(bound.classes)
-        self.of_sets_ = bound.of_sets
         for name, value in bound.facts.items():
             setattr(self, name, value)
         self.features_ = bound.features if bound.features.keeps_rows else None
@@ -323,8 +222,10 @@ class Learner(ClassifierMixin, BaseEstimator):
         places = None if self.order_ is self.classes_ else sorting(self.order_)
         return A if places is None else np.ascontiguousarray(A[:, places])
 
-    def _facts(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("n_features_in_", "feature_names_in_") if hasattr(self, name)}
+    def _as_bound(self, features: FeatureMap, codes: Any, weights: Array | None, **own: Any) -> Bound:
+        """Return features over checked rows, their codes and weights, with what the kind of learner adds, as fits take them."""
+        facts = {name: getattr(self, name) for name in ("of_sets_", "n_features_in_", "feature_names_in_") if hasattr(self, name)}
+        return Bound(self.order_, facts, features, codes, weights, own)
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Array | None]:
         """Set `classes_` and `order_`; return validated rows, codes (n,) or ones (n, k) at every row's labels, and weights."""
@@ -335,9 +236,9 @@ class Learner(ClassifierMixin, BaseEstimator):
             X = self._validated(X)
             codes: Any = self._encode_sets(y)
         else:
-            own = own_order(y)
+            order = own_order(y)
             X, y = self._validated(X, y)
-            codes = self._in_order(self._encode(y, compact=isinstance(X, BlockRows)), own)
+            codes = self._in_order(self._encode(y, compact=isinstance(X, BlockRows)), order)
         if hasattr(X, "tocsr") and not X.has_canonical_format:
             X = X.copy()  # the caller's arrays stay as they are
             X.sum_duplicates()
@@ -358,15 +259,15 @@ class Learner(ClassifierMixin, BaseEstimator):
         """Whether the fit depends on the order of the classes, so that labels without one are refused."""
         return False
 
-    def _in_order(self, codes: Labels, own: list[Any] | None) -> Labels:
+    def _in_order(self, codes: Labels, known: list[Any] | None) -> Labels:
         """Set `order_` to what the caller gave, or the labels have (`own_order`) where it matters; return the codes by it."""
         self.name_classes(self.classes_)
         if self.n_classes is not None:
             return codes  # the labels are codes
         order = getattr(self, "order", None)
         if order is None and self.counts_steps:
-            order = own
-            if own is None:
+            order = known
+            if known is None:
                 refuse_unordered(self.classes_)
                 if are_codes(self.classes_):
                     refuse_codes_of_text(lambda: True)
@@ -396,9 +297,9 @@ class Learner(ClassifierMixin, BaseEstimator):
                 )
         else:
             X = collected(X)
-        found = validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, order="C", **options)
-        refuse_huge(found[0] if y else found, getattr(self, "feature_names_in_", None), "X")
-        return found
+        validated = validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, order="C", **options)
+        refuse_huge(validated[0] if y else validated, getattr(self, "feature_names_in_", None), "X")
+        return validated
 
     def _knows_columns(self, X: Array) -> bool:
         """Return whether rows have as many columns as those of the fit, which have no names."""
@@ -458,11 +359,6 @@ class Learner(ClassifierMixin, BaseEstimator):
             raise ValueError(f"{len(empty)} rows of y have no label, the first is row {empty[0] + 1}; every row needs one")
         self.name_classes(np.arange(Y.shape[1]))
         return Y
-
-    @property
-    @abstractmethod
-    def appends_constant(self) -> bool:
-        """Whether a constant 1 is appended to the rows of feature maps that take one."""
 
     def _bind(self, X: Any) -> FeatureMap:
         """Return the feature map over the rows of X, with the constant appended when asked for."""
@@ -557,16 +453,13 @@ class Learner(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.order_
 
-    def look(self, X: Any) -> View:
-        """Return the view of new rows X (n, d) for this fit and every other one to the same `Bound`."""
-        if isinstance(X, View):
-            return X
+    def look(self, rows: Any) -> View:
+        """Return the view of new rows, `Rows` or X (n, d), for this fit and every other one to the same `Bound`."""
+        if isinstance(rows, View):
+            return rows
         check_is_fitted(self)
-        return View(self._mapped(self._validated(X, reset=False)))
-
-    def look_groups(self, X: Any, groups: Any) -> View:
-        """Return new rows with the sequence of each (n,) as this fit looks at them; of learners with `has_groups`."""
-        raise NotImplementedError(f"loss={self.name} predicts rows that stand alone")
+        rows = rows if isinstance(rows, Rows) else Rows(rows)
+        return View(self._mapped(self._validated(rows.X, reset=False)), rows.groups)
 
     @abstractmethod
     def _mapped(self, X: Any) -> Any:
@@ -603,58 +496,29 @@ class Learner(ClassifierMixin, BaseEstimator):
         codes = self.predict_codes(X)
         return self.predictions_[codes]
 
-    # ---- saving ---------------------------------------------------------------------------------------------------
-    @abstractmethod
-    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
-        """Return what a saved model holds: parameters that need no other file, fitted attributes by name, rows that the features keep."""
-
-    @abstractmethod
-    def restore(self, attributes: Entries) -> None:
-        """Take over the fitted attributes of a saved model; `classes_`, `features_` and a certificate are there already.
-
-        A learner takes its saved arrays by the shape and the range that they must have (`advcli.core.stored_arrays.Entries.array`), because
-        a file may hold anything; entries that the learner does not take are refused.
-        """
-
-    @property
-    def n_columns_(self) -> int:
-        """Columns of the rows that the feature map is bound to: the features, and the constant where it is appended."""
-        return self.n_features_in_ + bool(self.appends_constant and feature_class(self.features).takes_constant)
-
-    @property
-    def n_mapped_(self) -> int:
-        """Columns of scores that the feature map gives: one for each class, unless the scores of classes are made of others."""
-        return len(self.classes_)
-
-    @property
-    def map_options(self) -> dict[str, Any]:
-        """Options of the feature map."""
-        return dict(self.features_options or {})
-
-    def _saved_parameters(self, own: Options) -> dict[str, Any]:
-        """Return the parameters as a saved model holds them: with options that the rows settled, a plain seed, and those of ``own``."""
-        found = self.get_params(deep=False)
-        if not isinstance(found["random_state"], (int, np.integer)):
-            found["random_state"] = 0
-        if self.features_ is not None and self.features_.settled:
-            found["features_options"] = {**(found["features_options"] or {}), **self.features_.settled}
-        if isinstance(found.get("class_weight"), Mapping):  # keys of a mapping in JSON are text
-            found["class_weight"] = [[label, weight] for label, weight in found["class_weight"].items()]
-        return {**found, **own}
-
-    @classmethod
-    def from_saved(cls, parameters: Options) -> Self:
-        """Return an unfitted learner with the parameters that a saved model holds."""
-        own = dict(parameters)
-        if isinstance(own.get("class_weight"), list):
-            own["class_weight"] = dict(own["class_weight"])
-        return cls(**own)
-
-    features_: FeatureMap | None
-    lam_: float
-    n_features_in_: int
-
 
 LearnerType = TypeVar("LearnerType", bound=type[Learner])
 registry: Registry[type[Learner]] = Registry("loss", "loss")
 register: Callable[..., Callable[[LearnerType], LearnerType]] = registry.register
+
+
+def register_method(name: str, family: type[Learner], hidden: Collection[str] = (), **fixed: Any) -> type[Learner]:
+    """Register one method of a family, a dataclass, under the name that configurations give it; return the class.
+
+    The method has the family's parameters but for those that ``fixed`` settles, and those ``hidden``, which keep their defaults.
+    """
+    known: Any = family
+    constants = {each.name: fixed.get(each.name, each.default) for each in fields(known) if each.name in {*hidden, *fixed}}
+    made: Any = make_dataclass(
+        f"{family.__name__}_{name}",
+        [(parameter, Any, field(default=value, init=False)) for parameter, value in constants.items()],
+        bases=(family,),
+        namespace={"__doc__": f"`{family.__name__}` as loss={name}.", "__module__": family.__module__},
+        kw_only=True,
+        eq=False,
+        repr=False,
+    )
+    given = [("" if not each.kw_only else f"{each.name}=") + f'"{fixed[each.name]}"' for each in fields(known) if each.name in fixed]
+    made.in_python = classmethod(lambda cls: f"{family.__name__}({', '.join(given)})")
+    setattr(sys.modules[family.__module__], made.__name__, made)  # where pickle looks for it
+    return register(name)(made)

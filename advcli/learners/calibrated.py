@@ -41,7 +41,7 @@ _told = False
 def warn_scorers() -> None:
     """Warn where a scorer of scikit-learn that needs estimates asks for the strategy of a game; once in a process.
 
-    Only who calls tells what for: area under the curve, stacking and plots ask for the same and are right to.
+    Only the caller tells what for: area under the curve, stacking and plots ask for the same and are right to.
     """
     global _told
     frame, depth = inspect.currentframe(), 0
@@ -74,22 +74,13 @@ class _Scores(ClassifierMixin, BaseEstimator):
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """The map from potentials to estimates of class probabilities.
+    """The map from potentials to estimates of class probabilities."""
 
-    Attributes
-    ----------
-    classes : ndarray of intp, shape (p,)
-        Codes of the classes that have rows; the others have probability 0.
-    fitted : VectorScaling or CalibratedClassifierCV
-    scores, codes, weights : ndarray (n, p), (n,) and (n,)
-        The data of its fit: cross-fitted potentials of these classes, labels, and how often rows occur.
-    """
-
-    classes: Labels
-    fitted: Any
-    scores: Array
-    codes: Labels
-    weights: Array
+    classes: Labels  # (p,), codes of the classes that have rows; the others have probability 0
+    fitted: Any  # VectorScaling or CalibratedClassifierCV
+    scores: Array  # (n, p), cross-fitted potentials of these classes, which the map is fitted to
+    codes: Labels  # (n,)
+    weights: Array  # (n,), how often rows occur
 
     @classmethod
     def of(cls, method: str, scores: Array, codes: Labels, weights: Array) -> Calibration:
@@ -127,8 +118,8 @@ class Calibrated:
         How `predict_proba` estimates class probabilities: softmax(s_j f_j + b_j) with a slope and a bias for each class, or softmax(f / T)
         with one T (Guo et al. 2017); a logistic curve (Platt 1999) or a monotone step function (Zadrozny & Elkan 2002) of each class's
         potential against the others, scaled to sum 1. They are learned from cross-fitted potentials at the same lambda, so a fit costs up
-        to six times as much. `predict` stays that of the loss; temperature alone never puts another class in front of the one of the
-        largest potential, and cannot give a rare class its share. None: `predict_proba`, where there is one, is the strategy of the game.
+        to six times as much. `predict` stays that of the loss; temperature alone never changes the likeliest class, and cannot give a rare
+        class its share. None: `predict_proba`, where there is one, is the strategy of the game.
 
     Attributes
     ----------
@@ -158,9 +149,9 @@ class Calibrated:
     @classmethod
     def build(cls, loss: Options, *parts: Any) -> Any:
         """Return an unfitted learner with the way of calibration of ``loss``."""
-        found: Any = super().build(loss, *parts)  # type: ignore[misc]
-        found.calibrate = loss.get("calibrate")
-        return found
+        learner: Any = super().build(loss, *parts)  # type: ignore[misc]
+        learner.calibrate = loss.get("calibrate")
+        return learner
 
     @property
     def calibrates(self) -> bool:
@@ -213,8 +204,8 @@ class Calibrated:
                 rows, new = (_safe_indexing(part, train, axis=1) for part in (rows, new))
             fitted = clone(self).set_params(**options)
             fitted.fit(rows, _safe_indexing(y, train), None if sample_weight is None else weights[train])
-            at = {label: column for column, label in enumerate(fitted.order_.tolist())}
-            scores[test] = fitted.potentials(new)[:, [at[label] for label in labels_present]]
+            column_of = {label: column for column, label in enumerate(fitted.order_.tolist())}
+            scores[test] = fitted.potentials(new)[:, [column_of[label] for label in labels_present]]
         return scores, codes, weights
 
     def probabilities(self: Any, X: Any) -> Array | None:
@@ -228,8 +219,12 @@ class Calibrated:
         """Return what a saved model holds; of the calibration the data of its fit, since a file holds no code."""
         parameters, attributes, rows = super().saved()  # type: ignore[misc]
         if self.calibrate is not None:
-            found = self.calibration_
-            attributes |= {"calibration_scores": found.scores, "calibration_codes": found.codes, "calibration_weights": found.weights}
+            calibration = self.calibration_
+            attributes |= {
+                "calibration_scores": calibration.scores,
+                "calibration_codes": calibration.codes,
+                "calibration_weights": calibration.weights,
+            }
         return parameters, attributes, rows
 
     def restore(self: Any, attributes: Entries) -> None:

@@ -27,8 +27,57 @@ from ..losses import make_loss
 from ..problems.certificate import judge, warn_unless_converged
 from .base import register
 from .linear import LinearLearner
-from .options import refuse_no_limit, refuse_not_positive, seed_of
+from .options import seed_of
+from .refitting import check_limit, check_positive
 from .uma import confusion_matrix
+
+
+class _CorrectedProblem:
+    """The problem of the module over merged rows X (n, d), codes y (n,) and weights (n,), with its dual point R as compiled code has it."""
+
+    def __init__(self, X: Any, y: Labels, sample: Array, noise: Array, forward: bool, lam: float) -> None:
+        k, (n, d) = len(noise), X.shape
+        self.X, self.y, self.sample, self.mass, self.k, self.lam = X, y, sample, float(sample.sum()), k, lam
+        self.loss, self.one_hot = make_loss("zero_one", k), np.eye(k)[y]
+        self.M = noise.T @ noise if forward else np.eye(k)
+        self.targets = np.linalg.inv(noise).T[y]  # w_i
+        width = kernels.corrected.width(k)
+        self.R, self.theta, self.padded_M = np.zeros((n, width)), np.zeros((d, width)), np.zeros((k, width))
+        self.padded_M[:, :k] = self.M
+        self.rows = compiled_rows(X)
+        squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() if hasattr(X, "multiply") else np.einsum("ij,ij->i", X, X)
+        self.squares = np.ascontiguousarray(squares, dtype=np.float64)
+        self.step = float(np.linalg.eigvalsh(self.M)[-1])
+
+    def bounds(self) -> tuple[float, float]:
+        """Return primal and dual value, computed from the dual point alone, so that the certificate does not rest on sums of updates."""
+        k, y, theta = self.k, self.y, self.theta
+        # back into the simplex where rounding has taken a row out
+        point = self.loss.project(np.ascontiguousarray(self.R[:, :k]), y)
+        theta[:, :k] = -(self.X.T @ (self.sample[:, None] * ((point + self.one_hot - self.targets) @ self.M))) / (self.lam * self.mass)
+        scores = np.ascontiguousarray(self.X @ theta[:, :k])
+        penalty = 0.5 * self.lam * float(np.vdot(np.linalg.solve(self.M, theta[:, :k].T), theta[:, :k].T))
+        values = self.loss.value(scores, y) + scores[np.arange(len(y)), y] - np.einsum("ij,ij->i", self.targets, scores)
+        return penalty + float(self.sample @ values) / self.mass, float(self.sample @ self.loss.offset(point, y)) / self.mass - penalty
+
+    def sweep(self, enough: float, passes: int, seed: int) -> None:
+        """Ascend over the rows in compiled code, and stop early where a pass gains less than ``enough``."""
+        kernels.corrected.sweep(
+            kernels.arguments(self.loss.family)[0],
+            self.k,
+            *self.rows,
+            np.ascontiguousarray(self.y, dtype=np.intp),
+            self.squares,
+            np.ascontiguousarray(self.sample, dtype=np.float64),
+            self.padded_M,
+            self.R,
+            self.theta,
+            1.0 / (self.lam * self.mass),
+            self.step,
+            enough,
+            passes,
+            seed & 0xFFFFFFFFFFFFFFFF,
+        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -38,24 +87,18 @@ class _Corrected(LinearLearner):
     Parameters
     ----------
     confusion : array-like (k, k), str, Path or None
-        As in `UMAClassifier`: C[p, q] = P(label p is seen | the true class is q).
-    C : float
-        Weight of the summed loss against the regularisation; lambda = 1/(n C).
-    lam, random_state
-        As in `SurrogateClassifier`.
+        C[p, q] = P(label p is seen | the true class is q), as in `UMAClassifier`.
+    C, lam, random_state, features, features_options, n_classes
+        As in `SurrogateClassifier`; linear features get a constant, regularised like the rest.
     tol : float
         Gap at which the fit is accepted, relative to the larger of |primal| and the loss at scores 0, (k - 1)/k: a corrected loss can be 0.
     max_passes : int
         Limit of passes over the rows; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
-    features, features_options, n_classes
-        As in `UMAClassifier`; linear features get a constant, regularised like the rest.
 
     Attributes
     ----------
     coef_ : ndarray (k, d)
         Weights of the scores g of the true classes.
-    certificate_ : Certificate
-        Primal, dual and gap of this fit, computed from the returned weights and from the dual point.
     """
 
     takes: ClassVar[tuple[str, ...]] = ("confusion",)
@@ -73,69 +116,29 @@ class _Corrected(LinearLearner):
 
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
         """Ascend the dual until its certified gap is small."""
-        refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam, max_passes=self.max_passes)
-        refuse_no_limit(max_passes=self.max_passes)
-        began = time.perf_counter()
+        check_positive(C=self.C, tol=self.tol, lam=self.lam, max_passes=self.max_passes)
+        check_limit("max_passes", self.max_passes, 1.0)
+        began, k = time.perf_counter(), len(self.classes_)
         X, y, weights, *_ = merge_rows(X, y, weights)
-        k, (n, d) = len(self.classes_), X.shape
         self.confusion_, self.condition_ = confusion_matrix(self.confusion, k, list(self.order_))
-        noise = self.confusion_
-        M = noise.T @ noise if self.forward else np.eye(k)
-        targets = np.linalg.inv(noise).T[y]  # w_i
-        sample = np.ones(n) if weights is None else weights
-        mass = float(sample.sum())
-        lam = self.lam_ = float(self.lam if self.lam is not None else 1.0 / (self.C * mass))
-        loss = make_loss("zero_one", k)
-        one_hot = np.eye(k)[y]
-        kp = kernels.corrected.width(k)
-        padded_M = np.zeros((k, kp))
-        padded_M[:, :k] = M
-        R = np.zeros((n, kp))
-        theta = np.zeros((d, kp))
-        squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() if hasattr(X, "multiply") else np.einsum("ij,ij->i", X, X)
-        rows, seed, passes = compiled_rows(X), seed_of(self.random_state), 0
-        spent, batch = 0.0, 1
+        sample = np.ones(X.shape[0]) if weights is None else weights
+        self.lam_ = float(self.lam if self.lam is not None else 1.0 / (self.C * float(sample.sum())))
+        problem = _CorrectedProblem(X, y, sample, self.confusion_, self.forward, self.lam_)
+        seed, passes, batch = seed_of(self.random_state), 0, 1
         while True:
-            # the dual point of the compiled sweep, moved back into the simplex where rounding has taken a row out
-            returned = np.ascontiguousarray(R[:, :k])
-            point = loss.project(returned, y)
-            Q = point + one_hot
-            # from scratch, so that the certificate does not rest on sums of updates
-            theta[:, :k] = -(X.T @ (sample[:, None] * ((Q - targets) @ M))) / (lam * mass)
-            scores = np.ascontiguousarray(X @ theta[:, :k])
-            penalty = 0.5 * lam * float(np.vdot(np.linalg.solve(M, theta[:, :k].T), theta[:, :k].T))
-            values = loss.value(scores, y) + scores[np.arange(n), y] - np.einsum("ij,ij->i", targets, scores)
-            primal = penalty + float(sample @ values) / mass
-            dual = float(sample @ loss.offset(point, y)) / mass - penalty
+            primal, dual = problem.bounds()
             scale = max(abs(primal), 1.0 - 1.0 / k)
             if primal - dual <= self.tol * scale or passes + 1 > self.max_passes:
                 break
             batch = min(batch, int(self.max_passes) - passes)
-            started = time.perf_counter()
-            kernels.corrected.sweep(
-                kernels.arguments(loss.family)[0],
-                k,
-                *rows,
-                np.ascontiguousarray(y, dtype=np.intp),
-                np.ascontiguousarray(squares, dtype=np.float64),
-                np.ascontiguousarray(sample, dtype=np.float64),
-                padded_M,
-                R,
-                theta,
-                1.0 / (lam * mass),
-                float(np.linalg.eigvalsh(M)[-1]),
-                1e-3 * self.tol * scale,
-                batch,
-                (seed + passes) & 0xFFFFFFFFFFFFFFFF,
-            )
-            spent += time.perf_counter() - started
+            problem.sweep(1e-3 * self.tol * scale, batch, seed + passes)
             passes += batch
             batch = min(2 * batch, 32)
         self.certificate_ = judge(
             primal,
             dual,
             self.tol,
-            outside=float(loss.infeasibility(returned, y).max()),
+            outside=float(problem.loss.infeasibility(np.ascontiguousarray(problem.R[:, :k]), y).max()),
             passes=float(passes),
             status="max_passes" if passes + 1 > self.max_passes else "converged",
             solver="dual",
@@ -143,8 +146,8 @@ class _Corrected(LinearLearner):
             scale=scale,
         )
         self.n_iter_ = max(1, passes)
-        warn_unless_converged(f"loss={self.name}, lambda={lam:.3g}", self.certificate_, self.tol)
-        return np.ascontiguousarray(theta[:, :k].T)
+        warn_unless_converged(f"loss={self.name}, lambda={self.lam_:.3g}", self.certificate_, self.tol)
+        return np.ascontiguousarray(problem.theta[:, :k].T)
 
 
 @register("forward")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import glob
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -28,8 +28,7 @@ from ..problems.risk import Problem
 from ..solvers import Limits, make_solver
 from ..solvers.shards.rows import RemoteDualPoint, Rounds, Shard, ShardJudgement, Sums, Whole
 from ..solvers.shards.solver import DistributedSolver
-from .base import Bound, refuse_huge
-from .options import refuse_huge_mass
+from .base import refuse_huge
 from .surrogate import SurrogateClassifier
 
 Fitted = TypeVar("Fitted", bound=SurrogateClassifier)
@@ -88,15 +87,14 @@ def _solver(estimator: SurrogateClassifier) -> DistributedSolver:
     for name in ("calibrate", "warm_start"):
         if getattr(estimator, name, None):
             raise ConfigError(f"{name}={getattr(estimator, name)} needs all rows in one place: fit to shards without it")
-    found = make_solver(estimator.solver, **(estimator.solver_options or {}))
-    assert isinstance(found, DistributedSolver)
-    return found
+    solver = make_solver(estimator.solver, **(estimator.solver_options or {}))
+    assert isinstance(solver, DistributedSolver)
+    return solver
 
 
 def _fit(estimator: SurrogateClassifier, solver: DistributedSolver, rounds: Rounds, started: float) -> None:
     codes_of, total = _agree(estimator, rounds.prepare("look"))
-    refuse_huge_mass(total, estimator.C)
-    lam = float(estimator.lam if estimator.lam is not None else 1.0 / (estimator.C * total))
+    lam = estimator._lam_of(total)
     rounds.prepare("bind", copy.copy(estimator), codes_of, lam)
     theta = np.zeros((estimator.n_columns_, estimator.n_mapped_))
     whole = Whole(total, lam, 0.0)
@@ -105,11 +103,11 @@ def _fit(estimator: SurrogateClassifier, solver: DistributedSolver, rounds: Roun
         unit = empty.primal(theta) - empty.dual(None)
         whole = Whole(total, lam, 1e-6 * (unit if unit > 0.0 else 1.0))
     limits = Limits(estimator.tol, estimator.max_passes, estimator.max_seconds)
-    found = solver.minimise(rounds, whole, theta, max(1.0, 10.0 / (lam * total)), limits, started)
-    estimator.certificate_ = certify(_JudgedShards(rounds, whole, estimator, found.theta, found.R), found, estimator.tol)
-    found.R = None
-    estimator.solution_, estimator.theta_, estimator.lam_, estimator.rows_ = found, found.theta, lam, None
-    estimator.n_iter_ = max(1, int(np.ceil(found.passes)))
+    solution = solver.minimise(rounds, whole, theta, max(1.0, 10.0 / (lam * total)), limits, started)
+    estimator.certificate_ = certify(_JudgedShards(rounds, whole, estimator, solution.theta, solution.R), solution, estimator.tol)
+    solution.R = None
+    estimator.solution_, estimator.theta_, estimator.lam_, estimator.rows_ = solution, solution.theta, lam, None
+    estimator.n_iter_ = max(1, int(np.ceil(solution.passes)))
     warn_unless_converged(f"lambda={lam:.3g}", estimator.certificate_, estimator.tol)
 
 
@@ -133,14 +131,14 @@ def _agree(estimator: SurrogateClassifier, seen: list[_ShardFacts]) -> tuple[dic
     columns = seen[0].columns
     # one row stands for all of a label: classes, their order and their weights are found as in a fit to rows
     stub: Any = np.zeros((len(labels), columns if isinstance(columns, int) else len(columns)))
-    _, codes, found = estimator._checked(stub, labels, mass)
-    weighed = np.asarray(found)
+    _, codes, weights = estimator._checked(stub, labels, mass)
+    weighed = np.asarray(weights)
     if not isinstance(columns, int):
         estimator.feature_names_in_ = np.array(columns, dtype=object)
     estimator.loss_ = loss = estimator._make_loss(len(estimator.classes_))
     if loss.example_weights:
         raise IncompatibleError("a fit to shards", "weights that count rows", "this loss takes them for costs")
-    estimator._take(Bound(estimator.order_, estimator._facts(), False, estimator._bind(stub[:1]), codes, None))
+    estimator._take(estimator._as_bound(estimator._bind(stub[:1]), codes, None))
     _ = estimator.predictions_  # refuses a class that is called like what is no class
     factor = np.divide(weighed, mass, out=np.zeros(len(mass)), where=mass > 0.0)
     each = zip(codes.tolist(), factor.tolist(), strict=True)
@@ -226,10 +224,10 @@ class _ShardRows:
 def _where(X: Any, columns: list[str] | int) -> str:
     """Return the first column with a value that is no finite number, in words."""
     if hasattr(X, "tocsr"):
-        at = int(X.indices[np.flatnonzero(~np.isfinite(X.data))[0]])
+        column = int(X.indices[np.flatnonzero(~np.isfinite(X.data))[0]])
     else:
-        at = int(np.flatnonzero(~np.isfinite(X).all(axis=0))[0])
-    return f"column {at + 1}" if isinstance(columns, int) else f"column {columns[at]!r}"
+        column = int(np.flatnonzero(~np.isfinite(X).all(axis=0))[0])
+    return f"column {column + 1}" if isinstance(columns, int) else f"column {columns[column]!r}"
 
 
 # ---- parquet --------------------------------------------------------------------------------------------------------
@@ -253,13 +251,13 @@ def _reads(rows: str | Path | Sequence[Read], label: str | None, weight: str | N
             raise ConfigError("label and weight name columns of parquet files; functions return labels and weights")
         return reads, None
     parquet = _parquet()
-    found = sorted(map(str, Path(rows).glob("*.parquet"))) if Path(rows).is_dir() else sorted(glob.glob(str(rows)))
-    if not found:
+    paths = sorted(map(str, Path(rows).glob("*.parquet"))) if Path(rows).is_dir() else sorted(glob.glob(str(rows)))
+    if not paths:
         raise DataError(f"{rows}: no parquet files there; give a folder, a file or a pattern such as rows/*.parquet")
     if label is None:
         raise ConfigError("label=None: name the column of the labels")
     sizes, names = [], None
-    for path in found:
+    for path in paths:
         try:
             head = parquet.ParquetFile(path)
         except (OSError, ValueError) as error:
@@ -270,7 +268,7 @@ def _reads(rows: str | Path | Sequence[Read], label: str | None, weight: str | N
                 raise DataError(f"{path} has no column {name!r}; it has {', '.join(here[:10])}{', ...' if len(here) > 10 else ''}")
         names = here if names is None else names
         if set(here) != set(names):
-            raise DataError(f"{path} has other columns than {found[0]}")
+            raise DataError(f"{path} has other columns than {paths[0]}")
         sizes.append(head.metadata.num_rows)
     assert names is not None
     total = int(sum(sizes))
@@ -278,37 +276,41 @@ def _reads(rows: str | Path | Sequence[Read], label: str | None, weight: str | N
         raise DataError(f"{rows} holds {total} rows, fewer than the {workers} workers")
     columns = [name for name in names if name not in (label, weight)]
     ends = np.linspace(0, total, workers + 1).astype(int).tolist()
-    files = [(str(Path(path).absolute()), size) for path, size in zip(found, sizes, strict=True)]
+    files = [(str(Path(path).absolute()), size) for path, size in zip(paths, sizes, strict=True)]
     return [partial(_read_parquet, files, *part, columns, label, weight) for part in pairwise(ends)], columns
 
 
 def _read_parquet(files: list[tuple[str, int]], begin: int, end: int, columns: list[str], label: str, weight: str | None) -> Sequence[Any]:
-    """Return X, labels and weights of the rows from ``begin`` to ``end`` of all files together, read one group of rows at a time."""
-    parquet = _parquet()
+    """Return X, labels and weights of the rows from ``begin`` to ``end`` of all files together."""
     X = np.empty((end - begin, len(columns)))
     labels: list[Any] = []
     weights = None if weight is None else np.empty(end - begin)
+    for path, first, table in _groups(files, begin, end, [*columns, label, *([] if weight is None else [weight])]):
+        here = slice(first, first + table.num_rows)
+        for j, name in enumerate(columns):
+            X[here, j] = _numbers(table, name, path)
+        if weights is not None:
+            weights[here] = _numbers(table, weight, path)
+        if table.column(label).null_count:
+            raise DataError(f"{path}: column {label!r} lacks {table.column(label).null_count} labels")
+        labels.append(np.array(table.column(label).to_pylist()))
+    return X, np.concatenate(labels), weights
+
+
+def _groups(files: list[tuple[str, int]], begin: int, end: int, names: list[str]) -> Iterator[tuple[str, int, Any]]:
+    """Yield the path, the place among the rows from ``begin`` on, and the table of every group of rows, one in memory at a time."""
     at = 0
     for path, size in files:
-        if at < end and at + size > begin:
-            head, first = parquet.ParquetFile(path), at
-            for group in range(head.metadata.num_row_groups):
-                last = first + head.metadata.row_group(group).num_rows
-                low, high = max(begin, first), min(end, last)
-                if low < high:
-                    wanted = [*columns, label, *([] if weight is None else [weight])]
-                    table = head.read_row_group(group, columns=wanted).slice(low - first, high - low)
-                    here = slice(low - begin, high - begin)
-                    for j, name in enumerate(columns):
-                        X[here, j] = _numbers(table, name, path)
-                    if weights is not None:
-                        weights[here] = _numbers(table, weight, path)
-                    if table.column(label).null_count:
-                        raise DataError(f"{path}: column {label!r} lacks {table.column(label).null_count} labels")
-                    labels.append(np.array(table.column(label).to_pylist()))
-                first = last
-        at += size
-    return X, np.concatenate(labels), weights
+        first, at = at, at + size
+        if first >= end or at <= begin:
+            continue
+        head = _parquet().ParquetFile(path)
+        for group in range(head.metadata.num_row_groups):
+            last = first + head.metadata.row_group(group).num_rows
+            low, high = max(begin, first), min(end, last)
+            if low < high:
+                yield path, low - begin, head.read_row_group(group, columns=names).slice(low - first, high - low)
+            first = last
 
 
 def _numbers(table: Any, name: Any, path: str) -> Array:

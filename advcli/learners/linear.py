@@ -15,8 +15,9 @@ from ..core.errors import ConfigError, IncompatibleError, ModelError
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels, Options
 from ..features import STRENGTH, feature_class, make_features
-from .base import OF_PYTHON, Bound, Learner
+from .base import OF_PYTHON, Bound, Learner, Rows
 from .options import NOT_OPTIONS, own_options, read_extend, read_grid, refuse_solver, refuse_unknown_options
+from .saving import State
 
 _LINEAR = "choose features=linear, kernel_pca or nystroem"
 
@@ -34,6 +35,7 @@ class RowLearner(Learner):
 
     hyper: ClassVar[tuple[str, ...]] = ()  # what selection searches, beside the hyper-parameters of the features
     takes: ClassVar[tuple[str, ...]] = ()  # the `NEEDS` that are options of it
+    searched_in: ClassVar[str] = "loss"  # the group of the options that ``loss.grid`` has values of
     constant: ClassVar[bool] = False  # whether a constant 1 is appended to linear features
     certified = False
 
@@ -42,22 +44,22 @@ class RowLearner(Learner):
     n_classes: int | None = None
     random_state: int = 0
 
-    def bind(self, X: Any, y: Any, sample_weight: Any = None) -> Bound:
+    def bind(self, rows: Rows, y: Any) -> Bound:
         """Return rows and labels as fits take them.
 
         Rows of weight 0 are not learned from; a feature map that is fitted to rows (kernel PCA) is fitted to them as well.
         """
-        X, codes, weights = self._checked(X, y, sample_weight)
+        X, codes, weights = self._checked(rows.X, y, rows.weight)
         if not feature_class(self.features).multiclass_linear:
             raise IncompatibleError(f"loss={self.name}", "linear scores", f"features={self.features} has others: {_LINEAR}")
         features = self._bind(X)
         X = features.X
         if weights is not None and not weights.all():
-            kept = np.flatnonzero(weights)
-            if not len(kept):
+            positive = np.flatnonzero(weights)
+            if not len(positive):
                 raise ConfigError("sample_weight is zero for every row")
-            X, codes, weights = X[kept], codes[kept], weights[kept]
-        return Bound(self.order_, self._facts(), self.of_sets_, features, codes, weights, {"X": X})
+            X, codes, weights = X[positive], codes[positive], weights[positive]
+        return self._as_bound(features, codes, weights, X=X)
 
     @property
     def appends_constant(self) -> bool:
@@ -96,12 +98,14 @@ class RowLearner(Learner):
     @classmethod
     def candidates(cls, loss: Options) -> dict[str, tuple[Any, ...]]:
         """Return the options that ``loss.grid`` has values of, but for those that are set."""
-        return {f"loss.{name}": values for name, values in read_grid(loss).items() if loss.get(name) is None}
+        options = loss.get("options") or {} if cls.searched_in == "loss.options" else loss
+        return {f"{cls.searched_in}.{name}": values for name, values in read_grid(loss).items() if options.get(name) is None}
 
     @classmethod
     def reach(cls, loss: Options) -> dict[str, tuple[float, float]]:
         """Return those of ``loss.extend`` for what is searched."""
-        return {key: limits for name, limits in read_extend(loss).items() if (key := f"loss.{name}") in cls.candidates(loss)}
+        searched = cls.candidates(loss)
+        return {key: limits for name, limits in read_extend(loss).items() if (key := f"{cls.searched_in}.{name}") in searched}
 
     @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
@@ -122,12 +126,12 @@ class RowLearner(Learner):
     ) -> Self:
         """Return an unfitted learner; an option that is null was searched."""
         mapped = {name: hyper[name] for name in feature_class(features["name"]).hyper if name in hyper}
-        own: dict[str, Any] = {name: hyper[name] for name in cls.hyper if name in hyper and name not in mapped}
-        own |= {name: hyper[f"loss.{name}"] for name in read_grid(loss) if f"loss.{name}" in hyper}
+        options: dict[str, Any] = {name: hyper[name] for name in cls.hyper if name in hyper and name not in mapped}
+        options |= {name: hyper[f"loss.{name}"] for name in read_grid(loss) if f"loss.{name}" in hyper}
         if STRENGTH in cls.hyper:
-            own |= {"C": float(hyper.get("C", 1.0)), "lam": float(hyper["lambda"]) if "lambda" in hyper else None, "tol": tol}
+            options |= {"C": float(hyper.get("C", 1.0)), "lam": float(hyper["lambda"]) if "lambda" in hyper else None, "tol": tol}
         return cls(
-            **{**own_options(loss), **own},
+            **{**own_options(loss), **options},
             features=features["name"],
             features_options={**own_options(features), **mapped} or None,
             n_classes=n_classes,
@@ -178,8 +182,8 @@ class LinearLearner(RowLearner):
         # weights of very many classes come in factors, which know how to score
         return np.ascontiguousarray(self.coef_.scores(rows) if hasattr(self.coef_, "scores") else rows @ self.coef_.T)
 
-    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
-        """Return what a saved model holds: parameters that need no other file, fitted attributes by name, rows that the features keep.
+    def saved(self) -> State:
+        """Return what a saved model holds.
 
         The attributes are all whose name ends in ``_``: arrays and plain data. A learner with others (an object, a file) overrides this and
         `restore`.

@@ -94,30 +94,8 @@ def refuse_solver(loss: Options, solver: Options) -> None:
         )
 
 
-def refuse_not_positive(**values: float | None) -> None:
-    """Raise `ConfigError` for the first parameter that is no finite number above 0; None stands for one that is not given."""
-    for name, value in values.items():
-        if value is not None and not (_is_number(value) and np.isfinite(value) and value > 0):
-            raise ConfigError(f"{name} must be a positive number, got {value!r}")
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-
-
-def refuse_no_limit(**limits: Any) -> None:
-    """Raise `ConfigError` for the first limit that is no number above 0; of passes at least 1."""
-    for name, value in limits.items():
-        least = 1.0 if name == "max_passes" else 0.0
-        if not _is_number(value) or not value >= least:
-            raise ConfigError(f"{name} must be at least {least:g}, got {value!r}")
-
-
-def refuse_no_options(**options: Any) -> None:
-    """Raise `ConfigError` for the first group of options that is neither a mapping nor None."""
-    for name, value in options.items():
-        if value is not None and not isinstance(value, Mapping):
-            raise ConfigError(f"{name} must be a dict of options or None, got {value!r}")
 
 
 def mass_of(n: int, weights: Array | None) -> float:

@@ -16,7 +16,6 @@ extended binary classification" (NIPS 19:865-872).
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,23 +34,16 @@ from ..features.merging import merge_rows
 from ..problems.certificate import judge, warn_unless_converged
 from ..problems.threshold import ThresholdProblem
 from ..solvers.newton.threshold import ExplicitRows, KernelRows, ScoredRows, ThresholdPoint, minimise, moved
-from .base import Bound, register, registry
+from .base import Bound, Rows, register_method
 from .calibrated import Calibrated
 from .costs.given_costs import check_costs, matrix_of, metric_of, plain_cost, with_cost
 from .linear import RowLearner
-from .options import (
-    mass_of,
-    one_of,
-    own_options,
-    refuse_huge_mass,
-    refuse_no_limit,
-    refuse_no_options,
-    refuse_not_positive,
-    refuse_solver,
-    refuse_unknown_options,
-)
+from .options import mass_of, one_of, own_options, refuse_huge_mass, refuse_solver, refuse_unknown_options
 from .refitting import Minimiser
+from .saving import State, saved_remarks
 
+METHODS = {"at": (), "it": ("ordered",), "red_th": ("bias", "cost"), "svorim": (), "svorex": ("ordered",)}
+"""Methods and the options that they have alone."""
 BIASES = {"free": "sum", "regularised": "none"}
 _DISTINCT = 1e-6  # scores nearer to each other than this count as one, in units of the margin
 _TIE = 1e-9  # a score that is less above a threshold lies on it: rounding of a fit that ties exactly decides nothing
@@ -66,56 +58,18 @@ def _estimates(learner: ThresholdLearner) -> bool:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ThresholdLearner(Minimiser, RowLearner):
-    """Base of the threshold models, which differ in the terms of the loss, in what is penalised and in the order of the thresholds.
-
-    Parameters
-    ----------
-    C : float
-        Weight of the summed loss against 1/2 |penalised|^2; lambda = 1/(n C).
-    lam, tol, class_weight, warm_start, verbose
-        As in `SurrogateClassifier`.
-    max_passes : float
-        Newton steps after which the fit is returned as it is, with a warning; n pairs of dual variables that move count as one.
-    ridge : float
-        Number of at least 0, with a kernel alone: it is added to K(x_i, x_i) of every training row, where a row of weight s counts as s
-        rows. The program of Chu & Keerthi has 0.001.
-    features : str
-        Feature map with linear scores, or one of the kernels ``rbf``, ``poly`` and ``precomputed``.
-    features_options, n_classes
-        As in `UMAClassifier`.
-    order : sequence or None
-        The labels from the lowest to the highest, those that do not occur too. None: the order of an ordered pandas Categorical or a
-        polars Enum, else that of numbers; text without an order is refused.
-    random_state : int
-        Nothing here is random.
-
-    Attributes
-    ----------
-    coef_ : ndarray (1, d)
-        The direction w; with a kernel the coefficients of the training rows.
-    thresholds_ : ndarray
-        Thresholds eta: k - 1 of them, for `it` and `svorex` one less than the classes that occur. Of an interval of optimal thresholds the
-        midpoint, or the finite end.
-    observed_ : ndarray
-        Codes of the classes between which the thresholds lie: all classes, for `it` and `svorex` the classes that occur.
-    n_distinct_scores_ : int
-        Number of different scores g of the training rows: hinges make scores equal (arXiv 2405.13288).
-    certificate_ : Certificate
-        Primal and dual value of the module's objective.
-    """
+    """The threshold models of the module's table; parameters as in `OrdinalClassifier`."""
 
     certified: ClassVar[bool] = True
     hyper: ClassVar[tuple[str, ...]] = ("regularisation",)
+    paths: ClassVar[tuple[str, ...]] = ("file",)
 
-    C: float = 1.0
-    lam: float | None = None
-    tol: float = 1e-3
-    max_passes: float = 1000
+    method: str = "at"
+    ordered: bool | None = None
+    bias: str | None = None
+    cost: Any = None
     ridge: float = 0.0
-    order: Any = None
-    class_weight: Any = None
-    warm_start: bool = False
-    verbose: int = 0
+    features: Any = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -125,11 +79,13 @@ class ThresholdLearner(Minimiser, RowLearner):
         tags.input_tags.pairwise = known and feature_class(self.mapped_by).pairwise
         return tags
 
-    # ---- what a model is ------------------------------------------------------------------------------------------
+    # ---- what a method is -----------------------------------------------------------------------------------------
     @property
     def mapped_by(self) -> str:
         """Name of the feature map."""
-        return str(self.features)
+        if self.features is not None:
+            return str(self.features)
+        return "rbf" if one_of("method", self.method, METHODS).startswith("svor") else "linear"
 
     @property
     def counts_steps(self) -> bool:
@@ -139,27 +95,41 @@ class ThresholdLearner(Minimiser, RowLearner):
     @property
     def neighbours(self) -> bool:
         """Whether only the terms next to the class occur."""
-        return False
+        return "ordered" in METHODS[self.method]
 
     @property
     def coupling(self) -> str:
-        """The constraint of the dual point, one of `threshold_problem.COUPLINGS`."""
-        return "each"
+        """The constraint of the dual point, one of `advcli.problems.threshold.COUPLINGS`."""
+        if self.method == "red_th":
+            return BIASES[one_of("bias", self.bias or "free", BIASES)]
+        ordered = self.method == "svorex" if self.ordered is None else self.ordered
+        if not isinstance(ordered, (bool, np.bool_)):
+            raise ConfigError(f"ordered={self.ordered} must be true or false")
+        return "ordered" if ordered else "each"
+
+    @property
+    def _cost(self) -> Any:
+        """The cost of red_th."""
+        return "absolute" if self.cost is None else self.cost
 
     # ---- from a configuration -------------------------------------------------------------------------------------
-    @classmethod
-    def in_python(cls) -> str:
-        """Return how the learner is called in Python."""
-        return f'OrdinalClassifier(method="{cls.name}")'
-
     @classmethod
     def needs(cls, loss: Options) -> frozenset[str]:
         """Return the order of the classes."""
         return frozenset({"order"})
 
     @classmethod
+    def filled(cls, loss: Options, facts: Options) -> dict[str, Any]:
+        """Return the options; of red_th with a cost, that of the file where one is named."""
+        if cls.method != "red_th":
+            return dict(loss)
+        return {name: value for name, value in with_cost(loss, {**facts, "ordered": True}, "absolute").items() if name != "file"}
+
+    @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
-        """Refuse labels without an order, unknown options, features without one score, and a solver."""
+        """Refuse labels without an order, unknown options, features without one score, a solver, and costs that are no costs."""
+        costs = ("cost", "file") if cls.method == "red_th" else ()
+        loss, cost = {name: value for name, value in loss.items() if name not in costs}, loss.get("cost")
         refuse_unknown_options(loss, own_options(loss), cls.option_names())
         if not ordered:
             raise IncompatibleError(
@@ -167,16 +137,17 @@ class ThresholdLearner(Minimiser, RowLearner):
             )
         _check_features(cls.name, features["name"], own_options(features))
         refuse_solver(loss, solver)
-        made = cls.build(loss, features, solver, {}, n_classes or 2, 0, 1e-3)
-        made.check_parameters()
+        cls.build(loss, features, solver, {}, n_classes or 2, 0, 1e-3).check_parameters()
         make_features(features["name"], np.zeros((1, 1)), 1, **own_options(features))
+        check_costs(cost, n_classes)
 
     def check_parameters(self) -> None:
-        """Refuse a strength, tolerance, limit or ridge that no data can mend."""
+        """Refuse a method, an option that it does not have, and a strength, tolerance, limit, ridge or cost that no data can mend."""
+        one_of("method", self.method, METHODS)
+        for name in ("ordered", "bias", "cost"):
+            if getattr(self, name) is not None and name not in METHODS[self.method]:
+                raise ConfigError(f"method={self.method} has no option {name}")
         super().check_parameters()
-        refuse_no_options(features_options=self.features_options)
-        refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam, max_passes=self.max_passes)
-        refuse_no_limit(max_passes=self.max_passes)
         if isinstance(self.ridge, str) or not (np.isfinite(self.ridge) and self.ridge >= 0):
             raise ConfigError(f"ridge={self.ridge} must be a number of at least 0")
         if self.ridge and feature_class(self.mapped_by).euclidean:
@@ -184,12 +155,13 @@ class ThresholdLearner(Minimiser, RowLearner):
                 f"ridge={self.ridge:g}", "a kernel", f"features={self.mapped_by} is none: choose features=rbf or ridge=0"
             )
         _ = self.coupling
+        check_costs(self.cost, self.n_classes)
 
     # ---- fitting --------------------------------------------------------------------------------------------------
-    def bind(self, X: Any, y: Any, sample_weight: Any = None) -> Bound:
+    def bind(self, rows: Rows, y: Any) -> Bound:
         """Return rows and labels as fits take them: equal rows of equal label merged, in one canonical order; the kernel matrix."""
         _check_features(self.name, self.mapped_by, self.features_options or {})
-        X, codes, weights = self._checked(X, y, sample_weight)
+        X, codes, weights = self._checked(rows.X, y, rows.weight)
         mass_of(len(codes), weights)
         merged = np.arange(len(codes))
         if not feature_class(self.mapped_by).pairwise:
@@ -205,10 +177,10 @@ class ThresholdLearner(Minimiser, RowLearner):
             if self.ridge:
                 # a row of weight s is s equal rows, and the dual variables spread over these
                 K[np.diag_indices_from(K)] += self.ridge / _or_one(weights)
-            rows: ScoredRows = KernelRows(K)
+            scored: ScoredRows = KernelRows(K)
         else:
-            rows = ExplicitRows(features.X)
-        return Bound(self.order_, self._facts(), False, features, codes, weights, {"rows": rows, "merged": merged})
+            scored = ExplicitRows(features.X)
+        return self._as_bound(features, codes, weights, rows=scored, merged=merged)
 
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
         """Minimise the model's objective, from the solution of ``start``, a fit to the same rows, where one is given."""
@@ -232,42 +204,48 @@ class ThresholdLearner(Minimiser, RowLearner):
             self._most = np.zeros((0, rows.n))
             self._finish(bound, _nothing(rows), 0.0, 0.0, 0.0, began)
             return self
-        y = np.ascontiguousarray(np.minimum(np.searchsorted(self.observed_, bound.codes), len(self.observed_) - 1))
-        problem = ThresholdProblem(y, self._terms(len(self.observed_)), weight, C, self.coupling)
-        found = minimise(problem, rows, self.tol, self.max_passes, moved(problem, rows, getattr(start, "_point", None)))
+        problem = self._problem_of(bound.codes, weight, C)
+        point = minimise(problem, rows, self.tol, self.max_passes, moved(problem, rows, getattr(start, "_point", None)))
         # from scratch, as the scores of pairs are, so that the certificate rests on no sum of updates
-        v = rows.spanned(problem.spanned(found.alpha))
-        spanned = found.g if found.solver == "pairs" else rows.scores(v)
-        dual = problem.dual(found.alpha, rows.inner(v, v, spanned))
-        g = spanned if np.array_equal(v, found.v) else rows.scores(found.v)
-        primal = problem.primal(rows.inner(found.v, found.v, g), g, found.eta)
+        v = rows.spanned(problem.spanned(point.alpha))
+        spanned = point.g if point.solver == "pairs" else rows.scores(v)
+        dual = problem.dual(point.alpha, rows.inner(v, v, spanned))
+        g = spanned if np.array_equal(v, point.v) else rows.scores(point.v)
+        primal = problem.primal(rows.inner(point.v, point.v, g), g, point.eta)
         self._most = problem.U
-        self._finish(bound, found, primal / (C * mass), dual / (C * mass), problem.outside(found.alpha), began)
+        self._finish(bound, point, primal / (C * mass), dual / (C * mass), problem.outside(point.alpha), began)
         return self
 
+    def _problem_of(self, codes: Labels, weight: Array, C: float) -> ThresholdProblem:
+        """Return the problem over the classes of `observed_`."""
+        y = np.ascontiguousarray(np.minimum(np.searchsorted(self.observed_, codes), len(self.observed_) - 1))
+        return ThresholdProblem(y, self._terms(len(self.observed_)), weight, C, self.coupling)
+
     def _terms(self, k: int) -> Array:
-        """Return the weights W (k, k - 1) of the terms of the loss."""
+        """Return the weights W (k, k - 1) of the terms of the loss; of red_th the differences of the costs of neighbouring predictions."""
+        if self.method == "red_th":
+            return np.ascontiguousarray(np.abs(np.diff(matrix_of(self._cost, k, self.order_), axis=0)).T)
         label, threshold = np.arange(k)[:, None], np.arange(k - 1)
         near = (threshold == label) | (threshold == label - 1)
         return near.astype(np.float64) if self.neighbours else np.ones((k, k - 1))
 
-    def _finish(self, bound: Bound, found: ThresholdPoint, primal: float, dual: float, outside: float, began: float) -> None:
+    def _finish(self, bound: Bound, point: ThresholdPoint, primal: float, dual: float, outside: float, began: float) -> None:
         """Set the solution and its certificate, and warn of one that missed the tolerance."""
-        self._point = found
-        self.coef_ = np.ascontiguousarray(found.v[None, :])
-        self.thresholds_ = found.eta
+        self._point = point
+        self.coef_ = np.ascontiguousarray(point.v[None, :])
+        self.thresholds_ = point.eta
         # the scores that new rows get: without the ridge
-        g = found.g if not self.ridge else found.g - self.ridge * found.v / _or_one(bound.weights)
+        g = point.g if not self.ridge else point.g - self.ridge * point.v / _or_one(bound.weights)
         self.n_distinct_scores_ = int(1 + (np.diff(np.sort(g)) > _DISTINCT).sum())
-        self.n_iter_ = max(1, found.steps)
+        self.n_iter_ = max(1, point.steps)
         self.certificate_ = judge(
             primal,
             dual,
             self.tol,
             outside=outside,
-            passes=float(found.steps),
-            status=found.status,
-            solver=found.solver,
+            passes=float(point.steps),
+            status=point.status,
+            solver=point.solver,
             seconds=time.perf_counter() - began,
         )
         warn_unless_converged(f"loss={self.name}, lambda={self.lam_:.3g}", self.certificate_, self.tol)
@@ -280,9 +258,8 @@ class ThresholdLearner(Minimiser, RowLearner):
             raise ConfigError(f"ridge={self.ridge:g} is on the kernel of the training rows; other rows have no such objective")
         mapped = self._mapped(X)
         weight = np.ones(len(codes)) if weights is None else np.ascontiguousarray(weights)
-        y = np.ascontiguousarray(np.minimum(np.searchsorted(self.observed_, codes), len(self.observed_) - 1))
         C = 1.0 / (self.lam_ * float(weight.sum()))
-        problem = ThresholdProblem(y, self._terms(len(self.observed_)), weight, C, self.coupling)
+        problem = self._problem_of(codes, weight, C)
         v = np.ascontiguousarray(self.coef_.T)
         square = float(np.vdot(v, v)) if self.features_ is None or self.features_.euclidean else self.features_.square_norm(v)
         unit = C * float(weight.sum())
@@ -292,8 +269,13 @@ class ThresholdLearner(Minimiser, RowLearner):
     # ---- what evaluation asks of a fit ----------------------------------------------------------------------------
     @property
     def metric_(self) -> str:
-        """The mean absolute error, which the hinges of all thresholds bound."""
-        return "mae"
+        """The mean absolute error, which the hinges of all thresholds bound; of red_th the metric that counts the costs."""
+        return metric_of(self._cost) if self.method == "red_th" else "mae"
+
+    @property
+    def cost_matrix_(self) -> Array | None:
+        """The cost matrix (k, k) of red_th."""
+        return matrix_of(self._cost, len(self.classes_), self.order_) if self.method == "red_th" else None
 
     @property
     def counts_(self) -> dict[str, float]:
@@ -316,8 +298,8 @@ class ThresholdLearner(Minimiser, RowLearner):
     def _mapped(self, X: Any) -> Any:
         if self.features_ is None:
             return X
-        found = self.features_.at(X)
-        return found.X if self.features_.euclidean else found
+        mapped = self.features_.at(X)
+        return mapped.X if self.features_.euclidean else mapped
 
     def _latent(self, mapped: Any) -> Array:
         if self.features_ is None or self.features_.euclidean:
@@ -349,20 +331,20 @@ class ThresholdLearner(Minimiser, RowLearner):
     @available_if(_estimates)
     def predict_proba(self, X: Any) -> Array:
         """Return the estimates of the probabilities of `classes_`, shape (n, k), that ``calibrate`` asks for."""
-        estimated = self.probabilities(X)
-        assert estimated is not None
-        return self.by_class(estimated)
+        return self.by_class(np.asarray(self.probabilities(X)))
 
     # ---- saving ---------------------------------------------------------------------------------------------------
-    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+    def saved(self) -> State:
         """Return what a saved model holds: parameters, direction or coefficients, thresholds, rows that a kernel keeps."""
-        rows, coef = (None, self.coef_) if self.features_ is None else (self.features_.support(self.coef_.T)[0], self.coef_)
-        if self.features_ is not None and not self.features_.euclidean:
-            coef = np.ascontiguousarray(self.features_.support(np.ascontiguousarray(self.coef_.T))[1].T)
+        rows, coef = None, self.coef_
+        if self.features_ is not None:
+            rows, theta = self.features_.support(np.ascontiguousarray(coef.T))
+            coef = coef if self.features_.euclidean else np.ascontiguousarray(theta.T)
         attributes: dict[str, Any] = {"coef_": coef, "thresholds_": self.thresholds_, "observed_": np.asarray(self.observed_)}
         attributes |= {"lam_": self.lam_, "n_iter_": self.n_iter_, "n_distinct_scores_": self.n_distinct_scores_}
         attributes["remarks_"] = list(self.remarks_)
-        return self._saved_parameters({"features": self.mapped_by}), attributes, rows
+        cost = {} if self.cost is None else {"cost": plain_cost(self.cost, self.order_)}
+        return self._saved_parameters({"features": self.mapped_by, **cost}), attributes, rows
 
     def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model."""
@@ -379,10 +361,7 @@ class ThresholdLearner(Minimiser, RowLearner):
         self.lam_ = attributes.number("lam_", least=0.0)
         self.n_iter_ = int(attributes.number("n_iter_", least=1.0))
         self.n_distinct_scores_ = int(attributes.number("n_distinct_scores_", least=1.0))
-        remarks = attributes["remarks_"]
-        if not isinstance(remarks, list) or not all(isinstance(each, str) for each in remarks):
-            raise ModelError("'remarks_' are no list of text")
-        self.remarks_ = tuple(remarks)
+        self.remarks_ = saved_remarks(attributes)
 
 
 def _check_features(name: str, features: str, options: Mapping[str, Any]) -> None:
@@ -404,141 +383,6 @@ def _nothing(rows: ScoredRows) -> ThresholdPoint:
     return ThresholdPoint(rows.spanned(zero), np.zeros(0), zero, np.zeros((0, rows.n)), 0.0, 0.0, 0, 1.0, "converged")
 
 
-@register("at")
-@dataclass(kw_only=True, eq=False, repr=False)
-class AllThresholds(Calibrated, ThresholdLearner):
-    """All thresholds with the hinge (Shashua & Levin 2003; Chu & Keerthi 2005).
-
-    Parameters and attributes as in `ThresholdLearner` and `Calibrated`.
-    """
-
-
-@register("it")
-@dataclass(kw_only=True, eq=False, repr=False)
-class ImmediateThresholds(Calibrated, ThresholdLearner):
-    """Immediate thresholds with the hinge (Shashua & Levin 2003; Chu & Keerthi 2005).
-
-    Parameters
-    ----------
-    ordered : bool
-        Whether the thresholds are held in order. Thresholds that are not held may cross; either way the prediction is the number of
-        thresholds below the score.
-    calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
-        How `predict_proba` estimates class probabilities, as in `Calibrated`; None: there is no `predict_proba`.
-    C, lam, tol, max_passes, ridge, features, features_options, n_classes, order, class_weight, warm_start,
-    verbose, random_state
-        As in `ThresholdLearner`.
-    """
-
-    ordered: bool = False
-
-    @property
-    def neighbours(self) -> bool:
-        """True: only the terms next to the class occur."""
-        return True
-
-    @property
-    def coupling(self) -> str:
-        """``"ordered"`` where the thresholds are held in order, else ``"each"``."""
-        if not isinstance(self.ordered, (bool, np.bool_)):
-            raise ConfigError(f"ordered={self.ordered} must be true or false")
-        return "ordered" if self.ordered else "each"
-
-
-@register("red_th")
-@dataclass(kw_only=True, eq=False, repr=False)
-class ReducedThresholds(Calibrated, ThresholdLearner):
-    """The reduction to one weighted binary support vector machine on extended examples (x, e_j) (Li & Lin 2007; Lin & Li 2012).
-
-    Parameters
-    ----------
-    bias : {"free", "regularised"}
-        Of the binary machine: unregularised, or the weight of a constant that is appended to x.
-    cost : {"absolute", "squared", "zero_one"}, array (k, k) or frame
-        The cost matrix, rows = predictions, columns = classes, both in the order of the classes; or a frame with rows and columns named by
-        the classes. Term j of a row of class y weighs |c_y[j] - c_y[j + 1]|. Where c_y grows away from y, the terms on the wrong side of
-        the score add up to the cost of the prediction.
-    calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
-        How `predict_proba` estimates class probabilities, as in `Calibrated`; None: there is no `predict_proba`.
-    C, lam, tol, max_passes, ridge, features, features_options, n_classes, order, class_weight, warm_start,
-    verbose, random_state
-        As in `ThresholdLearner`.
-    """
-
-    paths: ClassVar[tuple[str, ...]] = ("file",)
-
-    bias: str = "free"
-    cost: Any = "absolute"
-
-    @classmethod
-    def filled(cls, loss: Options, facts: Options) -> dict[str, Any]:
-        """Return the options with a cost, that of the file where one is named."""
-        found = with_cost(loss, {**facts, "ordered": True}, "absolute")
-        return {name: value for name, value in found.items() if name != "file"}
-
-    @classmethod
-    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
-        """Refuse what a threshold model refuses, and costs that are no costs."""
-        own = {name: value for name, value in loss.items() if name not in ("cost", "file")}
-        super().check(own, features, solver, ordered, n_classes)
-        check_costs(loss.get("cost"), n_classes)
-
-    def check_parameters(self) -> None:
-        """Refuse what a threshold model refuses, and costs that are no costs."""
-        super().check_parameters()
-        check_costs(self.cost, self.n_classes)
-
-    @property
-    def coupling(self) -> str:
-        """``"sum"`` for a free bias, ``"none"`` for a penalised one."""
-        return BIASES[one_of("bias", self.bias, BIASES)]
-
-    def _terms(self, k: int) -> Array:
-        """Return the weights W (k, k - 1) of the terms of the loss: differences of the costs of neighbouring predictions."""
-        return np.ascontiguousarray(np.abs(np.diff(matrix_of(self.cost, k, self.order_), axis=0)).T)
-
-    @property
-    def metric_(self) -> str:
-        """The metric that counts the costs."""
-        return metric_of(self.cost)
-
-    @property
-    def cost_matrix_(self) -> Array | None:
-        """The cost matrix (k, k)."""
-        return matrix_of(self.cost, len(self.classes_), self.order_)
-
-    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
-        """Return what a saved model holds, a cost matrix as numbers."""
-        parameters, attributes, rows = super().saved()
-        return {**parameters, "cost": plain_cost(self.cost, self.order_)}, attributes, rows
-
-
-@register("svorim")
-@dataclass(kw_only=True, eq=False, repr=False)
-class ImplicitOrdinalSVM(AllThresholds):
-    """Support vector ordinal regression with implicit constraints (Chu & Keerthi 2007).
-
-    `AllThresholds` with a Gaussian kernel by default.
-    """
-
-    features: str = "rbf"
-
-
-@register("svorex")
-@dataclass(kw_only=True, eq=False, repr=False)
-class ExplicitOrdinalSVM(ImmediateThresholds):
-    """Support vector ordinal regression with explicit constraints (Chu & Keerthi 2007).
-
-    `ImmediateThresholds` with thresholds in order and a Gaussian kernel by default.
-    """
-
-    features: str = "rbf"
-    ordered: bool = True
-
-
-METHODS = ("at", "it", "red_th", "svorim", "svorex")
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class OrdinalClassifier(Calibrated, ThresholdLearner):
     """Threshold models for ordered classes by the name of the method, each fit with a duality gap.
@@ -546,77 +390,59 @@ class OrdinalClassifier(Calibrated, ThresholdLearner):
     Parameters
     ----------
     method : {"at", "it", "red_th", "svorim", "svorex"}
-        `AllThresholds`, `ImmediateThresholds`, `ReducedThresholds`, `ImplicitOrdinalSVM` or `ExplicitOrdinalSVM`.
-    features : str or None
-        Feature map; None: ``rbf`` for svorim and svorex, else ``linear``.
-    ordered, bias, cost : bool or None, str or None, str, array (k, k) or None
-        ``ordered`` is an option of `it`, ``bias`` and ``cost`` are options of `red_th`; None: the method's own value.
+        The terms of the loss, the penalty and the order of the thresholds, by the module's table: all thresholds, immediate thresholds
+        (Shashua & Levin 2003; Chu & Keerthi 2005), the reduction to one weighted binary machine on extended examples (Li & Lin 2007; Lin &
+        Li 2012), and support vector ordinal regression with implicit and with explicit constraints (Chu & Keerthi 2007).
+    ordered : bool or None
+        Of it and svorex: whether the thresholds are held in order. Thresholds that are not held may cross; either way the prediction is the
+        number of thresholds below the score. None: True for svorex alone.
+    bias : {"free", "regularised"} or None
+        Of red_th: the bias of the binary machine, unregularised, or the weight of a constant that is appended to x. None: free.
+    cost : {"absolute", "squared", "zero_one"}, array (k, k), frame or None
+        Of red_th: the cost matrix, rows = predictions, columns = classes, both in the order of the classes; or a frame with rows and
+        columns named by the classes. Term j of a row of class y weighs ``|c_y[j] - c_y[j + 1]|``. Where c_y grows away from y, the terms
+        on the wrong side of the score add up to the cost of the prediction. None: absolute.
+    C, lam : float
+        Weight of the summed loss against 1/2 |penalised|^2, lambda = 1/(n C); or lambda itself, which overrides ``C``.
+    tol : float
+        Relative duality gap at which the fit is accepted.
+    max_passes : float
+        Newton steps after which the fit is returned as it is, with a warning; n pairs of dual variables that move count as one.
+    ridge : float
+        Number of at least 0, with a kernel alone: it is added to K(x_i, x_i) of every training row, where a row of weight s counts as s
+        rows. The program of Chu & Keerthi has 0.001.
+    features, features_options : str, dict or None
+        Feature map with linear scores, or one of the kernels ``rbf``, ``poly`` and ``precomputed``, and its options; None: ``rbf`` for
+        svorim and svorex, else ``linear``.
+    n_classes : int or None
+        For labels that are codes 0..n_classes-1; None finds the classes in y.
+    order : sequence or None
+        The labels from the lowest to the highest, those that do not occur too. None: the order of an ordered pandas Categorical or a
+        polars Enum, else that of numbers; text without an order is refused.
+    class_weight : dict, "balanced" or None
+        What every row of a class weighs, by label, beside its ``sample_weight``; ``"balanced"``: all classes weigh the same.
+    warm_start, verbose, random_state
+        Whether a fit begins at the last solution, and a line about each fit; nothing here is random.
     calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
         How `predict_proba` estimates class probabilities, as in `Calibrated`; None: there is no `predict_proba`.
-    C, lam, tol, max_passes, ridge, features_options, n_classes, order, class_weight, warm_start,
-    verbose, random_state
-        As in `ThresholdLearner`.
+
+    Attributes
+    ----------
+    coef_ : ndarray (1, d)
+        The direction w; with a kernel the coefficients of the training rows.
+    thresholds_ : ndarray
+        Thresholds eta: k - 1 of them, for it and svorex one less than the classes that occur. Of an interval of optimal thresholds the
+        midpoint, or the finite end.
+    observed_ : ndarray
+        Codes of the classes between which the thresholds lie: all classes, for it and svorex the classes that occur.
+    n_distinct_scores_ : int
+        Number of different scores g of the training rows: hinges make scores equal (arXiv 2405.13288).
+    certificate_ : Certificate
+        Primal and dual value of the module's objective.
     """
 
     name = "ordinal_thresholds"
 
-    method: str = "at"
-    ordered: bool | None = None
-    bias: str | None = None
-    cost: Any = None
-    features: Any = None
 
-    @property
-    def mapped_by(self) -> str:
-        """Name of the feature map."""
-        if self.features is not None:
-            return str(self.features)
-        chosen = registry.get(one_of("method", self.method, METHODS))
-        return str(inspect.signature(chosen).parameters["features"].default)
-
-    @property
-    def neighbours(self) -> bool:
-        """Whether only the terms next to the class occur."""
-        return self._model().neighbours
-
-    @property
-    def coupling(self) -> str:
-        """The constraint of the dual point, that of the method."""
-        return self._model().coupling
-
-    def check_parameters(self) -> None:
-        """Refuse an unknown method, and an option that the method does not have."""
-        one_of("method", self.method, METHODS)
-        self._model()
-        super().check_parameters()
-        check_costs(self.cost, self.n_classes)
-
-    def _terms(self, k: int) -> Array:
-        model = self._model()
-        model.name_classes(self.order_)
-        return model._terms(k)
-
-    @property
-    def metric_(self) -> str:
-        """The metric of the method."""
-        return self._model().metric_
-
-    @property
-    def cost_matrix_(self) -> Array | None:
-        """The cost matrix (k, k) where one is given."""
-        return None if self.cost is None else matrix_of(self.cost, len(self.classes_), self.order_)
-
-    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
-        """Return what a saved model holds, a cost matrix as numbers."""
-        parameters, attributes, rows = super().saved()
-        return {**parameters, "cost": plain_cost(self.cost, self.order_)}, attributes, rows
-
-    def _model(self) -> ThresholdLearner:
-        """Return the chosen method with its options."""
-        chosen: Any = registry.get(one_of("method", self.method, METHODS))
-        own = {name: getattr(self, name) for name in ("ordered", "bias", "cost") if getattr(self, name) is not None}
-        for name in own:
-            if name not in chosen.option_names():
-                raise ConfigError(f"method={self.method} has no option {name}")
-        found: ThresholdLearner = chosen(**own)
-        return found
+for _name, _own in METHODS.items():
+    register_method(_name, OrdinalClassifier, {"ordered", "bias", "cost"} - {*_own}, method=_name)

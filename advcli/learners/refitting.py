@@ -7,7 +7,9 @@ import html
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, Self
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar, Self
 
 import joblib
 import numpy as np
@@ -19,7 +21,10 @@ from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels
 from ..data.labels.order import codes_of
 from ..features import feature_class, make_features
-from .base import Bound, Learner
+from ..problems.certificate import Judged, settle, warn_unless_converged
+from ..problems.risk import Solution
+from .base import Bound, Learner, Rows
+from .options import refuse_huge_mass
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -40,17 +45,35 @@ _OF_THE_SEARCH = frozenset(
 )
 
 
+def check_positive(**values: float | None) -> None:
+    """Refuse the first parameter that is no finite number above 0; None stands for one that is not given."""
+    for name, value in values.items():
+        if value is not None and not (_is_number(value) and np.isfinite(value) and value > 0):
+            raise ConfigError(f"{name} must be a positive number, got {value!r}")
+
+
+def check_limit(name: str, value: Any, least: float) -> None:
+    """Refuse a limit of passes or seconds that is no number of at least ``least``."""
+    if not _is_number(value) or not value >= least:
+        raise ConfigError(f"{name} must be at least {least:g}, got {value!r}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class Refitting(CallbackSupportMixin, Learner):
-    """A learner that is fitted at a strength C to a certified gap, and can begin at its last solution.
+    """A learner that is fitted at a strength C to a certified gap, and can begin at its last solution."""
 
-    Its parameters have ``warm_start`` (a fit to the same rows, labels and weights as the last one begins at its solution; any other fit
-    begins anew), and ``verbose`` (1: a line about the fit).
-    """
+    endless: ClassVar[bool] = False  # whether there is a limit of seconds too, and both may be infinite
 
-    C: float
-    tol: float
-    warm_start: bool
-    verbose: int
+    C: float = 1.0  # weight of the summed loss against the regularisation; lambda = 1/(n C) with n the rows of `fit`
+    lam: float | None = None  # lambda itself; overrides C when given
+    tol: float = 1e-3  # relative duality gap at which the fit is accepted
+    warm_start: bool = False  # begin at the last solution where rows, labels and weights are the same; any other fit begins anew
+    verbose: int = 0  # 1: a line about each fit
+    max_passes: float = 1000  # limit of passes over the rows; a fit that reaches it keeps its honest certificate and warns
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, start: Any = None) -> Self:
         """Fit to rows X and labels y.
@@ -59,17 +82,10 @@ class Refitting(CallbackSupportMixin, Learner):
         ----------
         X : array or sparse matrix (n, d)
             Rows; the kernel matrix (n, n) among them for ``features="precomputed"``.
-        y : array (n,)
-            Labels.
-        sample_weight : array (n,), optional
-            How often each row occurs, at least 0.
+        y, sample_weight : array (n,)
+            Labels, and how often each row occurs, at least 0.
         start : Learner, optional
             Fitted to the same rows at another strength, from whose solution the fit may begin.
-
-        Returns
-        -------
-        self
-            The learner, fitted.
 
         Raises
         ------
@@ -78,43 +94,37 @@ class Refitting(CallbackSupportMixin, Learner):
         DataError
             Rows that cannot be used.
         """
-        self._fitting(X, y, {"sample_weight": sample_weight}, start)
+        self._fitting(Rows(X, sample_weight), y, start)
         return self
 
     @property
     def _fitting(self) -> Any:
         """The method that fits: the one with callbacks where there are some."""
-        told = bool(getattr(self, "_skl_callbacks", None)) or hasattr(self, "_parent_callback_ctx")
-        return self._fit_told if told else self._fit
+        called_back = bool(getattr(self, "_skl_callbacks", None)) or hasattr(self, "_parent_callback_ctx")
+        return self._fit_with_callbacks if called_back else self._fit
 
     @with_callbacks
-    def _fit_told(self, X: Any, y: Any, metadata: dict[str, Any], start: Any) -> None:
+    def _fit_with_callbacks(self, rows: Rows, y: Any, start: Any) -> None:
         """Fit as one task of scikit-learn's callbacks."""
-        told: dict[str, Any] = {"estimator": self, "X": X, "y": y, "metadata": metadata}
+        metadata = {"sample_weight": rows.weight} | ({"groups": rows.groups} if self.has_groups else {})
+        task: dict[str, Any] = {"estimator": self, "X": rows.X, "y": y, "metadata": metadata}
         context = self._init_callback_context()
-        context.call_on_fit_task_begin(**told)
-        self._fit(X, y, metadata, start)
-        context.call_on_fit_task_end(**told)
-
-    def _bind_given(self, X: Any, y: Any, metadata: Mapping[str, Any]) -> Bound:
-        """Bind rows and labels with what `fit` was given beside them."""
-        return self.bind(X, y, **metadata)
+        context.call_on_fit_task_begin(**task)
+        self._fit(rows, y, start)
+        context.call_on_fit_task_end(**task)
 
     def _bound_again(self, before: Any, bound: Bound) -> Bound:
         """Return what a fit that begins at the solution of ``before``, to equal rows, is bound to."""
         return bound
 
-    def _as_it_is(self) -> Self:
-        """Return a copy with everything that a pickle may leave out."""
-        found = type(self).__new__(type(self))
-        found.__dict__.update(self.__dict__)
-        return found
-
-    def _fit(self, X: Any, y: Any, metadata: dict[str, Any], start: Any) -> None:
+    def _fit(self, rows: Rows, y: Any, start: Any) -> None:
         with self.named_in_errors():
             self.check_parameters()
-            before = self._as_it_is() if self.warm_start and start is None and getattr(self, "_problem", None) is not None else None
-            bound = self._bind_given(X, y, metadata)
+            before: Any = None
+            if self.warm_start and start is None and getattr(self, "_problem", None) is not None:
+                before = type(self).__new__(type(self))  # a copy with everything that a pickle may leave out
+                before.__dict__.update(self.__dict__)
+            bound = self.bind(rows, y)
             problem = self._digest(bound) if self.warm_start else None
             if before is not None and problem == before._problem:
                 start, bound = before, self._bound_again(before, bound)
@@ -132,17 +142,17 @@ class Refitting(CallbackSupportMixin, Learner):
 
     def _digest(self, bound: Bound) -> str | None:
         """Return a checksum of the problem up to its strength; None where a parameter cannot be pickled."""
-        own = {name: value for name, value in self.get_params(deep=False).items() if name not in _OF_THE_SEARCH}
+        parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in _OF_THE_SEARCH}
         if isinstance(bound.features.X, BlockRows):  # their checksum would be one of a copy
             return None
         try:
             given = {name: bound.own.get(name) for name in ("cost", "costs", "start", "weights")}
-            return str(joblib.hash((own, bound.features.X, bound.codes, bound.weights, given)))
+            return str(joblib.hash((parameters, bound.features.X, bound.codes, bound.weights, given)))
         except Exception:  # a parameter that cannot be pickled
             return None
 
     def check_parameters(self) -> None:
-        """Refuse a ``warm_start`` or ``verbose`` of another type, and None for a strength or tolerance."""
+        """Refuse a strength, tolerance, limit or switch that no data can mend."""
         super().check_parameters()
         for name in ("C", "tol"):
             if getattr(self, name) is None:
@@ -151,6 +161,10 @@ class Refitting(CallbackSupportMixin, Learner):
             value = getattr(self, name)
             if not isinstance(value, (bool, int, np.bool_, np.integer)) or value < 0:
                 raise ConfigError(f"{name}={value!r} must be true or false")
+        check_positive(C=self.C, tol=self.tol, lam=self.lam, **({} if self.endless else {"max_passes": self.max_passes}))
+        check_limit("max_passes", self.max_passes, 1.0)
+        if self.endless:
+            check_limit("max_seconds", getattr(self, "max_seconds"), 0.0)  # noqa: B009
 
     # ---- what is said of a fit ------------------------------------------------------------------------------------
     def said_of_the_fit(self) -> str:
@@ -164,13 +178,36 @@ class Refitting(CallbackSupportMixin, Learner):
         )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Minimiser(Refitting):
     """A learner whose objective at a strength C, over rows that are weighed one by one, has a value of its own to ask for."""
 
-    lam: float | None
-    class_weight: Any
-    theta_: Array
-    n_iter_: int
+    features: str = "linear"
+    features_options: Mapping[str, Any] | None = None
+    n_classes: int | None = None  # of labels that are codes 0..n_classes-1; None finds the classes in y
+    order: Any = None  # the labels from the lowest to the highest, those that do not occur too
+    class_weight: Any = None  # what every row of a class weighs, by label, beside its sample_weight; or "balanced"
+    random_state: int = 0
+
+    def check_parameters(self) -> None:
+        """Refuse a strength, tolerance, limit or group of options that no data can mend."""
+        super().check_parameters()
+        for name in ("loss_options", "solver_options", "features_options"):
+            value = getattr(self, name, None)
+            if value is not None and not isinstance(value, Mapping):
+                raise ConfigError(f"{name} must be a dict of options or None, got {value!r}")
+
+    def _lam_of(self, mass: float) -> float:
+        """Return lambda for rows whose weights add up to ``mass``."""
+        refuse_huge_mass(mass, self.C)
+        return float(self.lam if self.lam is not None else 1.0 / (self.C * mass))
+
+    def _settle(self, problem: Judged, solution: Solution, said: str) -> None:
+        """Set what a solver found, judged, and warn of a fit that missed the tolerance."""
+        self.solution_, self.certificate_ = settle(problem, solution, self.tol)
+        self.theta_ = self.solution_.theta
+        self.n_iter_ = max(1, int(np.ceil(solution.passes)))
+        warn_unless_converged(f"{said}, lambda={self.lam_:.3g}", self.certificate_, self.tol)
 
     # ---- the objective --------------------------------------------------------------------------------------------
     def objective(self, X: Any, y: Any, sample_weight: Any = None, parts: bool = False) -> Any:
@@ -182,24 +219,15 @@ class Minimiser(Refitting):
 
         Parameters
         ----------
-        X, y : array (n, d) and (n,)
-            Rows, and labels among `classes_`.
-        sample_weight : array (n,), optional
-            How often each row occurs.
+        X, y, sample_weight : array (n, d), (n,) and (n,)
+            Rows, labels among `classes_`, and how often each row occurs.
         parts : bool
-            Return the two terms.
-
-        Returns
-        -------
-        float, or dict
-            With ``parts`` the terms ``penalty`` and ``loss``, whose sum is the value.
+            Return a dict of the terms ``penalty`` and ``loss``, whose sum is the value.
 
         Raises
         ------
-        ConfigError
-            A label that is no class.
-        ModelError
-            A fit that was loaded from a file, which keeps no lambda.
+        ConfigError, ModelError
+            A label that is no class; a fit that was loaded from a file, which keeps no lambda.
         """
         check_is_fitted(self)
         if not hasattr(self, "lam_"):
@@ -250,8 +278,8 @@ class Minimiser(Refitting):
     def _order_of_the_matrix(self) -> str:
         if not any(_is_unnamed_matrix(getattr(self, name, None)) for name in ("loss", "cost")):
             return ""
-        known = getattr(self, "order_", getattr(self, "order", None))
-        return f"the matrix is in the order of order_: {'sorted labels' if known is None else _listed(known)}"
+        order = getattr(self, "order_", getattr(self, "order", None))
+        return f"the matrix is in the order of order_: {'sorted labels' if order is None else _listed(order)}"
 
     def _repr_html_inner(self) -> str:
         return str(super()._repr_html_inner()) + self._html_of_the_fit()

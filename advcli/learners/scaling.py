@@ -69,11 +69,11 @@ class VectorScaling:
         smooth = 1.0 / (len(rows) + 2.0)
         T = np.tile(smooth * share, (len(rows), 1))
         T[np.arange(len(rows)), np.searchsorted(seen, codes[rows])] += 1.0 - smooth
-        found, gradient = _minimised(F / unit, T, w, np.r_[np.zeros(len(seen)), np.log(share)])
+        minimum, gradient = _minimised(F / unit, T, w, np.r_[np.zeros(len(seen)), np.log(share)])
         if not gradient <= TOLERANCE:
             warnings.warn(f"calibrate=vector stopped where its gradient is {gradient:.1e}", NotConvergedWarning, stacklevel=4)
         slopes, biases = np.zeros(p), np.full(p, -np.inf)
-        slopes[seen], biases[seen] = found[: len(seen)] / unit, found[len(seen) :]
+        slopes[seen], biases[seen] = minimum[: len(seen)] / unit, minimum[len(seen) :]
         return cls(slopes, biases, gradient)
 
     def predict_proba(self, F: Array) -> Array:

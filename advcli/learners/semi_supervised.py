@@ -3,48 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.utils.extmath import row_norms
 
+from ..core.checks import is_number
 from ..core.errors import ConfigError
 from ..core.typing import Array, Labels
-from .base import register
+from .base import register, register_method
 from .linear import LinearLearner
 from .uma import UMAClassifier
 
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class _BatchPerceptron(UMAClassifier):
-    """UMA with C = I; parameters as in `UMAClassifier`."""
-
-    takes: ClassVar[tuple[str, ...]] = ()
-
-    confusion: Any = field(default=None, init=False)
-    alpha: float = field(default=0.0, init=False)
-
-
-@register("f_y")
-class NoisyPerceptron(_BatchPerceptron):
-    """Batch perceptron on the labels as they are seen."""
-
-
-@register("f_conf")
-class SamplePerceptron(_BatchPerceptron):
-    """Batch perceptron on the small clean sample alone."""
-
-    view = "sample"
-
-
-@register("f_full")
-class TruePerceptron(_BatchPerceptron):
-    """Batch perceptron on the true labels of all training rows."""
-
-    view = "true"
+# batch perceptrons, UMA with C = I: on the labels as they are seen, on the small clean sample alone, on the true labels of all rows
+for _name, _view in {"f_y": "noisy", "f_conf": "sample", "f_full": "true"}.items():
+    _method: Any = register_method(_name, UMAClassifier, ("confusion", "alpha"))
+    _method.takes, _method.view = (), _view
 
 
 @register("s3vm")
@@ -91,9 +68,8 @@ class SemiSupervisedSVM(LinearLearner):
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
         """Alternate weights and labels."""
         for name in ("ratio", "ridge", "stages", "max_rounds"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
-                raise ConfigError(f"{name}={value} must be a number above 0")
+            if not (is_number(getattr(self, name)) and getattr(self, name) > 0):
+                raise ConfigError(f"{name}={getattr(self, name)} must be a number above 0")
         k, unlabelled = len(self.classes_), y < 0
         if unlabelled.all():
             raise ConfigError("loss=s3vm needs labelled rows")
@@ -101,8 +77,10 @@ class SemiSupervisedSVM(LinearLearner):
         squares = row_norms(X, squared=True)
         penalty = float(self.ridge) * max(float(base @ squares / base.sum()), 1e-300)
         codes = np.eye(k) - 1.0 / k
-        known = np.flatnonzero(~unlabelled)
-        W = _Ridge(X[known], base[known], unlabelled[known], penalty).at(1.0)(codes[y[known]], np.zeros((X.shape[1], k)), _EXACT)
+        labelled = np.flatnonzero(~unlabelled)
+        W = _Ridge(X[labelled], base[labelled], unlabelled[labelled], penalty).at(1.0)(
+            codes[y[labelled]], np.zeros((X.shape[1], k)), _EXACT
+        )
         labels, rounds, settled = np.where(unlabelled, 0, y), 0, True
         ridge = _Ridge(X, base, unlabelled, penalty)
         for stage in range(int(self.stages) if unlabelled.any() else 0):

@@ -25,8 +25,8 @@ from ..core.stored_arrays import Entries
 from ..core.typing import Array, Options
 from .base import Bound, register
 from .linear import RowLearner
-from .options import read_extend, read_grid, seed_of
-from .sklearn_saved import listed_name, packed, refuse_unlisted, unpacked
+from .options import read_grid, seed_of
+from .saving import State, saved_remarks
 
 _SEEDS = 2**32  # scikit-learn takes seeds below it
 
@@ -47,11 +47,9 @@ class OutsideClassifier(RowLearner):
         another callable that makes an estimator from ``options``.
     options : dict or None
         Parameters of the estimator and of its parts (``svc__C``).
-    features, features_options
-        Feature map with linear scores, and the options of the map. The estimator learns from the mapped rows; ``"linear"`` leaves X as it
-        is.
-    n_classes : int or None
-        For labels that are codes 0..n_classes-1; None finds the classes in y.
+    features, features_options, n_classes
+        Feature map with linear scores, whose rows the estimator learns from, and its options; the number of classes of labels that are
+        codes.
     random_state : int
         Seed of every ``random_state`` of the estimator that is None.
 
@@ -68,6 +66,8 @@ class OutsideClassifier(RowLearner):
     -f/2 and f/2. Without a decision function they are the probabilities, and without these 1 at the prediction and 0 elsewhere. A class
     without rows has the least potential, and probability 0.
     """
+
+    searched_in = "loss.options"
 
     estimator: Any = field(default="sklearn.linear_model.LogisticRegression", kw_only=False)
     options: Mapping[str, Any] | None = None
@@ -88,25 +88,13 @@ class OutsideClassifier(RowLearner):
             The estimator cannot be imported or made, lacks an option, or is no classifier.
         """
         model = _made(self.estimator, dict(self.options or {}))
-        said = type(model).__name__
-        if not (hasattr(model, "get_params") and hasattr(model, "fit") and hasattr(model, "predict") and is_classifier(model)):
-            raise ConfigError(_no_classifier(_named(self.estimator), said))
+        if not (all(hasattr(model, name) for name in ("get_params", "fit", "predict")) and is_classifier(model)):
+            raise ConfigError(_no_classifier(_named(self.estimator), type(model).__name__))
         open_values = [name for name, value in model.get_params().items() if value is None]
         seeds = {name: seed_of(self.random_state) % _SEEDS for name in open_values if name.rpartition("__")[2] == "random_state"}
         return model.set_params(**seeds)
 
     # ---- from a configuration -------------------------------------------------------------------------------------
-    @classmethod
-    def candidates(cls, loss: Options) -> dict[str, tuple[Any, ...]]:
-        """Return the values in ``loss.grid`` of the estimator's parameters; a parameter that ``loss.options`` sets is not searched."""
-        options = loss.get("options") or {}
-        return {f"loss.options.{name}": values for name, values in read_grid(loss).items() if options.get(name) is None}
-
-    @classmethod
-    def reach(cls, loss: Options) -> dict[str, tuple[float, float]]:
-        """Return the limits in ``loss.extend`` of the parameters that are searched."""
-        return {key: limits for name, limits in read_extend(loss).items() if (key := f"loss.options.{name}") in cls.candidates(loss)}
-
     @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
         """Refuse an estimator that cannot be made, and options, grid values and limits of growth that the estimator does not take."""
@@ -123,8 +111,8 @@ class OutsideClassifier(RowLearner):
     def _described(cls, loss: Options, hyper: Mapping[str, Any] | None = None) -> Any:
         """Return the unfitted estimator of a group ``loss``; searched parameters have values of ``hyper``, else the first of the grid."""
         first = {name: values[0] for name, values in cls.candidates(loss).items()}
-        found = cls.build(loss, {"name": "linear"}, {"name": "auto"}, first | {**(hyper or {})}, 2, 0, 1.0)
-        return found.unfitted()
+        learner = cls.build(loss, {"name": "linear"}, {"name": "auto"}, first | {**(hyper or {})}, 2, 0, 1.0)
+        return learner.unfitted()
 
     @classmethod
     def has_probabilities(cls, loss: Options) -> bool:
@@ -180,8 +168,7 @@ class OutsideClassifier(RowLearner):
     # ---- prediction -----------------------------------------------------------------------------------------------
     def predict_codes(self, X: Any) -> NDArray[np.intp]:
         """Return the estimator's own predictions as codes (n,), which need not be the classes of the largest potentials."""
-        rows = self.look(X).at
-        return np.asarray(self.estimator_.predict(rows)).astype(np.intp)
+        return np.asarray(self.estimator_.predict(self.look(X).at)).astype(np.intp)
 
     def _mapped(self, X: Any) -> Any:
         """Return mapped rows, sparse or dense as the training rows were: some estimators take no others."""
@@ -193,12 +180,12 @@ class OutsideClassifier(RowLearner):
     def _scores(self, mapped: Any) -> Array:
         model, k, known = self.estimator_, len(self.classes_), np.asarray(self.estimator_.classes_, dtype=np.intp)
         if hasattr(model, "decision_function"):
-            found = np.asarray(model.decision_function(mapped), dtype=np.float64)
-            if found.ndim == 1 and len(known) == 2:
-                found = np.column_stack([-0.5 * found, 0.5 * found])
-            if found.shape == (mapped.shape[0], len(known)):
-                F = np.repeat(found.min(axis=1, keepdims=True), k, axis=1)
-                F[:, known] = found
+            scores = np.asarray(model.decision_function(mapped), dtype=np.float64)
+            if scores.ndim == 1 and len(known) == 2:
+                scores = np.column_stack([-0.5 * scores, 0.5 * scores])
+            if scores.shape == (mapped.shape[0], len(known)):
+                F = np.repeat(scores.min(axis=1, keepdims=True), k, axis=1)
+                F[:, known] = scores
                 return F
         if hasattr(model, "predict_proba"):
             return self._spread(model.predict_proba(mapped))
@@ -215,17 +202,15 @@ class OutsideClassifier(RowLearner):
     @available_if(_has_proba)
     def predict_proba(self, X: Any) -> Array:
         """Return the estimator's probabilities of `classes_`, shape (n, k)."""
-        rows = self.look(X).at
-        return self.by_class(self._spread(self.estimator_.predict_proba(rows)))
+        return self.by_class(np.asarray(self.probabilities(X)))
 
     def probabilities(self, X: Any) -> Array | None:
         """Return the estimator's probabilities of the classes by their codes, shape (n, k); None where it has none."""
-        rows = self.look(X).at
-        return self._spread(self.estimator_.predict_proba(rows)) if hasattr(self, "predict_proba") else None
+        return self._spread(self.estimator_.predict_proba(self.look(X).at)) if hasattr(self, "predict_proba") else None
 
     # ---- saving ---------------------------------------------------------------------------------------------------
-    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
-        """Return what a saved model holds of a linear classifier of scikit-learn (`outside_saved.LINEAR`); `ConfigError` for any other."""
+    def saved(self) -> State:
+        """Return what a saved model holds of a linear classifier of scikit-learn (`LINEAR`); `ConfigError` for any other."""
         name = listed_name(self.estimator_)
         if name is None:
             raise ConfigError(f"a fitted {type(self.estimator_).__name__} is kept by pickle alone, which executes what it reads")
@@ -243,10 +228,7 @@ class OutsideClassifier(RowLearner):
     def restore(self, attributes: Entries) -> None:
         """Take over the numbers of a saved linear classifier."""
         self.of_sparse_ = attributes.flag("of_sparse_")
-        remarks = attributes["remarks_"]
-        if not isinstance(remarks, list) or not all(isinstance(each, str) for each in remarks):
-            raise ModelError("'remarks_' are no list of text")
-        self.remarks_ = tuple(remarks)
+        self.remarks_ = saved_remarks(attributes)
         self.estimator_ = unpacked(self.unfitted(), attributes, self._n_weights, len(self.classes_))
 
     @classmethod
@@ -274,14 +256,14 @@ def _imported(path: str) -> Any:
     if not module:
         raise ConfigError(f"loss.estimator={path} is no name to import; give one such as sklearn.linear_model.LogisticRegression")
     try:
-        found = importlib.import_module(module)
+        home = importlib.import_module(module)
     except Exception as error:
         text = " ".join(str(error).split())
         raise ConfigError(f"loss.estimator={path}: cannot import {module}: {type(error).__name__}: {text}") from error
-    if not hasattr(found, name):
-        classes = [each for each, value in vars(found).items() if isinstance(value, type)]
+    if not hasattr(home, name):
+        classes = [each for each, value in vars(home).items() if isinstance(value, type)]
         raise ConfigError(f"loss.estimator={path}: no {name!r} in {module}; {nearest(name, classes)}")
-    named = getattr(found, name)
+    named = getattr(home, name)
     if not isinstance(named, type) or not all(callable(getattr(named, method, None)) for method in ("fit", "predict", "get_params")):
         kind = "class without fit and predict" if isinstance(named, type) else type(named).__name__
         raise ConfigError(f"loss.estimator={path} is a {kind}, no classifier of scikit-learn's interface; name a class")
@@ -332,3 +314,60 @@ def _check_values(model: Any, what: str) -> None:
         check()
     except ValueError as error:
         raise ConfigError(f"{what}: {' '.join(str(error).split())}") from error
+
+
+# ---- linear classifiers of scikit-learn as numbers -------------------------------------------------------------------------
+LINEAR = (
+    "sklearn.linear_model.LogisticRegression",
+    "sklearn.linear_model.Perceptron",
+    "sklearn.linear_model.SGDClassifier",
+    "sklearn.svm.LinearSVC",
+)
+"""Classifiers that predict by ``coef_`` and ``intercept_`` alone. A file may name these and no other."""
+
+_OF_A_FIT = ("class_weight", "n_jobs", "random_state", "verbose", "warm_start")  # parameters that no prediction depends on
+
+
+def _class_of(name: str) -> Any:
+    module, _, own = name.rpartition(".")
+    return getattr(importlib.import_module(module), own)
+
+
+def listed_name(model: Any) -> str | None:
+    """Return the name in `LINEAR` of a classifier, which must be of that very class; None for any other."""
+    if not type(model).__module__.startswith("sklearn."):
+        return None
+    return next((name for name in LINEAR if type(model) is _class_of(name)), None)
+
+
+def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the options of a fitted classifier of `LINEAR` that are no defaults, and its arrays by name."""
+    defaults = {name: each.default for name, each in inspect.signature(type(model)).parameters.items()}
+    options = {name: value for name, value in model.get_params(deep=False).items() if name not in _OF_A_FIT}
+    coef = model.coef_.toarray() if hasattr(model.coef_, "toarray") else np.atleast_2d(model.coef_)
+    intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), (len(coef),))
+    return (
+        {name: value for name, value in options.items() if name in defaults and value is not defaults[name] and value != defaults[name]},
+        {"coef": np.array(coef, dtype=np.float64), "intercept": np.array(intercept), "known": np.asarray(model.classes_, dtype=np.intp)},
+    )
+
+
+def refuse_unlisted(name: Any, options: Any) -> None:
+    """Refuse with `ModelError`, before anything is imported, what a file names that is not in `LINEAR`, and options that are no mapping."""
+    if name not in LINEAR:
+        raise ModelError(f"a model file holds no estimator {str(name)[:60]!r}; it may name {', '.join(LINEAR)}")
+    if not isinstance(options, Mapping | None):
+        raise ModelError("options of its estimator are no group of options")
+
+
+def unpacked(model: Any, arrays: Entries, n_columns: int, k: int) -> Any:
+    """Return an unfitted classifier of `LINEAR` with the numbers of its fit to ``n_columns`` columns and codes below ``k``."""
+    if listed_name(model) is None:
+        raise ConfigError(f"a {type(model).__name__} is kept by pickle alone")
+    known = arrays.array("known", (None,), "i", 0, k - 1).astype(np.intp)
+    if len(known) < 2 or (np.diff(known) <= 0).any():
+        raise ModelError("'known' are no codes of two classes or more in their order")
+    rows = 1 if len(known) == 2 else len(known)
+    model.coef_, model.intercept_ = arrays.array("coef", (rows, n_columns)), arrays.array("intercept", (rows,))
+    model.n_features_in_, model.classes_ = n_columns, known
+    return model

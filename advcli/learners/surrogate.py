@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.errors import ConfigError, DataError, IncompatibleError, ModelError
@@ -27,95 +25,35 @@ from ..losses import matrices as costs
 from ..losses.abstain import AbstainLoss
 from ..losses.base import RULES
 from ..losses.matrices import ABSTAIN
-from ..problems.certificate import Judged, WorstCase, settle, warn_unless_converged
+from ..problems.certificate import Judged
 from ..problems.risk import Problem, Solution
 from ..problems.row_blocks import BlockProblem
 from ..solvers import Limits, make_solver, solvers_for_a_box
 from ..solvers.base import refuse_answer
-from .base import Bound
+from .base import Bound, Rows
 from .base import registry as learners
-from .calibrated import Calibrated, warn_scorers
-from .options import (
-    OF_THE_FIT,
-    mass_of,
-    one_of,
-    own_options,
-    parameters_of,
-    refuse_huge_mass,
-    refuse_no_limit,
-    refuse_no_options,
-    refuse_not_positive,
-    seed_of,
-)
-from .refitting import Minimiser
-
-
-def _loss_type(loss: Any) -> type[Loss] | None:
-    """Return the class behind the parameter ``loss``; None for a cost matrix, or a function that makes one."""
-    if isinstance(loss, partial):
-        return _loss_type(loss.func)
-    if isinstance(loss, str):
-        return loss_class(loss)
-    if isinstance(loss, Loss):
-        return type(loss)
-    return loss if isinstance(loss, type) and issubclass(loss, Loss) else None
-
-
-def _said(loss: Any) -> str:
-    """Return the parameter ``loss`` as messages name it."""
-    found = _loss_type(loss)
-    if found is None and not callable(loss) and not isinstance(loss, str):
-        return "a cost matrix"
-    if isinstance(loss, str):
-        return loss
-    return str(getattr(found or loss, "__name__", type(loss).__name__))
-
-
-def _is_adversarial(estimator: SurrogateClassifier) -> bool:
-    given = estimator.given_loss
-    found = _loss_type(given)
-    if found is None and callable(given):
-        found = _loss_type(getattr(estimator, "loss_", None))  # what the function made
-    if (found is None or issubclass(found, AdversarialLoss)) and estimator.decides:
-        return True
-    raise AttributeError(f"loss={_said(given)} has no predictor's distribution; the adversarial losses have")
-
-
-def _has_proba(estimator: SurrogateClassifier) -> bool:
-    """Probabilities over the classes whose largest is the prediction: what scikit-learn means by predict_proba."""
-    if isinstance(estimator, Calibrated) and estimator.calibrate is not None:
-        return True
-    given = estimator.given_loss
-    found = _loss_type(given)
-    keywords = given.keywords if isinstance(given, partial) else {}
-    if (
-        _is_adversarial(estimator)
-        and estimator.decides
-        and found is not None
-        and found.agrees({**keywords, **(estimator.loss_options or {})})
-    ):
-        return True
-    said = repr(given) if isinstance(given, str) else _said(given)
-    raise AttributeError(f"loss={said} does not predict the likeliest class of its distribution: use predictor_distribution")
-
+from .calibrated import Calibrated
+from .game import PlaysGame
+from .loss_parameter import given_options, loss_said, loss_type, made_loss, saved_loss
+from .options import OF_THE_FIT, mass_of, one_of, own_options, parameters_of, seed_of
+from .saving import State
 
 LIMITS = ("name", "description", "tol", "search_tol", "search_solver", "search_passes", "max_passes", "max_seconds")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SurrogateClassifier(Minimiser):
+class SurrogateClassifier(PlaysGame):
     """A linear model that minimises a convex surrogate to a certified relative duality gap.
 
     Parameters
     ----------
     loss : str, array (l, k), frame, class, callable or Loss
-        Name of the surrogate: ``"zero_one"``, ``"absolute"``, ``"abstain"``, ``"ww"``, ... (`advcli.losses.loss_names`), or a cost
-        matrix, rows = predictions, columns = classes, both in the order of `order_` (sorted, unless ``order`` says another): the
-        adversarial loss of that matrix. A frame (pandas, or polars with a first column of text) whose rows and columns are named by the
-        classes is put into that order; rows of other names are predictions that are no class. Where no row is named by a class, all are
-        predictions of their own, also where they are as many as the classes. Or a class of losses
-        (`advcli.losses.Loss`), registered or not, or what makes one from the number of classes and ``loss_options``, such as
-        ``functools.partial(MyLoss, width=2)``; or a loss that was made for as many classes as the labels have.
+        Name of the surrogate, ``"zero_one"``, ``"absolute"``, ``"ww"``, ... (`advcli.losses.loss_names`); or a cost matrix, rows =
+        predictions, columns = classes, both in the order of `order_`: the adversarial loss of that matrix. A frame (pandas, or polars with
+        a first column of text) with rows and columns named by the classes is put into that order; rows of other names are predictions that
+        are no class, and so are all rows where none is named by a class. Or a class of losses (`advcli.losses.Loss`), what makes one from
+        the number of classes and ``loss_options``, such as ``functools.partial(MyLoss, width=2)``, or a loss that was made for as many
+        classes as the labels have.
     C : float
         Weight of the summed loss against 1/2 |theta|^2; lambda = 1/(n C) with n the rows of `fit`.
     lam : float or None
@@ -139,10 +77,9 @@ class SurrogateClassifier(Minimiser):
     n_classes : int or None
         For labels that are codes 0..n_classes-1, the number of classes even when some do not occur; None finds the classes in y.
     extra_labels : sequence or None
-        Labels of the predictions that are no class (abstaining; rows of a matrix beyond the classes, or all rows where they are not the
-        classes). None: the names of these rows in a frame or file, else ``advcli.ABSTAIN``, the text ``"abstain"``, for one beyond the
-        classes and ``"prediction K"`` for others. Among labels that
-        are no text `predict` then returns an array of objects, so that no class can be mistaken for it.
+        Labels of the predictions that are no class. None: the names of these rows in a frame or file, else ``advcli.ABSTAIN``, the text
+        ``"abstain"``, for one beyond the classes and ``"prediction K"`` for others. Among labels that are no text `predict` then returns
+        an array of objects.
     order : sequence or None
         The labels from the lowest to the highest, those that do not occur too: `order_` then has this order. None: sorted; where the loss
         or the features count steps between classes (``"absolute"``, ``"threshold"``, ...) the order of an ordered pandas Categorical
@@ -182,25 +119,17 @@ class SurrogateClassifier(Minimiser):
         What ``solver="auto"`` took and why.
     """
 
+    endless = True
+    takes_blocks = True
+
     loss: Any = field(default="zero_one", kw_only=False)
-    C: float = 1.0
-    lam: float | None = None
-    tol: float = 1e-3
     fit_intercept: bool = True
     solver: str = "auto"
-    features: str = "linear"
     max_passes: float = 100_000
     max_seconds: float = float("inf")
     loss_options: Mapping[str, Any] | None = None
     solver_options: Mapping[str, Any] | None = None
-    features_options: Mapping[str, Any] | None = None
-    n_classes: int | None = None
     extra_labels: Any = None
-    order: Any = None
-    class_weight: Any = None
-    warm_start: bool = False
-    verbose: int = 0
-    random_state: int = 0
     rule: str | None = None
 
     def __sklearn_tags__(self) -> Any:
@@ -219,11 +148,11 @@ class SurrogateClassifier(Minimiser):
     @classmethod
     def filled(cls, loss: Options, facts: Options) -> dict[str, Any]:
         """Return the loss's options with what it needs of the data filled in; `IncompatibleError` where it lacks a label graph."""
-        own = {**loss, **loss_class(loss["name"]).filled(own_options(loss, OF_THE_FIT), facts)}
+        options = {**loss, **loss_class(loss["name"]).filled(own_options(loss, OF_THE_FIT), facts)}
         # a loss that weighs another one has that one's options under options
-        if "hierarchy" in cls.needs(loss) and all(each.get("hierarchy") is None for each in (own, own.get("options") or {})):
+        if "hierarchy" in cls.needs(loss) and all(each.get("hierarchy") is None for each in (options, options.get("options") or {})):
             raise IncompatibleError(f"loss={loss['name']}", "a hierarchy over the labels", "give dataset.hierarchy=EDGES.csv")
-        return own
+        return options
 
     @classmethod
     def searched(cls, loss: Options, features: Options) -> tuple[str, ...]:
@@ -279,18 +208,12 @@ class SurrogateClassifier(Minimiser):
         return {"loss": loss["name"], "loss_options": own_options(loss, OF_THE_FIT) or None, "rule": loss.get("rule")}
 
     @property
-    def decides(self) -> bool:
-        """Whether the loss alone makes the predictions."""
-        return True
-
-    @property
     def counts_steps(self) -> bool:
         """Whether the loss or the features count steps between classes."""
-        given, options = self.given_loss, self.loss_options or {}
-        if isinstance(given, partial):
-            options = {**given.keywords, **options}
-        found = _loss_type(given)
-        return feature_class(self.features).needs_order or (found is not None and "order" in found.needs(options))
+        kind = loss_type(self.given_loss)
+        if feature_class(self.features).needs_order:
+            return True
+        return kind is not None and "order" in kind.needs(given_options(self.given_loss, self.loss_options))
 
     @property
     def given_loss(self) -> Any:
@@ -298,8 +221,6 @@ class SurrogateClassifier(Minimiser):
         return self.loss
 
     # ---- fitting --------------------------------------------------------------------------------------------------
-    takes_blocks = True
-
     def needs_memory(self) -> str | None:
         """Return the parameter that needs rows in memory: a learner beyond its loss, features that are not linear, a box."""
         if (what := super().needs_memory()) is not None:
@@ -319,10 +240,7 @@ class SurrogateClassifier(Minimiser):
         """Refuse a loss, strength, tolerance or limit that no data can mend."""
         super().check_parameters()
         self._refuse_learner()
-        _loss_type(self.given_loss)
-        refuse_no_options(loss_options=self.loss_options, solver_options=self.solver_options, features_options=self.features_options)
-        refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam)
-        refuse_no_limit(max_passes=self.max_passes, max_seconds=self.max_seconds)
+        loss_type(self.given_loss)
         if self.rule is not None:
             one_of("rule", self.rule, RULES)
         if not isinstance(self.fit_intercept, (bool, np.bool_, int)):
@@ -336,26 +254,27 @@ class SurrogateClassifier(Minimiser):
         if isinstance(given, str) and given not in registry and given in learners:
             raise ConfigError(f"loss={given} is no surrogate loss but a learner of its own: use {learners.get(given).in_python()}")
 
-    def bind(self, X: Any, y: Any, sample_weight: Any = None) -> Bound:
+    def bind(self, rows: Rows, y: Any) -> Bound:
         """Return rows and labels as fits take them: equal rows of equal label merged, in one canonical order.
 
-        With ``loss="weighted"`` and weight ``"column"``, ``sample_weight`` multiplies the rows' loss matrices instead of counting them.
+        With ``loss="weighted"`` and weight ``"column"``, weights multiply the rows' loss matrices instead of counting them.
         """
+        X = rows.X
         if self.needs_memory() is None and make_solver(self.solver, **(self.solver_options or {})).takes_blocks:
             X = in_blocks(X)
-        X, codes, weights = self._checked(X, y, sample_weight)
+        X, codes, weights = self._checked(X, y, rows.weight)
         loss = self._make_loss(len(self.classes_))
         cost = loss.cost_weights(codes, weights if loss.example_weights else None)
         if loss.example_weights:
             weights = None
         total = mass_of(len(codes), weights)
-        rows = None if isinstance(X, BlockRows) else np.arange(len(codes))
-        if rows is not None and not feature_class(self.features).pairwise:
-            X, codes, weights, cost, rows = merge_rows(X, codes, weights, cost)
+        merged = None if isinstance(X, BlockRows) else np.arange(len(codes))
+        if merged is not None and not feature_class(self.features).pairwise:
+            X, codes, weights, cost, merged = merge_rows(X, codes, weights, cost)
         features = self._bind(X)
         features.check_rows()
-        own = {"loss": loss, "cost": cost, "rows": rows, "total": total, "tolerance": features.tolerance(codes, weights)}
-        return Bound(self.order_, self._facts(), False, features, codes, weights, own)
+        own = {"loss": loss, "cost": cost, "rows": merged, "total": total, "tolerance": features.tolerance(codes, weights)}
+        return self._as_bound(features, codes, weights, **own)
 
     def fit_bound(self, bound: Bound, start: SurrogateClassifier | None = None) -> Self:
         """Solve the problem of bound rows; with ``start``, a fit to the same rows at another C, from its solution."""
@@ -363,28 +282,19 @@ class SurrogateClassifier(Minimiser):
         self._take(bound)
         self.loss_, self.rows_, total, tolerance = (bound.own[name] for name in ("loss", "rows", "total", "tolerance"))
         self._with_extra_labels(self.loss_.n_predictions)  # refuses a class that is called like what is no class
-        refuse_huge_mass(total, self.C)
-        lam = self.lam if self.lam is not None else 1.0 / (self.C * total)
-        if tolerance is not None:
-            lam = 0.0
+        lam = self._lam_of(total)
+        self.lam_ = lam if tolerance is None else 0.0
         if start is not None and start.features_ is not bound.features:
             bound.features.adopt(start.features_)
-        problem, found = self._minimise(bound, float(lam), None if start is None else start.solution_)
-        self.solution_: Solution
-        self.solution_, self.certificate_ = settle(problem, found, self.tol)
-        self.theta_ = self.solution_.theta
-        self.lam_ = float(lam)
-        self.n_iter_ = max(1, int(np.ceil(found.passes)))
-        warn_unless_converged(f"loss={_said(self.given_loss)}, lambda={lam:.3g}", self.certificate_, self.tol)
+        problem, solution = self._minimise(bound, self.lam_, None if start is None else start.solution_)
+        self._settle(problem, solution, f"loss={loss_said(self.given_loss)}")
         return self
 
     def _minimise(self, bound: Bound, lam: float, start: Solution | None) -> tuple[Judged, Solution]:
         """Return the problem of bound rows and what a solver found."""
         tolerance = bound.own["tolerance"]
         in_parts = isinstance(bound.features.X, BlockRows)
-        problem = (BlockProblem if in_parts else Problem)(
-            bound.features, self.loss_.core, bound.codes, lam, bound.weights, bound.own["cost"], tolerance
-        )
+        problem = self._problem_at(bound.features, bound.codes, lam, bound.weights, bound.own["cost"], tolerance)
         solver = make_solver(self.solver, **(self.solver_options or {}))
         lacks, remedy = solver.lacks(problem), "choose solver=auto"
         if lacks is None and tolerance is not None and not solver.takes_box:
@@ -395,39 +305,17 @@ class SurrogateClassifier(Minimiser):
         if lacks is not None:
             raise IncompatibleError(f"solver={self.solver}", lacks, remedy)
         limits = Limits(self.tol, self.max_passes, self.max_seconds)
-        found = solver.solve(problem, limits, start, seed=seed_of(self.random_state))
-        refuse_answer(solver, problem, found)
-        return problem, found
+        solution = solver.solve(problem, limits, start, seed=seed_of(self.random_state))
+        refuse_answer(solver, problem, solution)
+        return problem, solution
+
+    def _problem_at(self, mapped: FeatureMap, codes: Labels, lam: float, *more: Any) -> Any:
+        kind = BlockProblem if isinstance(mapped.X, BlockRows) else Problem
+        return kind(mapped, self.loss_.core, codes, lam, *more)
 
     def _make_loss(self, k: int) -> Loss:
-        given: Any = self.loss
-        options = dict(self.loss_options or {})
-        if isinstance(given, Loss):
-            if given.n_classes != k or options:
-                raise ConfigError(
-                    f"loss={_said(given)} was made for {given.n_classes} classes, the labels have {k}; give its class instead"
-                )
-            return given
-        if not isinstance(given, str) and not callable(given):
-            given = costs.from_frame(given, self.order_.tolist(), "loss") if costs.is_frame(given) else given
-            given, options = "general", {"matrix": given, **options}
-        chosen = _loss_type(given)
-        if isinstance(given, partial) and chosen is not None:
-            options = {**given.keywords, **options}
-            given = chosen
-        if chosen is not None:
-            options = chosen.filled(options, {"classes": [costs.name_of(label) for label in self.order_.tolist()]})
-        if isinstance(given, str):
-            return make_loss(given, k, **options)
-        try:
-            made = given(k, **options)
-        except TypeError as error:
-            raise ConfigError(f"loss={_said(given)}: {error}") from error
-        if not isinstance(made, Loss):
-            raise ConfigError(
-                f"loss={_said(given)} made a {type(made).__name__}; give what makes an advcli.losses.Loss from the classes' number"
-            )
-        return made
+        """Return the loss for k classes, those of `order_`."""
+        return made_loss(self.loss, self.loss_options, self.order_.tolist())
 
     @property
     def solver_choice_(self) -> str:
@@ -466,9 +354,9 @@ class SurrogateClassifier(Minimiser):
         if not first:
             return labels
         if labels.dtype.kind != self.order_.dtype.kind:  # text among numbers
-            found = np.empty(n_predictions, dtype=object)
-            found[:] = [*self.order_.tolist(), *labels.tolist()]
-            return found
+            predictions = np.empty(n_predictions, dtype=object)
+            predictions[:] = [*self.order_.tolist(), *labels.tolist()]
+            return predictions
         return np.concatenate([self.order_, labels])
 
     @property
@@ -504,12 +392,13 @@ class SurrogateClassifier(Minimiser):
         return np.array(self.theta_[self.n_features_in_ :])
 
     def _objective(self, X: Any, codes: Labels, weights: Array | None) -> tuple[float, float]:
-        own = weights if self.loss_.example_weights else None
-        return self._terms_of(self._mapped(X), codes, None if self.loss_.example_weights else weights, self.loss_.cost_weights(codes, own))
+        example = weights if self.loss_.example_weights else None
+        return self._terms_of(
+            self._mapped(X), codes, None if self.loss_.example_weights else weights, self.loss_.cost_weights(codes, example)
+        )
 
     def _terms_of(self, mapped: FeatureMap, codes: Labels, weights: Array | None, cost: Array | None) -> tuple[float, float]:
-        kind = BlockProblem if isinstance(mapped.X, BlockRows) else Problem
-        problem = kind(mapped, self.loss_.core, codes, self.lam_, weights, cost, mapped.tolerance(codes, weights))
+        problem = self._problem_at(mapped, codes, self.lam_, weights, cost, mapped.tolerance(codes, weights))
         if mapped.euclidean or self.features_ is None:
             penalty = problem.penalty(self.theta_)
         else:  # the norm is that of the training rows' kernel
@@ -542,37 +431,9 @@ class SurrogateClassifier(Minimiser):
         """The alpha of the loss, or of the one that it weighs."""
         return self.loss_.alpha
 
-    def mean_cost(self, X: Any, y: NDArray[np.intp], weight: Array | None) -> float | None:
-        """Return the mean expected loss for adversarial losses; weights count as in the objective, or the game value would be no bound."""
-        loss = self.loss_
-        if not isinstance(loss, AdversarialLoss):
-            return None
-        costs = loss.expected_cost(self.potentials(X), y, weight if loss.example_weights else None)
-        if weight is None or loss.example_weights:
-            return float(costs.mean())
-        return float(weight @ costs / weight.sum())
-
-    def worst_case(self, X: Any, y: NDArray[np.intp], weight: Array | None) -> WorstCase | None:
-        """Return what the guarantee says of the predictions on the rows of the fit (`advcli.problems.certificate.WorstCase`)."""
-        loss, certificate = self.loss_, self.certificate_
-        if certificate is None or not isinstance(loss, AdversarialLoss) or not self.decides:
-            return None
-        example = weight if loss.example_weights else None
-        bounds, seen = loss.worst_cost(self.potentials(X), self.predict_codes(X), y, example)
-        share = None if loss.example_weights else weight
-        penalty, _ = self._objective(X, y, weight)
-        return WorstCase.of(certificate, penalty, np.average(bounds, weights=share), np.average(seen, weights=share), self.rule_)
-
-    @property
-    def rule_(self) -> str:
-        """The rule that `predict` follows where it is not told another; empty for a loss with one rule."""
-        if not isinstance(self.loss_, AdversarialLoss):
-            return ""
-        return self.loss_.default_rule if self.rule in (None, "default") else str(self.rule)
-
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
         """Return the parameters, the dual point, and the predictor's distributions where they have no closed form."""
-        found = super().proof(X, codes, weight)
+        arrays = super().proof(X, codes, weight)
         base: Any = self.loss_.unweighted
         if base.kernel == "general":
             F = self.potentials(X)
@@ -580,48 +441,33 @@ class SurrogateClassifier(Minimiser):
                 cost = self.loss_.cost_weights(codes, weight if self.loss_.example_weights else None)
                 inner = base.cost_weights(codes, None)
                 F = (F - F.max(axis=1, keepdims=True)) / (cost if inner is None else cost / inner)[:, None]
-            found["predictor"] = base.predictor(F)
-        return found
-
-    def probabilities(self, X: Any) -> Array | None:
-        """Return the predictor's distribution where its predictions are the classes, shape (n, k): a strategy of the game, no estimate."""
-        game = self.decides and isinstance(self.loss_, AdversarialLoss) and self.loss_.n_predictions == len(self.classes_)
-        game = game and self.predicts_classes_
-        return self.loss_.predictor(self.potentials(X)) if game else None
+            arrays["predictor"] = base.predictor(F)
+        return arrays
 
     # ---- saving ---------------------------------------------------------------------------------------------------
-    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
-        """Return what a saved model holds: parameters that need no other file, fitted attributes by name, rows that the features keep."""
+    def saved(self) -> State:
+        """Return what a saved model holds: parameters, the fitted ``theta``, and the rows that the features keep."""
         parameters = self._saved_parameters(self._saved_loss())
         rows, theta = (None, self.theta_) if self.features_ is None else self.features_.support(self.theta_)
         return parameters, {"theta": theta}, rows
 
     def _saved_loss(self) -> dict[str, Any]:
         """Return the parameters that say the loss, as a saved model holds them."""
-        loss: Any = self.loss
-        options = self.loss_options
-        if isinstance(loss, partial):
-            options = {**loss.keywords, **(options or {})}
-            loss = loss.func
-        if costs.is_frame(loss):
-            loss = self.loss_.matrix.tolist()
-        if callable(loss) or isinstance(loss, Loss):
-            loss = _registered_name(loss)
-        own: dict[str, Any] = {"loss": loss, "loss_options": _self_contained(self.loss_, options)}
+        parameters = saved_loss(self.loss, self.loss_options, self.loss_)
         named = self.loss_.row_names
         if named is None or self.extra_labels is not None:
-            return own
+            return parameters
         if self.predicts_classes_:  # the others' names are not in the matrix
             beyond = list(named[len(self.classes_) :])
-            return own | ({"extra_labels": beyond} if beyond else {})
-        if not isinstance(loss, str):
-            own["loss_options"] = {**(own["loss_options"] or {}), "predictions": list(named)}
-        return own
+            return parameters | ({"extra_labels": beyond} if beyond else {})
+        if not isinstance(parameters["loss"], str):
+            parameters["loss_options"] = {**(parameters["loss_options"] or {}), "predictions": list(named)}
+        return parameters
 
     def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model; `classes_`, `features_` and `certificate_` are there already."""
         self._restore_theta(attributes)
-        chosen = _loss_type(self.given_loss) or loss_class("general")
+        chosen = loss_type(self.given_loss) or loss_class("general")
         if chosen.reads_file(self.loss_options or {}):
             raise ModelError("its loss reads another file; a model holds all that it needs")
         self.loss_ = self._make_loss(len(self.classes_))
@@ -669,93 +515,50 @@ class SurrogateClassifier(Minimiser):
 
     def cautions(self) -> tuple[str, ...]:
         """Return what is to be said once about parameters outside the range of a guarantee."""
-        said = [costs.NEGATIVE] if self.loss_.negative_costs else []
+        lines = [costs.NEGATIVE] if self.loss_.negative_costs else []
         alpha = self._abstention_costs()
         if isinstance(self.loss_.unweighted, AbstainLoss) and alpha is not None and alpha.max() > 0.5:
             k = len(self.classes_)
             never = f"; from 1 - 1/{k} on the best rule never abstains" if alpha.min() >= 1.0 - 1.0 / k else ""
             theorems = "Theorems 12 and 13 and Corollary 14 of Fathony et al. (2018) hold"
-            said.append(f"alpha={alpha.max():g} is above 1/2, up to which {theorems}{never}")
-        return tuple(said)
-
-    @available_if(_is_adversarial)
-    def predictor_distribution(self, X: Any) -> Array:
-        """Return the predictor's p, shape (n, l) in the order of `predictions_`: it minimises the worst-case expected loss (eq. 131)."""
-        F = self.potentials(X)
-        assert isinstance(self.loss_, AdversarialLoss)
-        return self.loss_.predictor(F)
-
-    @available_if(_is_adversarial)
-    def adversary_distribution(self, X: Any) -> Array:
-        """Return the adversary's q, shape (n, k) by `order_`: the worst class probabilities that the moments allow, as seen by this fit."""
-        F = self.potentials(X)
-        assert isinstance(self.loss_, AdversarialLoss)
-        return self.loss_.adversary(F)
-
-    @available_if(_is_adversarial)
-    def expected_loss(self, X: Any) -> Array:
-        """Return the expected loss of the predictor's p under every true class of `order_`, shape (n, k)."""
-        P = self.predictor_distribution(X)
-        assert isinstance(self.loss_, AdversarialLoss)
-        return P @ self.loss_.matrix
-
-    @available_if(_has_proba)
-    def predict_proba(self, X: Any) -> Array:
-        """Return the predictor's distribution over `classes_`, shape (n, k); only where its largest entry is the prediction (zero-one).
-
-        It is the predictor's mixed strategy in the game, no estimate of class probabilities: it is often 0 at the true class. Do not score
-        it by log-loss or Brier score: a scorer of scikit-learn that does is told so, once (`StrategyWarning`). ``calibrate`` of
-        `AdversarialClassifier` gives estimates in its place.
-        """
-        if not self.calibrates:
-            warn_scorers()
-            return self.by_class(self.predictor_distribution(X))
-        estimated = self.probabilities(X)
-        assert estimated is not None
-        return self.by_class(estimated)
-
-
-def _registered_name(loss: Any) -> str:
-    """Return the name under which a model file keeps a class of losses; `ConfigError` for what no name leads back to."""
-    name = getattr(loss, "name", None)
-    if isinstance(loss, type) and isinstance(name, str) and name in registry and registry.get(name) is loss:
-        return name
-    raise ConfigError(
-        f"cannot save this model: loss={_said(loss)} has no name that leads back to it; register the class (advcli.losses.register) "
-        "in a file of a folder that ADVCLI_PLUGINS names, and give the class or its name"
-    )
-
-
-def _self_contained(loss: Loss, options: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return a loss's options with the matrix in the place of the file that it was read from."""
-    if options is None:
-        return None
-    own = dict(options)
-    if own.get("file") is not None and loss.matrix is not None:
-        own |= {"file": None, "classes": None, "matrix": loss.matrix.tolist()}
-        if isinstance(loss, AdversarialLoss) and not loss.predicts_classes:
-            own["predictions"] = None if loss.row_names is None else list(loss.row_names)
-    if loss.unweighted is not loss and own.get("options"):
-        own["options"] = _self_contained(loss.unweighted, own["options"])
-    return own
+            lines.append(f"alpha={alpha.max():g} is above 1/2, up to which {theorems}{never}")
+        return tuple(lines)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AdversarialClassifier(Calibrated, SurrogateClassifier):
-    """The adversarial classifier of Fathony et al. 2018 and the hinge losses beside it.
+    """The adversarial classifier of Fathony et al. 2018 and the hinge losses beside it; `SurrogateClassifier` that can be calibrated.
 
     Parameters
     ----------
+    loss : str, array (l, k), frame, class, callable or Loss
+        Name of the surrogate, ``"zero_one"``, ``"absolute"``, ``"ww"``, ... (`advcli.losses.loss_names`), or a cost matrix, rows =
+        predictions, columns = classes; all forms in `SurrogateClassifier`.
+    C, lam, tol : float
+        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap at which a fit is accepted.
+    max_passes, max_seconds : float
+        Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
+    fit_intercept : bool
+        Whether a constant 1 is appended to the features.
+    solver, features : str
+        ``"auto"`` or an algorithm by name; ``"linear"``, ``"threshold"`` or a kernel (``"rbf"``, ``"poly"``, ``"precomputed"``).
+    loss_options, solver_options, features_options : dict or None
+        Further options of the loss, the solver and the feature map (``{"gamma": 0.1}``).
+    order : sequence or None
+        The labels from the lowest to the highest. None: sorted, or for losses that count steps the order that the labels have.
+    n_classes, extra_labels, class_weight
+        Number of classes of labels that are codes; labels of predictions that are no class; what a row of each class weighs.
+    warm_start, verbose, random_state, rule
+        Whether a fit begins at the last solution, a line about each fit, the seed of the visits, and the rule of `predict`.
     calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
-        How `predict_proba` estimates class probabilities, as in `Calibrated`; None: it is the strategy of the game.
-    **parameters
-        As in `SurrogateClassifier`.
+        How `predict_proba` estimates class probabilities from cross-fitted potentials, at up to six times the cost (`Calibrated`). None:
+        it is the strategy of the game.
     """
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class OrdinalAdversarialClassifier(Calibrated, SurrogateClassifier):
-    """Adversarial classification of ordered classes.
+    """Adversarial classification of ordered classes; attributes as in `SurrogateClassifier`.
 
     Parameters
     ----------
@@ -767,10 +570,23 @@ class OrdinalAdversarialClassifier(Calibrated, SurrogateClassifier):
     order : sequence or None
         The labels from the lowest to the highest. None: the order of an ordered pandas Categorical or a polars Enum, else that of numbers;
         text without an order is refused.
+    C, lam, tol : float
+        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap at which a fit is accepted.
+    max_passes, max_seconds : float
+        Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
+    fit_intercept : bool
+        Whether a constant 1 is appended to the features.
+    solver : str
+        ``"auto"``, or an algorithm by name.
+    loss_options, solver_options, features_options : dict or None
+        Further options of the loss, the solver and the feature map (``{"gamma": 0.1}``).
+    n_classes, extra_labels, class_weight
+        Number of classes of labels that are codes; labels of predictions that are no class; what a row of each class weighs.
+    warm_start, verbose, random_state, rule
+        Whether a fit begins at the last solution, a line about each fit, the seed of the visits, and the rule of `predict`.
     calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
-        How `predict_proba` estimates class probabilities, as in `Calibrated`; None: it is the strategy of the game.
-    **parameters
-        As in `SurrogateClassifier`.
+        How `predict_proba` estimates class probabilities from cross-fitted potentials, at up to six times the cost (`Calibrated`). None:
+        it is the strategy of the game.
     """
 
     loss: Any = field(default="absolute", kw_only=False)

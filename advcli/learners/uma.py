@@ -26,11 +26,11 @@ from .options import one_of, seed_of
 
 RULES = {"error": 0, "confusion": 1, "random": 2}
 STEPS = {"perceptron": 0, "uniform": 1, "worst": 2, "passive_aggressive": 3}
-_STOPPED = {
-    0: "no update vector longer than the threshold was left",
-    1: "max_updates was reached",
-    2: "no update vector was a mistake any more",
-}
+_STOPPED = (
+    ("tol", "no update vector longer than the threshold was left"),
+    ("max_updates", "max_updates was reached"),
+    ("no_mistake", "no update vector was a mistake any more"),
+)
 
 
 def _at_least(what: str, value: Any, least: float, whole: bool = False) -> float:
@@ -141,12 +141,10 @@ class UMAClassifier(LinearLearner):
             limit,
             seed_of(self.random_state) & 0xFFFFFFFFFFFFFFFF,
         )
-        self.stopped_ = {0: "tol", 1: "max_updates", 2: "no_mistake"}[code]
+        self.stopped_, remark = _STOPPED[code]
         self.n_iter_ = max(1, self.n_updates_)
-        self.remarks_ = (
-            _STOPPED[code],
-            *([f"condition number of C above {ILL_CONDITIONED:g}"] if self.condition_ > ILL_CONDITIONED else []),
-        )
+        ill = (f"condition number of C above {ILL_CONDITIONED:g}",) if self.condition_ > ILL_CONDITIONED else ()
+        self.remarks_ = (remark, *ill)
         return W
 
 
@@ -163,7 +161,7 @@ class PerceptronClassifier(LinearLearner):
     epochs : int
         Passes over the examples, in a fresh order each; an epoch without a mistake is the last.
     features, features_options, n_classes
-        As in `UMAClassifier`.
+        Feature map with linear scores and its options; the number of classes of labels that are codes 0..n_classes-1.
     random_state : int
         Seed of the orders.
 

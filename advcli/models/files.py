@@ -77,7 +77,7 @@ def save(model: Model | Learner | Pipeline, path: str | Path) -> None:
         A fitted estimator of this package; of kernels the support vectors alone are kept. Or a fitted scikit-learn pipeline that ends in
         one, after transformers that can be kept as plain data (`advcli.models.pipeline_steps.TRANSFORMERS`).
     path : path-like
-        Any name; what another package learned, but for linear classifiers of scikit-learn (`advcli.learners.sklearn_saved.LINEAR`), needs
+        Any name; what another package learned, but for linear classifiers of scikit-learn (`advcli.learners.sklearn.LINEAR`), needs
         one that ends in ``.joblib``, and is written by pickle.
 
     Raises

@@ -18,6 +18,7 @@ from ..data.tables.encoding import Encoding
 from ..data.tables.transformer import EncodedColumns
 from ..evaluation.standardise import Standardiser
 from ..learners import Learner
+from ..learners.base import Rows
 from ..learners.options import NOT_OPTIONS
 from ..problems.certificate import Certificate
 from ..results.tables import plain
@@ -114,7 +115,7 @@ class Model:
     def features(self, X: Any, groups: Any = None) -> Any:
         """Return rows X (n, d) as the estimator takes them; with the sequence of each (n,) where it learned from sequences."""
         X = X if self.standardiser is None else self.standardiser.transform(X)
-        return X if groups is None or not self.estimator.has_groups else self.estimator.look_groups(X, groups)
+        return X if groups is None or not self.estimator.has_groups else self.estimator.look(Rows(X, groups=groups))
 
     def check_threshold(self) -> None:
         """Refuse with `ConfigError` a model to which no threshold applies: of sets, of sequences, or of predictions that are no classes."""

@@ -16,6 +16,7 @@ from advcli import ABSTAIN, AbstainingClassifier, SurrogateClassifier
 from advcli.core.errors import ConfigError, IncompatibleError
 from advcli.data import load
 from advcli.learners import Method
+from advcli.learners.base import Rows
 from advcli.losses import make_loss
 from advcli.losses.rejecting import code_words
 from advcli.models import read as read_model
@@ -145,7 +146,7 @@ def test_a_fit_that_starts_from_another_reaches_the_same_optimum(method: str, fe
     X, y = blobs(40, 3, 3, seed=6)
     options = {"alpha": 0.3, "tol": 1e-7, "features": features}
     first = AbstainingClassifier(method, C=1.0, **options)
-    bound = first.bind(X, y)
+    bound = first.bind(Rows(X), y)
     first.fit_bound(bound)
     warm = AbstainingClassifier(method, C=4.0, **options).fit_bound(bound, first)
     cold = AbstainingClassifier(method, C=4.0, **options).fit(X, y)

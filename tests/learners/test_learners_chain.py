@@ -11,6 +11,7 @@ from scipy import sparse
 from advcli import AdversarialClassifier
 from advcli.core.errors import ConfigError, DataError, IncompatibleError, NotConvergedWarning
 from advcli.learners import Method
+from advcli.learners.base import Rows
 from advcli.learners.structured import ChainClassifier, learn_planes
 from advcli.learners.structured.chain_training import KINDS, ChainStructure, ChainTrainer
 from advcli.learners.structured.frank_wolfe import FrankWolfe, Gradients
@@ -166,7 +167,7 @@ def test_a_weight_of_two_is_a_sequence_that_occurs_twice():
 
 def test_a_fit_from_another_begins_at_its_sequences_and_ends_at_the_same_optimum():
     X, y, groups = chains(7, sizes=(4,) * 12)
-    bound = ChainClassifier().bind_groups(X, y, groups)
+    bound = ChainClassifier().bind(Rows(X, groups=groups), y)
     first = ChainClassifier(lam=0.2, tol=1e-6).fit_bound(bound)
     warm, cold = ChainClassifier(lam=0.1, tol=1e-6).fit_bound(bound, first), ChainClassifier(lam=0.1, tol=1e-6).fit_bound(bound)
     assert warm.certificate_.converged

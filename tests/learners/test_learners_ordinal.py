@@ -18,6 +18,7 @@ from advcli import OrdinalClassifier, data
 from advcli.core.compiled import kernels
 from advcli.core.errors import ConfigError, IncompatibleError, NotConvergedWarning
 from advcli.learners import learner_class
+from advcli.learners.base import Rows
 from advcli.problems.threshold import COUPLINGS, ThresholdProblem, optimal_interval
 from advcli.solvers.newton.threshold import ExplicitRows, KernelRows, _by_pairs, minimise, to_face_optimum
 from advcli.testing import check_learner
@@ -398,7 +399,7 @@ def test_a_warm_start_finds_the_same_optimum(model, features):
     cold, start = None, None
     for C in (0.1, 1.0, 10.0):
         learner = OrdinalClassifier(C=C, tol=1e-7, features=features, **model)
-        bound = learner.bind(X, y)
+        bound = learner.bind(Rows(X), y)
         start = learner.fit_bound(bound, start)
         cold = OrdinalClassifier(C=C, tol=1e-7, features=features, **model).fit(X, y)
         assert start.certificate_.converged

@@ -14,6 +14,7 @@ from sklearn.svm import SVC, LinearSVC
 from advcli import CostSensitiveClassifier, OneVersusAllClassifier, OneVersusOneClassifier, data, models
 from advcli.core.errors import ConfigError, DataError, IncompatibleError, NotConvergedWarning
 from advcli.learners import Method, learner_class, learner_names
+from advcli.learners.base import Rows
 from advcli.learners.reductions.learners import METHODS, ReductionLearner
 from advcli.learners.reductions.schemes import SCHEMES
 from advcli.losses import matrices
@@ -234,7 +235,7 @@ def test_with_a_free_bias_zero_one_costs_make_csosr_one_versus_all() -> None:
 def test_a_free_bias_makes_a_shift_of_the_features_nothing_and_starts_from_another_strength() -> None:
     X, y = some(n=60)
     for features in ("linear", "rbf"):
-        bound = learner_class("csovo")(features=features, bias="free").bind(X, y)
+        bound = learner_class("csovo")(features=features, bias="free").bind(Rows(X), y)
         start = None
         for C in (0.1, 1.0, 30.0):
             model = learner_class("csovo")(C=C, tol=1e-7, features=features, bias="free")
@@ -353,7 +354,7 @@ def test_a_path_along_C_ends_where_single_fits_do() -> None:
     X, y = load_iris(return_X_y=True)
     for features in ("linear", "rbf"):
         before = None
-        bound = CostSensitiveClassifier(method="csovo", cost="absolute", features=features).bind(X, y)
+        bound = CostSensitiveClassifier(method="csovo", cost="absolute", features=features).bind(Rows(X), y)
         for C in (0.1, 1.0, 100.0, 0.01):
             model = CostSensitiveClassifier(method="csovo", cost="absolute", C=C, tol=1e-7, features=features)
             before = model.fit_bound(bound, before)

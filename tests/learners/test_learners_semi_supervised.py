@@ -9,7 +9,7 @@ from advcli import UMAClassifier
 from advcli.core.errors import ConfigError
 from advcli.learners import learner_class
 from advcli.learners.base import registry
-from advcli.learners.semi_supervised import NoisyPerceptron, SemiSupervisedSVM
+from advcli.learners.semi_supervised import SemiSupervisedSVM
 
 
 def blobs(seed=0, n=300):
@@ -29,7 +29,7 @@ def test_every_method_says_which_labels_it_learns_from():
 def test_the_batch_perceptron_is_uma_without_confusion():
     X, y = blobs()
     np.testing.assert_array_equal(
-        NoisyPerceptron(max_updates=50).fit(X, y).coef_, UMAClassifier("identity", max_updates=50).fit(X, y).coef_
+        learner_class("f_y")(max_updates=50).fit(X, y).coef_, UMAClassifier("identity", max_updates=50).fit(X, y).coef_
     )
 
 

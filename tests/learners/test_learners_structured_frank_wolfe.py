@@ -13,6 +13,7 @@ from scipy.optimize import minimize
 from support.every_set import objective, points, small_problem, weights
 
 from advcli.core.errors import IncompatibleError, NotConvergedWarning
+from advcli.learners.base import Rows
 from advcli.learners.structured import MultilabelClassifier
 from advcli.learners.structured.chain_steps import ChainFrankWolfe, ChainGradients
 from advcli.learners.structured.chain_training import ChainStructure
@@ -180,13 +181,13 @@ def test_a_path_of_lambda_goes_on_from_the_planes_before(training, path):
         options = {"surrogate": "slack", "lam": lam, "tol": 2e-2, "training": training, "fit_intercept": False}
         model, alone = MultilabelClassifier(**options), MultilabelClassifier(**options)
         if before is None:
-            bound = model.bind(X, Y)
+            bound = model.bind(Rows(X), Y)
         kept = None if before is None else (before.dual_.alpha.copy(), before.dual_.constant.copy())
         model.fit_bound(bound, before)
         if kept is not None:
             np.testing.assert_array_equal(before.dual_.alpha, kept[0])
             np.testing.assert_array_equal(before.dual_.constant, kept[1])
-        alone.fit_bound(alone.bind(X, Y))
+        alone.fit_bound(alone.bind(Rows(X), Y))
         assert model.certificate_.converged
         assert model.certificate_.dual <= alone.certificate_.primal * (1 + 1e-12)
         assert alone.certificate_.dual <= model.certificate_.primal * (1 + 1e-12)
@@ -218,7 +219,7 @@ def test_planes_of_another_lambda_bound_from_below_and_no_worse_than_none(seed, 
 def test_planes_of_other_rows_or_another_surrogate_are_not_taken():
     X, Y = problem(13)
     first = fitted(X, Y, surrogate="margin")
-    alone, bound = first.n_iter_, first.bind(X, Y)
+    alone, bound = first.n_iter_, first.bind(Rows(X), Y)
     for other in (fitted(X, Y, surrogate="slack").fit_bound(bound), fitted(X, 1 - Y), fitted(X, Y, pairs="none").fit_bound(bound)):
         assert first.fit_bound(bound, other).n_iter_ == alone
     assert first.fit_bound(bound, fitted(X, Y).fit_bound(bound)).n_iter_ < alone

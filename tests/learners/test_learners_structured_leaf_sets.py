@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from advcli.core.errors import ConfigError, DataError, IncompatibleError, NotConvergedWarning
+from advcli.learners.base import Rows
 from advcli.learners.hierarchical import HierarchicalSVM
 from advcli.learners.hierarchical.label_graph import side_by_side
 from advcli.learners.structured import HierarchicalSetClassifier, leaf_sets
@@ -234,7 +235,7 @@ def test_weights_count_rows_and_a_path_begins_at_the_planes_before():
     )
     assert counted.certificate_.primal == pytest.approx(repeated.certificate_.primal, rel=2e-6)
     first = HierarchicalSetClassifier(TREE, surrogate="slack", lam=0.1, tol=1e-4)
-    bound = first.bind(X, sparse.csr_array(Y))
+    bound = first.bind(Rows(X), sparse.csr_array(Y))
     first.fit_bound(bound)
     again = HierarchicalSetClassifier(TREE, surrogate="slack", lam=0.1, tol=1e-4).fit_bound(bound, first)
     assert again.n_iter_ == 1

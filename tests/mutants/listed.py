@@ -453,7 +453,12 @@ REFEREE = (
     Mutant("advcli/learners/hierarchical/learner.py", "outside=outside,", "outside=0.0,", SETS_OF_LEARNERS),
     Mutant("advcli/learners/hierarchical/set_problem.py", "point[lost] = self.true[lost].toarray()", "pass", SETS_OF_LEARNERS),
     Mutant("advcli/learners/hierarchical/set_problem.py", "found.append(float(off.max()))", "found.append(0.0)", SETS_OF_LEARNERS),
-    Mutant("advcli/learners/correction.py", "outside=float(loss.infeasibility(returned, y).max())", "outside=0.0", SETS_OF_LEARNERS),
+    Mutant(
+        "advcli/learners/correction.py",
+        "outside=float(problem.loss.infeasibility(np.ascontiguousarray(problem.R[:, :k]), y).max())",
+        "outside=0.0",
+        SETS_OF_LEARNERS,
+    ),
 )
 
 CELLS, METRICS = "tests/evaluation/test_evaluation_real_cells.py", "tests/metrics/test_metrics_values.py"
@@ -530,9 +535,9 @@ RECIPE = (
         f"{CELLS} -k seed",
     ),
     # the expected losses beside the guarantee
-    Mutant("advcli/learners/surrogate.py", "return float(weight @ costs / weight.sum())", "return float(costs.mean())", GUARANTEE),
+    Mutant("advcli/learners/game.py", "return float(weight @ costs / weight.sum())", "return float(costs.mean())", GUARANTEE),
     Mutant(
-        "advcli/learners/surrogate.py",
+        "advcli/learners/game.py",
         "y, weight if loss.example_weights else None)\n        if weight is None",
         "y, None)\n        if weight is None",
         GUARANTEE,
@@ -636,8 +641,8 @@ SELECTION = "tests/evaluation/test_evaluation_selection.py"
 SEARCH = (
     Mutant(
         "advcli/evaluation/selection.py",
-        "view = held.look(learner) if view is None else view",
-        "view = fit[: len(held.X)].look(learner)",
+        "view = learner.look(held.rows) if view is None else view",
+        "view = learner.look(fit[: len(held.X)].rows)",
         CELLS,
     ),
     Mutant(
@@ -648,8 +653,8 @@ SEARCH = (
     ),
     Mutant(
         "advcli/evaluation/part.py",
-        "learner.bind(self.X, self.y, self.weight)",
-        "learner.bind(self.X, self.y, None)",
+        "Rows(self.X, self.weight, self.costs, self.groups)",
+        "Rows(self.X, None, self.costs, self.groups)",
         f"{CELLS} -k weights",
     ),
     Mutant(
@@ -716,13 +721,13 @@ SETTINGS = (
     ),
     # what a learner is told of the data
     Mutant(
-        "advcli/learners/base.py",
+        "advcli/learners/configuration.py",
         "for name in cls.needs(loss) & facts.keys() if loss.get(name) is None}",
         "for name in ()}",
         FACTORY,
     ),
     Mutant(
-        "advcli/learners/base.py",
+        "advcli/learners/configuration.py",
         "& facts.keys() if loss.get(name) is None}",
         "& facts.keys()}",
         FACTORY,
@@ -1332,7 +1337,7 @@ RIVALS = (
     Mutant("_ext/families/adv_rejecting.pxd", "r[y] = -mass", "r[y] = mass", f"{CONTRACT}", "oracle"),
     # reductions
     Mutant("advcli/learners/reductions/schemes.py", "F[:, j] += S[:, at] <= 0.0", "F[:, j] += S[:, at] < 0.0", f"{REDUCTIONS} -k vote_at"),
-    Mutant("advcli/learners/reductions/schemes.py", "        if spoken[at]:\n", "        if True:\n", f"{REDUCTIONS} -k without_rows"),
+    Mutant("advcli/learners/reductions/schemes.py", "        if trained[at]:\n", "        if True:\n", f"{REDUCTIONS} -k without_rows"),
     Mutant(
         "advcli/learners/reductions/schemes.py",
         "np.where(positive, costs.max(axis=1), costs.T)",
@@ -1346,7 +1351,7 @@ RIVALS = (
         f"{REDUCTIONS} -k costs_of_rows",
     ),
     Mutant(
-        "advcli/learners/reductions/learners.py", "return self.scheme.count(len(self.classes_))", "return len(self.classes_)", REDUCTIONS
+        "advcli/learners/reductions/learners.py", "return self.scheme.problems(len(self.classes_))", "return len(self.classes_)", REDUCTIONS
     ),
     Mutant("advcli/learners/refitting.py", "(first + biases, *others)", "(first, *others)", f"{REDUCTIONS} -k saved_kernel"),
     # linear programs
@@ -1643,21 +1648,26 @@ CHECKER = tuple(
         ),
         (
             "advcli/learners/ordinal.py",
-            "g = found.g if not self.ridge else found.g - self.ridge * found.v / _or_one(bound.weights)",
-            "g = found.g",
+            "g = point.g if not self.ridge else point.g - self.ridge * point.v / _or_one(bound.weights)",
+            "g = point.g",
             "tests/learners/test_learners_ordinal.py -k distinct",
         ),
         (
             "advcli/learners/ordinal.py",
-            "found.g - self.ridge * found.v / _or_one(bound.weights)",
-            "found.g - self.ridge * found.v",
+            "point.g - self.ridge * point.v / _or_one(bound.weights)",
+            "point.g - self.ridge * point.v",
             "tests/learners/test_learners_ordinal.py -k distinct",
         ),
         ("advcli/reports/across.py", "if smallest >= alpha:", "if smallest > alpha:", f"{ACROSS} -k level"),
         ("advcli/learners/distributed.py", "low, high = max(begin, first), min(end, last)", "low, high = first, min(end, last)", PARQUET),
         ("advcli/learners/distributed.py", "low, high = max(begin, first), min(end, last)", "low, high = max(begin, first), last", PARQUET),
         ("advcli/learners/distributed.py", ".slice(low - first, high - low)", ".slice(0, high - low)", PARQUET),
-        ("advcli/learners/distributed.py", "if at < end and at + size > begin:", "if at < end and at + size > begin + 1:", PARQUET),
+        (
+            "advcli/learners/distributed.py",
+            "if first >= end or at <= begin:",
+            "if first >= end or at <= begin + 1:",
+            PARQUET,
+        ),
     )
 )
 

@@ -61,16 +61,16 @@ class FakeLearner:
     def limit(self, **limits):
         assert not limits
 
-    def bind(self, X, y, sample_weight=None):
-        return X, y, sample_weight
+    def bind(self, rows, y):
+        return rows.X, y, rows.weight
 
     calibrates = False
 
     def fit_bound(self, bound, start=None):
         return self.fit(*bound, start)
 
-    def look(self, X):
-        return View(X)
+    def look(self, rows):
+        return View(rows.X, rows.groups)
 
     def fit(self, X, y, sample_weight=None, start=None):
         N_FITS["count"] += 1

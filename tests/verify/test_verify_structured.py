@@ -16,6 +16,7 @@ from support.altered_folders import cell_of, copied, edit_rows, judged, refuted_
 
 from advcli import MultilabelClassifier
 from advcli.cli import main
+from advcli.learners.base import Rows
 from advcli.learners.structured.spaces.psi import make_psi
 from advcli.results.folder import ResultsFolder
 from advcli.verify.bounds import ball
@@ -223,7 +224,7 @@ def test_altered_games_are_refuted(
 @pytest.mark.parametrize("pairs", ["one", "none"])
 def test_a_game_that_began_at_the_planes_of_another_is_proved_by_the_sets_of_both(pairs: str, surrogate: str) -> None:
     X, Y, _ = rows(3)
-    bound = MultilabelClassifier().bind(X, Y)
+    bound = MultilabelClassifier().bind(Rows(X), Y)
     fits = [MultilabelClassifier(surrogate=surrogate, pairs=pairs, C=C, tol=1e-2) for C in (0.1, 0.2, 5.0)]
     for number, fit in enumerate(fits):
         fit.fit_bound(bound, fits[number - 1] if number else None)

@@ -32,8 +32,9 @@ from ...losses import Loss, make_loss
 from ...problems.certificate import Judged, WorstCase
 from ...problems.risk import Solution
 from ...solvers import Limits, make_solver
-from ..base import Bound, Learner, register
+from ..base import Bound, Learner, Rows, register
 from ..options import mass_of, own_options, refuse_unknown_options, seed_of
+from ..saving import State
 from ..surrogate import LIMITS, SurrogateClassifier
 from .games import OutcomeProblem, solve_outcome_games, solve_outcomes
 from .given_costs import LearnsFromCosts, check_costs
@@ -104,13 +105,20 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
     cost : {"zero_one", "absolute", "squared"}, array (k, k) or None
         The cost matrix for labels, in the order of `order_` or a frame that is named by them; its columns are the outcomes. Not used
         when `fit` is given costs of rows.
-    C, lam, tol, fit_intercept, max_passes, max_seconds, features_options, n_classes, order, class_weight, warm_start, verbose,
-    random_state
-        As in `SurrogateClassifier`.
-    features : {"linear", "kernel_pca", "nystroem"}
-        Maps with one column of parameters for each prediction.
-    solver, solver_options
-        ``"auto"`` or ``"newton"``, and its options.
+    C, lam, tol : float
+        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap at which a fit is accepted.
+    max_passes, max_seconds : float
+        Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
+    fit_intercept : bool
+        Whether a constant 1 is appended to the features.
+    features, features_options : {"linear", "kernel_pca", "nystroem"}, dict or None
+        Maps with one column of parameters for each prediction, and their options.
+    solver, solver_options : {"auto", "newton"}, dict or None
+        The algorithm and its options.
+    n_classes, order, class_weight
+        Number of classes of labels that are codes; the labels from the lowest to the highest; what a row of each class weighs.
+    warm_start, verbose, random_state
+        Whether a fit begins at the last solution, a line about each fit, and the seed of the visits.
 
     Attributes
     ----------
@@ -168,13 +176,14 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
         if self.solver not in _SOLVERS:
             raise IncompatibleError(f"solver={self.solver}", "scores with parameters of their own", f"choose one of {', '.join(_SOLVERS)}")
 
-    def bind(self, X: Any, y: Any, sample_weight: Any = None) -> Bound:
-        """Return rows and labels as fits take them; the outcomes are the columns of the cost matrix, those of absent classes too."""
-        X, codes, weights = self._checked(X, y, sample_weight)
-        columns = self.cost_matrix().T
-        return self._game(X, columns, codes, weights)
+    def bind(self, rows: Rows, y: Any) -> Bound:
+        """Return rows and labels as fits take them; without costs of rows the outcomes are the columns of the matrix, of all classes."""
+        if rows.costs is not None:
+            return super().bind(rows, y)
+        X, codes, weights = self._checked(rows.X, y, rows.weight)
+        return self._game(X, self.cost_matrix().T, codes, weights)
 
-    def _bound_to(self, X: Any, codes: Labels, costs: Array, weights: Array | None) -> Bound:
+    def _bound(self, X: Any, codes: Labels, costs: Array, weights: Array | None) -> Bound:
         return self._game(X, costs, np.arange(len(costs)), weights)
 
     def _game(self, X: Any, costs: Array, codes: Labels, weights: Array | None) -> Bound:
@@ -199,7 +208,7 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
                 "adversarial_costs", f"at most {_MOST_PARAMETERS} parameters (here {size})", "choose features=kernel_pca"
             )
         own = {"loss": loss, "cost": loss.cost_weights(y, None), "rows": rows, "total": total, "tolerance": None}
-        return Bound(self.order_, self._facts(), False, OutcomeScores(inner, self.outcomes_), y, weights, own)
+        return self._as_bound(OutcomeScores(inner, self.outcomes_), y, weights, **own)
 
     def _take(self, bound: Bound) -> None:
         super()._take(bound)
@@ -313,8 +322,8 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
     def _saved_loss(self) -> dict[str, Any]:
         return self._saved_cost()
 
-    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
-        """Return what a saved model holds: parameters, fitted attributes by name, rows that the features keep."""
+    def saved(self) -> State:
+        """Return what a saved model holds, the outcomes among the attributes."""
         parameters, attributes, rows = super().saved()
         return parameters, {**attributes, "outcomes": self.outcomes_}, rows
 

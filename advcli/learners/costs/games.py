@@ -38,23 +38,13 @@ _LOOSE = 0.1
 
 
 class OutcomeGames(NamedTuple):
-    """Solved games of n rows.
+    """Solved games of n rows."""
 
-    Attributes
-    ----------
-    predictor : ndarray (n, l)
-        The predictor's distributions.
-    columns, shares : ndarray (n, w)
-        Outcomes that each row was solved by, -1 behind them, and the adversary's shares of these.
-    lower, upper : ndarray (n,)
-        min_j C_j - s.C at the shares, and max over k of (p - s).a_k at the predictor's p.
-    """
-
-    predictor: Array
-    columns: Labels
-    shares: Array
-    lower: Array
-    upper: Array
+    predictor: Array  # (n, l), the predictor's distributions
+    columns: Labels  # (n, w), outcomes in each row's game, padded with -1
+    shares: Array  # (n, w), the adversary's probabilities of these
+    lower: Array  # (n,), min_j C_j - s.C at the shares
+    upper: Array  # (n,), max over k of (p - s).a_k at the predictor's p
 
 
 def solve_outcome_games(outcomes: Array, S: Array, columns: Labels | None = None, tolerance: float = 0.0) -> OutcomeGames:
@@ -65,40 +55,20 @@ def solve_outcome_games(outcomes: Array, S: Array, columns: Labels | None = None
     S = np.ascontiguousarray(S, dtype=np.float64)
     n, l = S.shape
     columns = np.full((n, 4 * l + 8), -1, dtype=np.intp) if columns is None else columns.copy()
-    found = OutcomeGames(np.empty((n, l)), columns, np.empty(columns.shape), np.empty(n), np.empty(n))
+    games = OutcomeGames(np.empty((n, l)), columns, np.empty(columns.shape), np.empty(n), np.empty(n))
     spread = float(outcomes.max() - outcomes.min()) or 1.0
-    kernels.outcomes.games(
-        np.ascontiguousarray(outcomes),
-        S,
-        max(_EXACT * spread, tolerance),
-        found.columns,
-        found.shares,
-        found.predictor,
-        found.lower,
-        found.upper,
-    )
-    return found
+    results = (games.columns, games.shares, games.predictor, games.lower, games.upper)
+    kernels.outcomes.games(np.ascontiguousarray(outcomes), S, max(_EXACT * spread, tolerance), *results)
+    return games
 
 
 @dataclass(frozen=True, eq=False)
 class OutcomeProblem:
-    """The problem (1) with its dual (2), for the certificate.
+    """The problem (1) with its dual (2), for the certificate."""
 
-    Attributes
-    ----------
-    features : FeatureMap
-        With l scores of parameters (d, l).
-    outcomes : ndarray (l, m)
-    y : ndarray of intp (n,)
-        Which outcome the costs of each row are.
-    lam : float
-        lambda, above 0.
-    sample_weight : ndarray (n,) or None
-    """
-
-    features: FeatureMap
-    outcomes: Array
-    y: Labels
+    features: FeatureMap  # l scores of parameters (d, l)
+    outcomes: Array  # (l, m)
+    y: Labels  # (n,), which outcome the costs of each row are
     lam: float
     sample_weight: Array | None = None
 
@@ -133,7 +103,7 @@ class OutcomeProblem:
         return self.ridge(theta) + float(self.weight @ values) / self.n
 
     def game_value(self, theta: Array, primal: float | None = None) -> float:
-        """Return P + lambda/2 |Theta|^2, as `Problem.game_value`."""
+        """Return P + lambda/2 |Theta|^2."""
         return (self.primal(theta) if primal is None else primal) + self.ridge(theta)
 
     def mixtures(self, R: Array) -> sparse.csr_array:
@@ -142,11 +112,11 @@ class OutcomeProblem:
 
     def feasible(self, R: Array) -> tuple[Array, float]:
         """Return the dual point with shares of at least 0 and sums of at most 1, and by how much R's are outside."""
-        at = R[:, 0].astype(np.intp)
+        example = R[:, 0].astype(np.intp)
         shares = np.maximum(R[:, 2], 0.0)
-        sums = np.bincount(at, weights=shares, minlength=len(self.y))
+        sums = np.bincount(example, weights=shares, minlength=len(self.y))
         outside = max(0.0, -float(R[:, 2].min(initial=0.0)), float(sums.max(initial=0.0)) - 1.0)
-        return np.column_stack([R[:, :2], shares / np.maximum(sums, 1.0)[at]]), outside
+        return np.column_stack([R[:, :2], shares / np.maximum(sums, 1.0)[example]]), outside
 
     def mixed(self, R: Array) -> Array:
         """Return C of (2), shape (n, l)."""
@@ -209,10 +179,10 @@ class _Mixtures(Planes):
 
     def forget(self) -> NDArray[np.bool_]:
         """Drop planes and their mixtures."""
-        kept = super().forget()
-        if not kept.all():
-            self.mixture = sparse.csr_array(self.mixture[np.flatnonzero(kept)])
-        return kept
+        stays = super().forget()
+        if not stays.all():
+            self.mixture = sparse.csr_array(self.mixture[np.flatnonzero(stays)])
+        return stays
 
     def begin(self, start: Planes, lam: float) -> None:
         """Take planes of another lambda, with their mixtures."""
@@ -227,13 +197,9 @@ class _Mixtures(Planes):
         self.parts, self.constant = sparse.csr_array(problem.costs - C), C.min(axis=1)
         self.alpha, self.owner, self.idle = np.ones(n), np.arange(n), np.zeros(n, dtype=np.intp)
         self.mixtures = np.full(n, None)
-        left = sparse.csr_array((1.0 - np.asarray(problem.mixtures(R).sum(axis=1)).ravel(), (np.arange(n), problem.y)), self.mixture_shape)
-        self.mixture = sparse.csr_array(problem.mixtures(R) + left)
-
-    @property
-    def mixture_shape(self) -> tuple[int, int]:
-        """Shape (n, m) of one mixture a row."""
-        return self.structure.n, self.structure.problem.outcomes.shape[1]
+        Q = problem.mixtures(R)
+        left = sparse.csr_array((1.0 - np.asarray(Q.sum(axis=1)).ravel(), (np.arange(n), problem.y)), Q.shape)
+        self.mixture = sparse.csr_array(Q + left)
 
     def listed(self) -> Array:
         """Return the dual point."""
@@ -256,23 +222,19 @@ def _listed(rows: Positions, columns: Labels, shares: Array) -> Array:
 def solve_outcomes(problem: OutcomeProblem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
     """Return parameters (d, l) and a dual point, rows (example, outcome, share), by cutting planes; ``start`` is one at another lambda."""
     rows, begun = _OutcomeRows(problem, limits.tol), None
-    if (
-        start is not None
-        and start.R is not None
-        and start.memory.get("rows") == len(problem.y)
-        and start.theta.shape == problem.features.shape
-    ):
+    same = start is not None and (start.memory.get("rows"), start.theta.shape) == (len(problem.y), problem.features.shape)
+    if start is not None and start.R is not None and same:
         begun = _Mixtures(rows)
         begun.take(problem.feasible(start.R)[0])
-    found = learn_planes(rows, problem.lam, limits.tol, limits.max_passes, seed, limits.max_seconds, begun)
-    assert isinstance(found.planes, _Mixtures)
+    fit = learn_planes(rows, problem.lam, limits.tol, limits.max_passes, seed, limits.max_seconds, begun)
+    assert isinstance(fit.planes, _Mixtures)
     return Solution(
-        np.ascontiguousarray(found.W.T),
-        found.planes.listed(),
+        np.ascontiguousarray(fit.W.T),
+        fit.planes.listed(),
         problem.lam,
         "planes",
-        float(found.passes),
-        found.seconds,
-        "stalled" if found.stopped == "inexact_search" else found.stopped,
+        float(fit.passes),
+        fit.seconds,
+        "stalled" if fit.stopped == "inexact_search" else fit.stopped,
         {"rows": len(problem.y), "choice": f"planes: the rows have {problem.outcomes.shape[1]} different vectors of costs"},
     )

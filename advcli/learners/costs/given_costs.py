@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
@@ -12,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight
 from ...core.errors import ConfigError, DataError
 from ...core.typing import Array, Labels, Options
 from ...losses import matrices
-from ..base import Bound, Learner
+from ..base import Learner, Rows
 from ..options import one_of
 
 NAMED = {"zero_one": ("error", matrices.zero_one), "absolute": ("mae", matrices.absolute), "squared": ("mse", matrices.squared)}
@@ -26,9 +25,7 @@ class LearnsFromCosts(Learner):
     Parameters
     ----------
     cost : {"zero_one", "absolute", "squared"}, array (k, k), frame or None
-        The cost matrix, rows = predictions, columns = classes, both in the order of `order_`, or a frame whose rows and columns are named
-        by the classes; ``"absolute"`` and ``"squared"`` count steps between classes. None: the learner's own, ``"zero_one"`` unless it
-        says another.
+        The cost matrix, rows = predictions, columns = classes; None: ``default_cost``.
     """
 
     has_costs: ClassVar[bool] = True
@@ -71,16 +68,15 @@ class LearnsFromCosts(Learner):
         """Return the cost matrix (k, k)."""
         return matrix_of(self._cost, len(self.classes_), self.order_)
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, start: Any = None, costs: Any = None) -> Self:
+    def fit(self: Any, X: Any, y: Any = None, sample_weight: Any = None, start: Any = None, costs: Any = None) -> Any:
         """Fit to rows X (n, d) and labels y (n,), whose costs the matrix ``cost`` tells, or to every row's own costs.
 
         Parameters
         ----------
-        X : array or sparse matrix (n, d)
+        X, sample_weight : array or sparse matrix (n, d), array (n,)
+            Rows, and how often each occurs.
         y : array (n,), optional
             Labels. Beside ``costs`` they only name the classes, in sorted order, and may be left out: the classes are then 0..k-1.
-        sample_weight : array (n,), optional
-            How often each row occurs.
         start : Learner, optional
             Fitted to the same rows at another strength, from whose solution the fit may begin.
         costs : array or frame (n, k), optional
@@ -89,40 +85,41 @@ class LearnsFromCosts(Learner):
 
         Raises
         ------
-        DataError
-            Costs of the wrong shape, negative ones, or ones that are no finite numbers.
-        ConfigError
-            Columns whose names are not the classes.
+        DataError, ConfigError
+            Costs of the wrong shape, negative ones, or no finite numbers; columns whose names are not the classes.
         """
-        if costs is None:
-            return super().fit(X, y, sample_weight, start)
-        with self.named_in_errors():
-            self.check_parameters()
-            return self.fit_bound(self.bind_costs(X, y, costs, sample_weight), start)
+        self._fitting(Rows(X, sample_weight, costs), y, start)
+        return self
 
-    @abstractmethod
-    def _bound_to(self, X: Any, codes: Labels, costs: Array, weights: Array | None) -> Bound:
-        """Return checked rows, their first cheapest classes and their own costs (n, k) as fits take them."""
+    def bind(self: Any, rows: Rows, y: Any) -> Any:
+        """Return rows and labels as fits take them, with their own costs or those that the cost matrix has for their labels.
 
-    def bind_costs(self, X: Any, y: Any, costs: Any, sample_weight: Any = None) -> Bound:
-        """Return rows and their own costs as fits take them, as `bind` does."""
-        table, named = check_cost_rows(costs), matrices.is_frame(costs)
+        ``_bound`` of the learner takes checked rows, their labels, their costs (n, k), and weights.
+        """
+        if rows.costs is not None:
+            return self._bound(*self._checked_costs(rows, y))
+        X, codes, weights = self._checked(rows.X, y, rows.weight)
+        return self._bound(X, codes, np.ascontiguousarray(self.cost_matrix()[:, codes].T), weights)
+
+    def _checked_costs(self, rows: Rows, y: Any) -> tuple[Any, Labels, Array, Array | None]:
+        """Return validated rows, their first cheapest classes, their costs by `order_`, and weights."""
+        table = check_cost_rows(rows.costs)
         if y is None:
-            X, weights = self._validated(X), None
-            if sample_weight is not None:
-                weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            X, weights = self._validated(rows.X), None
+            if rows.weight is not None:
+                weights = _check_sample_weight(rows.weight, X, dtype=np.float64, ensure_non_negative=True)
             self.name_classes(np.arange(table.shape[1]))
         else:
-            X, _, weights = self._checked(X, y, sample_weight)
-        if named and (places := matrices.columns_of(costs, self.order_.tolist(), "costs")) is not None:
+            X, _, weights = self._checked(rows.X, y, rows.weight)
+        places = matrices.columns_of(rows.costs, self.order_.tolist(), "costs") if matrices.is_frame(rows.costs) else None
+        if places is not None:
             table = np.ascontiguousarray(table[:, places])
         if table.shape != (X.shape[0], len(self.classes_)):
             raise DataError(
                 f"costs have the shape {table.shape[0]} x {table.shape[1]}; give one row for each of the {X.shape[0]} rows and one column "
                 f"for each of the {len(self.classes_)} classes"
             )
-        codes = table.argmin(axis=1).astype(np.intp)
-        return self._bound_to(X, codes, table, weights)
+        return X, table.argmin(axis=1).astype(np.intp), table, weights
 
     @property
     def metric_(self) -> str:

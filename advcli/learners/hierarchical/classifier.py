@@ -42,8 +42,16 @@ class HierarchicalClassifier(HierarchicalLearner):
         ``margin_power`` of hsvm, ``margin`` of ssvm; None: theirs.
     objective : {"difference", "normalised"}
         Of nhsvm.
-    tol, max_passes, precision, class_weight, warm_start, verbose, features, features_options, n_classes, random_state
-        As in `FlatSVM`.
+    tol, max_passes : float
+        Relative duality gap at which the fit is accepted, and the limit of passes over the rows.
+    precision : {"double", "single"}
+        Of the dual sums of many labels over sparse rows, which single halves. The certificate is of double precision.
+    class_weight : dict, "balanced" or None
+        What every row of a class weighs, by label, beside its ``sample_weight``; ``"balanced"``: all classes weigh the same.
+    warm_start, verbose, random_state
+        Whether a fit begins at the dual point of the last one, a line about each fit, and the seed of the visits.
+    features, features_options, n_classes
+        Feature map with linear scores and its options; the number of classes of labels that are codes 0..n_classes-1.
 
     Attributes
     ----------

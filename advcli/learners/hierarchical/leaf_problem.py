@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
-from ...core.compiled import Rows, compiled_rows, kernels
+from ...core.compiled import CompiledRows, compiled_rows, kernels
 from ...core.typing import Array, Labels
 from ...losses.base import ROUNDING
 from .attributes import Attributes
@@ -52,7 +52,7 @@ class LeafProblem:
         return float(self.sample.sum())
 
     @cached_property
-    def rows(self) -> Rows:
+    def rows(self) -> CompiledRows:
         """X as the compiled solver takes it."""
         return compiled_rows(self.X)
 

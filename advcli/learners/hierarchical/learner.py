@@ -19,7 +19,7 @@ from ...data.labels.best_sets import restricted
 from ...problems.certificate import judge, warn_unless_converged
 from ..base import Bound
 from ..linear import LinearLearner
-from ..options import one_of, refuse_no_limit, refuse_not_positive, seed_of
+from ..options import one_of, seed_of
 from ..refitting import Refitting
 from .attributes import Attributes
 from .factors import FactoredWeights
@@ -38,14 +38,9 @@ class HierarchicalLearner(Refitting, OverLabelGraph, LinearLearner):
     hyper: ClassVar[tuple[str, ...]] = ("regularisation",)
 
     hierarchy: Any = field(default=None, kw_only=False)
-    C: float = 1.0
-    lam: float | None = None
-    tol: float = 1e-3
     max_passes: float = 5000
     precision: str = "double"
     class_weight: Any = None
-    warm_start: bool = False
-    verbose: int = 0
 
     @classmethod
     def in_python(cls) -> str:
@@ -64,12 +59,6 @@ class HierarchicalLearner(Refitting, OverLabelGraph, LinearLearner):
             return super().fit_bound(bound)
         finally:
             del self._start
-
-    def check_parameters(self) -> None:
-        """Refuse parameters that no data can mend."""
-        super().check_parameters()
-        refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam, max_passes=self.max_passes)
-        refuse_no_limit(max_passes=self.max_passes)
 
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
         """Ascend the dual until the gap, computed from the dual point alone, is small."""

@@ -23,27 +23,14 @@ from ...features.base import KernelMap
 from ...features.merging import merge_rows
 from ...losses import matrices
 from ...problems.binary import BinaryProblems, scores_of
-from ...problems.certificate import settle, warn_unless_converged
-from ...problems.risk import Solution
 from ...solvers import Limits
 from ...solvers.newton.binary import solve_binary
 from ...solvers.newton.free_bias import solve_free
-from ..base import Bound, register
+from ..base import Bound, Rows, register, register_method
 from ..costs.given_costs import LearnsFromCosts, check_costs
-from ..options import (
-    mass_of,
-    one_of,
-    own_options,
-    parameters_of,
-    refuse_huge_mass,
-    refuse_no_limit,
-    refuse_no_options,
-    refuse_not_positive,
-    refuse_solver,
-    refuse_unknown_options,
-    seed_of,
-)
+from ..options import mass_of, one_of, own_options, parameters_of, refuse_solver, refuse_unknown_options, seed_of
 from ..refitting import Minimiser
+from ..saving import State
 from .schemes import PAIRS, SCHEMES, Scheme
 
 BIASES = ("regularised", "free")
@@ -64,31 +51,8 @@ def _takes(features: str) -> bool:
 class ReductionLearner(Minimiser):
     """Base of the multiclass classifiers made of binary problems, by the equation of the module; a scheme says which problems.
 
-    Parameters
-    ----------
-    C : float
-        Weight of the summed losses against 1/2 |v|^2, the same for every problem; lambda = 1/(n C) with n all rows of `fit`.
-    lam, max_passes, max_seconds, class_weight, warm_start, verbose
-        As in `SurrogateClassifier`.
-    tol : float
-        Relative duality gap at which a problem is accepted.
-    features, features_options
-        ``"linear"`` (a regularised constant is appended), ``"kernel_pca"``, ``"nystroem"``, or a kernel (``"rbf"``, ``"poly"``,
-        ``"precomputed"``), to which a constant 1 is added; and the map's options.
-    bias : {"regularised", "free"}
-        Whether the constant of every problem is penalised.
-    n_classes : int or None
-        For labels that are codes 0..n_classes-1; None finds the classes in y. A class that does not occur keeps its problems.
-    order : sequence or None
-        The labels from the lowest to the highest, those that do not occur too: `order_` then has this order. None: sorted; where costs
-        count steps between classes the order of an ordered pandas Categorical or a polars Enum, and text without an order is refused.
-    random_state : int
-        Seed of the order in which rows are visited.
-
     Attributes
     ----------
-    classes_, order_ : ndarray (k,)
-        The labels, sorted and in the order of the codes, as in `Learner`; the binary problems are those of ``order_``.
     coef_, intercept_ : ndarray (m, d), (m,)
         Weights and constant of every binary problem; of linear features alone.
     theta_ : ndarray (d + 1, m) or (n, m)
@@ -98,21 +62,12 @@ class ReductionLearner(Minimiser):
         Primal and dual value of the sum of all problems.
     """
 
+    endless = True
     method: ClassVar[str]
+    without_order: ClassVar[str] = "give it with dataset.order=[lowest,...,highest]"
 
-    C: float = 1.0
-    lam: float | None = None
-    tol: float = 1e-3
-    features: str = "linear"
-    features_options: Mapping[str, Any] | None = None
     max_passes: float = 100_000
     max_seconds: float = float("inf")
-    n_classes: int | None = None
-    order: Any = None
-    class_weight: Any = None
-    warm_start: bool = False
-    verbose: int = 0
-    random_state: int = 0
     bias: str = "regularised"
 
     def __sklearn_tags__(self) -> Any:
@@ -143,7 +98,7 @@ class ReductionLearner(Minimiser):
         refuse_unknown_options(loss, own_options(loss), cls.option_names())
         one_of("bias", loss.get("bias", BIASES[0]), BIASES)
         if not _takes(features["name"]):
-            raise IncompatibleError(f"loss={name}", "one column of parameters for every score", f"{_FEATURES}")
+            raise IncompatibleError(f"loss={name}", "one column of parameters for every score", _FEATURES)
         if features.get("moments", "ball") != "ball":
             raise IncompatibleError(f"features.moments={features['moments']}", "an adversary", f"loss={name} has none: choose moments=ball")
         refuse_solver(loss, solver)
@@ -151,15 +106,13 @@ class ReductionLearner(Minimiser):
             raise IncompatibleError(f"loss={name}", "labels with an order", cls.without_order)
         make_features(features["name"], np.zeros((1, 1)), 2, **own_options(features))
 
-    without_order: ClassVar[str] = "give it with dataset.order=[lowest,...,highest]"
-
     @classmethod
     def build(
         cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
     ) -> ReductionLearner:
         """Return an unfitted learner at these hyper-parameters."""
-        own = {key: value for key, value in own_options(loss).items() if value is not None and key != "file"}
-        return cls(**own, **parameters_of(features, solver, hyper, n_classes, seed, tol))
+        options = {key: value for key, value in own_options(loss).items() if value is not None and key != "file"}
+        return cls(**options, **parameters_of(features, solver, hyper, n_classes, seed, tol))
 
     # ---- fitting --------------------------------------------------------------------------------------------------
     @property
@@ -170,25 +123,22 @@ class ReductionLearner(Minimiser):
     @property
     def n_mapped_(self) -> int:
         """Number m of binary problems, each of which has a column of scores."""
-        return self.scheme.count(len(self.classes_))
+        return self.scheme.problems(len(self.classes_))
 
     def check_parameters(self) -> None:
         """Refuse a strength, tolerance or limit that no data can mend."""
         super().check_parameters()
-        refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam)
-        refuse_no_limit(max_passes=self.max_passes, max_seconds=self.max_seconds)
-        refuse_no_options(features_options=self.features_options)
         one_of("bias", self.bias, BIASES)
         if not _takes(self.features):
-            raise IncompatibleError(f"{type(self).__name__}", "one column of parameters for every score", f"{_FEATURES}")
+            raise IncompatibleError(f"{type(self).__name__}", "one column of parameters for every score", _FEATURES)
 
     def cost_matrix(self) -> Array:
         """Return the cost matrix (k, k) that rows take their costs from by their labels."""
         return matrices.zero_one(len(self.classes_))
 
-    def bind(self, X: Any, y: Any, sample_weight: Any = None) -> Bound:
+    def bind(self, rows: Rows, y: Any) -> Bound:
         """Return rows and labels as fits take them: equal rows of equal label merged, in one canonical order."""
-        X, codes, weights = self._checked(X, y, sample_weight)
+        X, codes, weights = self._checked(rows.X, y, rows.weight)
         return self._bound(X, codes, np.ascontiguousarray(self.cost_matrix()[:, codes].T), weights)
 
     def _bound(self, X: Any, codes: Labels, costs: Array, weights: Array | None) -> Bound:
@@ -204,27 +154,22 @@ class ReductionLearner(Minimiser):
         rows = np.arange(len(codes))
         if not feature_class(self.features).pairwise:
             X, codes, weights, costs, rows = merge_rows(X, codes, weights, costs)  # type: ignore[assignment]
-        return Bound(self.order_, self._facts(), False, self._bind(X), codes, weights, {"costs": costs, "rows": rows, "total": total})
+        return self._as_bound(self._bind(X), codes, weights, costs=costs, rows=rows, total=total)
 
     def fit_bound(self, bound: Bound, start: ReductionLearner | None = None) -> Self:
         """Solve the problems of bound rows, from the solution of ``start``, a fit to these rows at another strength, if it is given."""
         self.check_parameters()
         self._take(bound)
         self.rows_, total = bound.own["rows"], bound.own["total"]
-        refuse_huge_mass(total, self.C)
+        self.lam_ = self._lam_of(total)
         if start is not None and start.features_ is not bound.features:
             bound.features.adopt(start.features_)
         labels, weights, margins = self.scheme.split(bound.codes, bound.own["costs"], getattr(self, "pairs", PAIRS[0]))
-        self.lam_ = float(self.lam if self.lam is not None else 1.0 / (self.C * total))
         problems = BinaryProblems(bound.features, labels, weights, self.lam_, bound.weights, margins, self._constant, self._free)
         limits, before = Limits(self.tol, self.max_passes, self.max_seconds), None if start is None else start.solution_
         seed = seed_of(self.random_state)
-        found = solve_free(problems, limits, before) if self._free else solve_binary(problems, limits, before, seed)
-        self.solution_: Solution
-        self.solution_, self.certificate_ = settle(problems, found, self.tol)
-        self.theta_ = self.solution_.theta
-        self.n_iter_ = max(1, int(np.ceil(found.passes)))
-        warn_unless_converged(f"loss={self.method}, lambda={self.lam_:.3g}", self.certificate_, self.tol)
+        solution = solve_free(problems, limits, before) if self._free else solve_binary(problems, limits, before, seed)
+        self._settle(problems, solution, f"loss={self.method}")
         return self
 
     @property
@@ -276,8 +221,8 @@ class ReductionLearner(Minimiser):
         return scores_of(self.look(X).at, self.theta_, self._constant, self._free)
 
     # ---- saving ---------------------------------------------------------------------------------------------------
-    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
-        """Return what a saved model holds: parameters that need no other file, fitted attributes by name, rows that the features keep."""
+    def saved(self) -> State:
+        """Return what a saved model holds: parameters, the fitted ``theta``, and the rows that the features keep."""
         rows, theta = None, self.theta_
         if self.features_ is not None:
             size = self.features_.shape[0]  # beyond are the biases
@@ -294,7 +239,20 @@ class ReductionLearner(Minimiser):
 class OneVersusAllClassifier(ReductionLearner):
     """One-versus-all: a support vector machine for each class against the others; the largest score wins.
 
-    Parameters as in `ReductionLearner`.
+    Parameters
+    ----------
+    C, lam, tol : float
+        Weight of the losses of every problem, lambda = 1/(n C), or lambda itself; relative duality gap that is accepted.
+    max_passes, max_seconds : float
+        Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
+    features, features_options : str, dict or None
+        ``"linear"``, ``"kernel_pca"``, ``"nystroem"`` or a kernel (``"rbf"``, ``"poly"``, ``"precomputed"``), and the map's options.
+    bias : {"regularised", "free"}
+        Whether the constant of every problem is penalised: one that is appended to linear rows, or added to a kernel.
+    n_classes, order, class_weight
+        Number of classes of labels that are codes; the labels from the lowest to the highest; what a row of each class weighs.
+    warm_start, verbose, random_state
+        Whether a fit begins at the last solution, a line about each fit, and the seed of the visits.
     """
 
     method = "ova"
@@ -304,151 +262,58 @@ class OneVersusAllClassifier(ReductionLearner):
 class OneVersusOneClassifier(ReductionLearner):
     """One-versus-one: a support vector machine for every pair of classes; each machine votes, and the first of tied classes wins.
 
-    Parameters as in `ReductionLearner`.
+    Parameters
+    ----------
+    C, lam, tol : float
+        Weight of the losses of every problem, lambda = 1/(n C), or lambda itself; relative duality gap that is accepted.
+    max_passes, max_seconds : float
+        Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
+    features, features_options : str, dict or None
+        ``"linear"``, ``"kernel_pca"``, ``"nystroem"`` or a kernel (``"rbf"``, ``"poly"``, ``"precomputed"``), and the map's options.
+    bias : {"regularised", "free"}
+        Whether the constant of every problem is penalised: one that is appended to linear rows, or added to a kernel.
+    n_classes, order, class_weight
+        Number of classes of labels that are codes; the labels from the lowest to the highest; what a row of each class weighs.
+    warm_start, verbose, random_state
+        Whether a fit begins at the last solution, a line about each fit, and the seed of the visits.
     """
 
     method = "ovo"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class CostLearner(LearnsFromCosts, ReductionLearner):
-    """Base of the reductions that learn from costs: the cost of predicting each class on a row.
-
-    Parameters
-    ----------
-    cost
-        As in `LearnsFromCosts`.
-    C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, order, class_weight, warm_start,
-    verbose, random_state, bias
-        As in `ReductionLearner`.
-    """
-
-    @classmethod
-    def in_python(cls) -> str:
-        """Return how the learner is called in Python."""
-        return f'CostSensitiveClassifier(method="{cls.name}")'
-
-    @classmethod
-    def option_names(cls) -> tuple[str, ...]:
-        """Return the costs and the bias."""
-        return (*super().option_names(), "bias")
-
-    @classmethod
-    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
-        """Refuse what a reduction refuses, unknown pairs, and a cost matrix that is none."""
-        super().check(loss, features, solver, ordered, n_classes)
-        if "pairs" in cls.option_names():
-            one_of("pairs", loss.get("pairs", PAIRS[0]), PAIRS)
-        check_costs(loss.get("cost"), n_classes)
-
-    def _bound_to(self, X: Any, codes: Labels, costs: Array, weights: Array | None) -> Bound:
-        return self._bound(X, codes, costs, weights)
-
-    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
-        """Return what a saved model holds, the matrix as numbers."""
-        parameters, attributes, rows = super().saved()
-        return {**parameters, **self._saved_cost()}, attributes, rows
-
-    def restore(self, attributes: Entries) -> None:
-        """Take over the fitted attributes of a saved model."""
-        super().restore(attributes)
-        self.cost_matrix()
-
-
-@register("red_mc")
-class RedMulticlassClassifier(CostLearner):
-    """Reduction of ordered classes to one binary problem "is y above j?" for each step j (Lin & Li 2012).
-
-    A row of costs c weighs |c_j - c_(j+1)| in problem j. The predicted class is the number of problems that answer yes. Parameters as in
-    `CostLearner`; labels of text need an ``order``.
-    """
-
-    method = "red_mc"
-    default_cost = "absolute"
-    without_order = "give it with dataset.order=[lowest,...,highest] or choose loss=csosr"
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # scikit-learn's checks have classes without an order
-        return tags
-
-    @classmethod
-    def needs(cls, loss: Options) -> frozenset[str]:
-        """Return the order of the labels."""
-        return frozenset({"order"})
-
-
-@register("csosr")
-class OneSidedRegressionClassifier(CostLearner):
-    """Cost-sensitive one-sided regression (Tu & Lin 2010): r_j estimates the cost of class j, and the least estimate wins.
-
-    The loss of an estimate is [Z (r_j - c_j)]_+ with Z = 1 for a class of least cost, which may be estimated too low, and Z = -1 for any
-    other class, which may be estimated too high. Parameters as in `CostLearner`.
-    """
-
-    method = "csosr"
-
-
-@register("csovo")
-@dataclass(kw_only=True, eq=False, repr=False)
-class CostOneVersusOneClassifier(CostLearner):
-    """Cost-sensitive one-versus-one (Lin 2014): a support vector machine for each pair of classes.
-
-    A row of costs c weighs |c_i - c_j| in the problem of the classes i and j.
-
-    Parameters
-    ----------
-    pairs : {"own", "all"}
-        Rows of a pair of classes: the rows of these two, or all rows whose costs of the two differ.
-    cost, C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, order, class_weight, warm_start,
-    verbose, random_state, bias
-        As in `CostLearner`.
-    """
-
-    method = "csovo"
-
-    pairs: str = "own"
-
-    @classmethod
-    def option_names(cls) -> tuple[str, ...]:
-        """Return the costs and the rows of a pair."""
-        return (*super().option_names(), "pairs")
-
-    def check_parameters(self) -> None:
-        """Refuse what a reduction refuses, and unknown pairs."""
-        super().check_parameters()
-        one_of("pairs", self.pairs, PAIRS)
-
-
-@register("csova")
-class WeightedOneVersusAllClassifier(CostLearner):
-    """Weighted one-versus-all (Lin 2008): a support vector machine for each class j against the others.
-
-    A row of costs c weighs max c in the problem of its own class, and c_j in the problem of another class j. Parameters as in
-    `CostLearner`.
-    """
-
-    method = "csova"
-
-
-METHODS = tuple(name for name, cls in SCHEMES.items() if name not in ("ova", "ovo"))
+METHODS = tuple(name for name in SCHEMES if name not in ("ova", "ovo"))
 """Schemes that learn from costs."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class CostSensitiveClassifier(CostLearner):
+class CostSensitiveClassifier(LearnsFromCosts, ReductionLearner):
     """Cost-sensitive classification by binary problems: from a cost matrix, or from the costs of every row (`fit`).
 
     Parameters
     ----------
     method : {"csosr", "csovo", "csova", "red_mc"}
-        One-sided regression, weighted one-versus-one, weighted one-versus-all, or the reduction of ordered classes
-        (`advcli.learners.reductions.schemes`).
-    pairs
-        As in `CostOneVersusOneClassifier`; of ``method="csovo"`` alone.
-    cost, C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, order, class_weight, warm_start,
-    verbose, random_state, bias
-        As in `CostLearner`.
+        One-sided regression (Tu & Lin 2010), weighted one-versus-one (Lin 2014), weighted one-versus-all (Lin 2008), or the reduction of
+        ordered classes to one problem "is y above j?" a step (Lin & Li 2012), by `advcli.learners.reductions.schemes`.
+    pairs : {"own", "all"}
+        Of csovo: rows of a pair of classes, the rows of these two, or all rows whose costs of the two differ.
+    cost : {"zero_one", "absolute", "squared"}, array (k, k), frame or None
+        The cost matrix, rows = predictions, columns = classes, both in the order of `order_`, or a frame whose rows and columns are named
+        by the classes; ``"absolute"`` and ``"squared"`` count steps between classes. None: ``"zero_one"``.
+    C, lam, tol : float
+        Weight of the losses of every problem, lambda = 1/(n C), or lambda itself; relative duality gap that is accepted.
+    max_passes, max_seconds : float
+        Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
+    features, features_options : str, dict or None
+        ``"linear"``, ``"kernel_pca"``, ``"nystroem"`` or a kernel (``"rbf"``, ``"poly"``, ``"precomputed"``), and the map's options.
+    bias : {"regularised", "free"}
+        Whether the constant of every problem is penalised: one that is appended to linear rows, or added to a kernel.
+    order : sequence or None
+        The labels from the lowest to the highest, those that do not occur too: `order_` then has this order. None: sorted; where costs
+        count steps between classes the order of an ordered pandas Categorical or a polars Enum, and text without an order is refused.
+    n_classes, class_weight
+        Number of classes of labels that are codes, where a class that does not occur keeps its problems; what a row of each class weighs.
+    warm_start, verbose, random_state
+        Whether a fit begins at the last solution, a line about each fit, and the seed of the visits.
 
     Examples
     --------
@@ -461,6 +326,30 @@ class CostSensitiveClassifier(CostLearner):
     method: str = "csosr"  # type: ignore[misc]
     pairs: str = "own"
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = self.method == "red_mc"  # scikit-learn's checks have classes without an order
+        return tags
+
+    # ---- from a configuration -------------------------------------------------------------------------------------
+    @classmethod
+    def option_names(cls) -> tuple[str, ...]:
+        """Return the costs, the bias, and of csovo the rows of a pair."""
+        return (*super().option_names(), "bias", *(("pairs",) if cls.method == "csovo" else ()))
+
+    @classmethod
+    def needs(cls, loss: Options) -> frozenset[str]:
+        """Return the order of the labels for red_mc and for costs that count steps between them."""
+        return frozenset({"order"}) if cls.method == "red_mc" else super().needs(loss)
+
+    @classmethod
+    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
+        """Refuse what a reduction refuses, unknown pairs, and a cost matrix that is none."""
+        super().check(loss, features, solver, ordered, n_classes)
+        one_of("pairs", loss.get("pairs", PAIRS[0]), PAIRS)
+        check_costs(loss.get("cost"), n_classes)
+
+    # ---- fitting --------------------------------------------------------------------------------------------------
     @property
     def counts_steps(self) -> bool:
         """Whether the costs or the reduction count steps between classes."""
@@ -472,7 +361,20 @@ class CostSensitiveClassifier(CostLearner):
         one_of("pairs", self.pairs, PAIRS)
         super().check_parameters()
 
+    # ---- saving ---------------------------------------------------------------------------------------------------
+    def saved(self) -> State:
+        """Return what a saved model holds, the matrix as numbers."""
+        parameters, attributes, rows = super().saved()
+        return {**parameters, **self._saved_cost()}, attributes, rows
+
     def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model."""
-        one_of("method", self.method, METHODS)
         super().restore(attributes)
+        self.cost_matrix()
+
+
+for _name in METHODS:
+    _method: Any = register_method(_name, CostSensitiveClassifier, () if _name == "csovo" else ("pairs",), method=_name)
+    if _name == "red_mc":
+        _method.default_cost = "absolute"
+        _method.without_order = "give it with dataset.order=[lowest,...,highest] or choose loss=csosr"

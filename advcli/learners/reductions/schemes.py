@@ -16,7 +16,7 @@ whose loss is weight [1 - label score]_+, one-sided regression of the costs for 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,17 +39,13 @@ def _signs(positive: NDArray[np.bool_]) -> Signs:
     return np.where(positive, 1, -1).astype(np.int8)
 
 
-def _own(y: Labels, costs: Array) -> NDArray[np.bool_]:
-    return np.arange(costs.shape[1])[:, None] == y
-
-
 def _one_versus_all(y: Labels, costs: Array, pairs: str) -> Split:
-    positive = _own(y, costs)
+    positive = np.arange(costs.shape[1])[:, None] == y
     return _signs(positive), np.ones(positive.shape), None
 
 
 def _one_versus_one(y: Labels, costs: Array, pairs: str) -> Split:
-    i, j = (each[:, None] for each in pairs_of(costs.shape[1]))
+    i, j = (classes[:, None] for classes in pairs_of(costs.shape[1]))
     return _signs(y == i), ((y == i) | (y == j)).astype(np.float64), None
 
 
@@ -73,42 +69,33 @@ def _weighted_one_versus_one(y: Labels, costs: Array, pairs: str) -> Split:
 
 
 def _weighted_one_versus_all(y: Labels, costs: Array, pairs: str) -> Split:
-    positive = _own(y, costs)
+    positive = np.arange(costs.shape[1])[:, None] == y
     return _signs(positive), np.where(positive, costs.max(axis=1), costs.T), None
 
 
-def _as_they_are(S: Array, k: int, spoken: NDArray[np.bool_]) -> Array:
-    return S
-
-
-def _least(S: Array, k: int, spoken: NDArray[np.bool_]) -> Array:
-    return -S
-
-
-def _counted(S: Array, k: int, spoken: NDArray[np.bool_]) -> Array:
+def _counted(S: Array, k: int, trained: NDArray[np.bool_]) -> Array:
     """Return for class j the sum of the j - 1 largest scores: largest where j - 1 is the number of scores above 0."""
     F = np.zeros((len(S), k))
     np.cumsum(-np.sort(-S, axis=1), axis=1, out=F[:, 1:])
     return F
 
 
-def _votes(S: Array, k: int, spoken: NDArray[np.bool_]) -> Array:
+def _votes(S: Array, k: int, trained: NDArray[np.bool_]) -> Array:
     """Return the votes: of a score above 0 for the first class of the pair, else for the second; none where the pair had no rows."""
     F = np.zeros((len(S), k))
     for at, (i, j) in enumerate(zip(*pairs_of(k), strict=True)):
-        if spoken[at]:
+        if trained[at]:
             F[:, i] += S[:, at] > 0.0
             F[:, j] += S[:, at] <= 0.0
     return F
 
 
-@dataclass(frozen=True)
-class Scheme:
+class Scheme(NamedTuple):
     """One reduction.
 
     Attributes
     ----------
-    count : callable
+    problems : callable
         Number of problems for k classes.
     split : callable
         From labels y (n,), costs (n, k) and ``pairs``: the problems' labels, weights and margins.
@@ -116,28 +103,16 @@ class Scheme:
         From the scores (n, m), k and which problems are other than 0 (m,): scores (n, k) whose first largest is the prediction.
     """
 
-    count: Callable[[int], int]
+    problems: Callable[[int], int]
     split: Callable[[Labels, Array, str], Split]
     join: Callable[[Array, int, NDArray[np.bool_]], Array]
 
 
-def _every(k: int) -> int:
-    return k
-
-
-def _pairs(k: int) -> int:
-    return k * (k - 1) // 2
-
-
-def _steps(k: int) -> int:
-    return k - 1
-
-
 SCHEMES = {
-    "ova": Scheme(_every, _one_versus_all, _as_they_are),
-    "ovo": Scheme(_pairs, _one_versus_one, _votes),
-    "red_mc": Scheme(_steps, _red, _counted),
-    "csosr": Scheme(_every, _one_sided_regression, _least),
-    "csovo": Scheme(_pairs, _weighted_one_versus_one, _votes),
-    "csova": Scheme(_every, _weighted_one_versus_all, _as_they_are),
+    "ova": Scheme(lambda k: k, _one_versus_all, lambda S, k, trained: S),
+    "ovo": Scheme(lambda k: k * (k - 1) // 2, _one_versus_one, _votes),
+    "red_mc": Scheme(lambda k: k - 1, _red, _counted),
+    "csosr": Scheme(lambda k: k, _one_sided_regression, lambda S, k, trained: -S),
+    "csovo": Scheme(lambda k: k * (k - 1) // 2, _weighted_one_versus_one, _votes),
+    "csova": Scheme(lambda k: k, _weighted_one_versus_all, lambda S, k, trained: S),
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -19,7 +18,7 @@ from ...core.stored_arrays import Entries
 from ...core.typing import Array, Labels, Options
 from ...problems.certificate import judge
 from ...solvers.cutting_planes import Positions
-from ..base import Bound, View, register
+from ..base import Bound, Rows, View, register
 from ..options import one_of, own_options, read_grid, seed_of
 from .chain_steps import CHAINS_BY_ROWS
 from .chain_training import KINDS, ChainFit, ChainStructure, ChainTrainer
@@ -83,8 +82,14 @@ class ChainClassifier(StructuredLearner):
     ----------
     surrogate : {"margin", "slack", "scaling", "log", "prob", "maxmin"}
         psi (`advcli.learners.structured.spaces.psi`), or the max-min margin.
-    beta, C, lam, tol, fit_intercept, warm_start, verbose, random_state
-        As in `StructuredLearner`.
+    beta : float or None
+        Of ``surrogate="scaling"``; None: 0.5.
+    C, lam, tol : float
+        Weight of the summed surrogate against |w|^2 / 2, lambda = 1/(n C), or lambda itself; relative duality gap that is accepted.
+    fit_intercept : bool
+        Whether a constant 1 is appended to the rows, penalised like the rest.
+    warm_start, verbose, random_state
+        Whether a fit begins at the dual point of the last one, a line about each fit, and the seed of the visits.
     rule : {"potentials", "predictor"}
         What is predicted: the sequence of the largest f, or, for the max-min margin, at every row the label of the largest p_t in the game
         at new scores.
@@ -98,7 +103,7 @@ class ChainClassifier(StructuredLearner):
     max_seconds : float
         Limit of the time of a fit, looked at between passes; beyond, as with ``max_passes``.
     features, features_options, n_classes
-        As in `UMAClassifier`.
+        Feature map with linear scores and its options; the number of classes of labels that are codes 0..n_classes-1.
 
     Attributes
     ----------
@@ -156,17 +161,10 @@ class ChainClassifier(StructuredLearner):
         ``sample_weight`` (n,) counts how often sequences occur, the same number for all rows of one. ``start`` is a learner fitted to the
         same rows at another C or lambda, from whose stored sequences the fit begins.
         """
-        self._fitting(X, y, {"sample_weight": sample_weight, "groups": groups}, start)
+        self._fitting(Rows(X, sample_weight, groups=groups), y, start)
         return self
 
-    def _bind_given(self, X: Any, y: Any, metadata: Mapping[str, Any]) -> Bound:
-        return self.bind_groups(X, y, **metadata)
-
-    def bind(self, X: Any, y: Any, sample_weight: Any = None) -> Bound:
-        """Return rows and labels as fits take them, each row a sequence."""
-        return self.bind_groups(X, y, None, sample_weight)
-
-    def bind_groups(self, X: Any, y: Any, groups: Any, sample_weight: Any = None) -> Bound:
+    def bind(self, rows: Rows, y: Any) -> Bound:
         """Return rows, labels and the sequence of each row as fits take them.
 
         Raises
@@ -174,21 +172,21 @@ class ChainClassifier(StructuredLearner):
         DataError
             A group that goes on after another has begun, or weights that differ within one.
         """
-        bound = super().bind(X, y, None)
+        bound = super().bind(Rows(rows.X), y)
         n = bound.own["X"].shape[0]
-        start = group_starts(np.arange(n) if groups is None else groups, n)
-        weights = np.ones(n) if sample_weight is None else _check_sample_weight(sample_weight, bound.own["X"], ensure_non_negative=True)
+        start = group_starts(np.arange(n) if rows.groups is None else rows.groups, n)
+        weights = np.ones(n) if rows.weight is None else _check_sample_weight(rows.weight, bound.own["X"], ensure_non_negative=True)
         first = np.repeat(weights[start[:-1]], np.diff(start))
         if not np.array_equal(first, weights):
             row = int(np.flatnonzero(first != weights)[0])
             raise DataError(f"row {row + 1} has another weight than the first of its sequence; sequences have weights, not rows")
         if not weights.any():
             raise ConfigError("sample_weight is zero for every row")
-        rows, short, merged, became = _merged(bound.own["X"], bound.codes, start, weights[start[:-1]])
+        distinct, short, merged, became = _merged(bound.own["X"], bound.codes, start, weights[start[:-1]])
         owner = became[np.repeat(np.arange(len(became)), np.diff(start))]
         place = np.where(owner < 0, -1, short[owner] + np.arange(n) - np.repeat(start[:-1], np.diff(start)))  # of each row among those kept
-        own = {**bound.own, "X": bound.own["X"][rows], "start": short, "weights": merged, "became": became, "place": place}
-        return replace(bound, codes=np.ascontiguousarray(bound.codes[rows]), own=own)
+        own = {**bound.own, "X": bound.own["X"][distinct], "start": short, "weights": merged, "became": became, "place": place}
+        return replace(bound, codes=np.ascontiguousarray(bound.codes[distinct]), own=own)
 
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
         """Fit to bound rows, from the stored sequences of ``start`` where it was fitted to the same ones with the same surrogate."""
@@ -271,22 +269,20 @@ class ChainClassifier(StructuredLearner):
         K = len(self.classes_)
         return np.ascontiguousarray(self.shared_.reshape(K, K))
 
-    def look(self, X: Any) -> View:
-        """Return new rows X (n, d) as this fit looks at them, each row a sequence."""
-        return X if isinstance(X, View) else self.look_groups(X, None)
-
-    def look_groups(self, X: Any, groups: Any) -> View:
-        """Return new rows X (n, d) with the sequence of each (n,) as this fit looks at them; `predict` and `potentials` take it for X."""
-        mapped = super().look(X).at
-        n = mapped.shape[0]
-        return View(GroupedRows(mapped, group_starts(np.arange(n) if groups is None else groups, n)))
+    def look(self, rows: Any) -> View:
+        """Return the view of new rows, `Rows` or X (n, d), for this fit; without sequences each row is one."""
+        if isinstance(rows, View):
+            return rows
+        view = super().look(rows)
+        n = view.at.shape[0]
+        return replace(view, at=GroupedRows(view.at, group_starts(np.arange(n) if view.groups is None else view.groups, n)))
 
     def _scores(self, mapped: GroupedRows) -> Array:
         return super()._scores(mapped.X)
 
     def predict_codes(self, X: Any, groups: Any = None) -> Labels:
         """Return predictions as codes (n,), by the rule."""
-        view = self.look(X) if groups is None else self.look_groups(X, groups)
+        view = self.look(X if groups is None else Rows(X, groups=groups))
         if self.rule == "predictor":
             return np.argmax(self.targets(view), axis=1).astype(np.intp)
         return best_paths(self.potentials(view), self.transitions_, view.at.start)[0]
@@ -297,7 +293,7 @@ class ChainClassifier(StructuredLearner):
 
     def targets(self, X: Any, groups: Any = None) -> Array:
         """Return the predictor's distributions p (n, K) in the max-min margin's game at rows X."""
-        view = self.look(X) if groups is None else self.look_groups(X, groups)
+        view = self.look(X if groups is None else Rows(X, groups=groups))
         U, A = self.potentials(view), self.transitions_
         return np.concatenate([chain_game(U[a:b], A).targets for a, b in itertools.pairwise(view.at.start)])
 

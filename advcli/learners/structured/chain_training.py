@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ...core.compiled import Rows, aligned_zeros, compiled_rows, kernels
+from ...core.compiled import CompiledRows, aligned_zeros, compiled_rows, kernels
 from ...core.errors import DataError
 from ...core.groups import Starts
 from ...core.typing import Array, Labels
@@ -149,7 +149,7 @@ class ChainTrainer:
         self.y, self.start, self.share, self.K = y, start, share, K
         self.kind, self.beta = KINDS[surrogate], beta
         self.added = surrogate in ("margin", MAXMIN)  # the loss is a sum over positions
-        self.rows: Rows = compiled_rows(X)
+        self.rows: CompiledRows = compiled_rows(X)
         self.transposed: Any = sparse.csr_array(self.X.T) if sparse.issparse(X) else np.ascontiguousarray(X.T)
         sizes = np.diff(start)
         total = int((sizes.astype(np.float64) ** 2).sum())

@@ -311,8 +311,14 @@ class MultilabelClassifier(SetLearner):
         with ``surrogate="maxmin_f1"`` the likeliest set of its predictor; or the
         set of the largest expected F-measure (`advcli.learners.structured.spaces.f_measure`) under the worst mixture of that game, of the
         other surrogates under probabilities in proportion to exp f(y).
-    beta, C, lam, tol, fit_intercept, warm_start, verbose, random_state
-        As in `StructuredLearner`.
+    beta : float or None
+        Of ``surrogate="scaling"``; None: 0.5.
+    C, lam, tol : float
+        Weight of the summed surrogate against |w|^2 / 2, lambda = 1/(n C), or lambda itself; relative duality gap that is accepted.
+    fit_intercept : bool
+        Whether a constant 1 is appended to the rows, penalised like the rest.
+    warm_start, verbose, random_state
+        Whether a fit begins at the dual point of the last one, a line about each fit, and the seed of the visits.
     search : {"auto", "levels", "hull", "exact", "angular", "bisecting", "binary", "sarawagi"}
         How the worst set of a row is found (`advcli.learners.structured.spaces.searches`). ``auto``: levels of all sets of at most 16
         labels, or of any number without pairs; else the convex hull search over the linear relaxation, whose surrogate is then what is
@@ -322,7 +328,7 @@ class MultilabelClassifier(SetLearner):
     max_seconds : float
         Limit of the time of a fit, looked at between searches of all rows; beyond, as with ``max_passes``.
     features, features_options, n_classes
-        As in `UMAClassifier`.
+        Feature map with linear scores and its options; the number of classes of labels that are codes 0..n_classes-1.
 
     Attributes
     ----------

@@ -149,17 +149,23 @@ class HierarchicalSetClassifier(OverLabelGraph, SetLearner):
     surrogate : {"margin", "slack", "scaling", "log", "prob", "prob_raw", "f1"}
         psi (`advcli.learners.structured.spaces.psi`). ``prob_raw``, not convex, is for ``training="sgd"``.
     training : {"planes", "bcfw", "sgd"}
-        As in `MultilabelClassifier`.
+        How P is minimised: by stored planes of every row, by block-coordinate Frank-Wolfe, or by stochastic subgradients.
     beta : float or None
         Of ``surrogate="scaling"``; None: 0.5.
     search : {"auto", "levels", "hull", "exact", "angular", "bisecting", "binary", "sarawagi"}
         How the worst set of a row is found (`advcli.learners.structured.spaces.searches`). ``auto``: on a tree the best set at every number
         of wrong leaves; else all sets of at most 16 leaves; else ``angular`` for slack rescaling and ``hull`` for others, whose calls are
         integer programs. All are exact but ``hull``, which is exact for ``margin`` and ``f1``.
-    C, lam, tol, max_passes, max_seconds, fit_intercept, warm_start, verbose
-        As in `MultilabelClassifier`.
-    features, features_options, n_classes, random_state
-        As in `UMAClassifier`.
+    max_passes, max_seconds : float
+        Limits of searches of all rows and of seconds; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
+    C, lam, tol : float
+        Weight of the summed surrogate against |w|^2 / 2, lambda = 1/(n C), or lambda itself; relative duality gap that is accepted.
+    fit_intercept : bool
+        Whether a constant 1 is appended to the rows, penalised like the rest.
+    warm_start, verbose, random_state
+        Whether a fit begins at the dual point of the last one, a line about each fit, and the seed of the visits.
+    features, features_options, n_classes
+        Feature map with linear scores and its options; the number of classes of labels that are codes 0..n_classes-1.
 
     Attributes
     ----------

@@ -16,8 +16,8 @@ from ...problems.certificate import Certificate, judge, warn_unless_converged
 from ...solvers.cutting_planes import PlaneFit, Planes, Structure, learn_planes
 from ..base import Bound
 from ..linear import LinearLearner
-from ..options import one_of, refuse_no_limit, refuse_not_positive, seed_of
-from ..refitting import Refitting
+from ..options import one_of, seed_of
+from ..refitting import Refitting, check_positive
 from .spaces.psi import Psi, make_psi
 
 MAXMIN = "maxmin"
@@ -70,14 +70,8 @@ class StructuredLearner(Refitting, LinearLearner):
     surrogate: str = "margin"
     beta: float | None = None
     search: str = "auto"
-    C: float = 1.0
-    lam: float | None = None
-    tol: float = 1e-3
-    max_passes: float = 1000
     max_seconds: float = float("inf")
     fit_intercept: bool = True
-    warm_start: bool = False
-    verbose: int = 0
 
     @abstractmethod
     def structure(self, X: Any, y: Any, share: Array, psi: Psi) -> Structure:
@@ -120,10 +114,8 @@ class StructuredLearner(Refitting, LinearLearner):
     def check_common(self) -> None:
         """Refuse parameters beside the surrogate's that no data can mend."""
         Refitting.check_parameters(self)
-        refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam, max_passes=self.max_passes)
-        refuse_no_limit(max_passes=self.max_passes)
         if self.max_seconds != float("inf"):
-            refuse_not_positive(max_seconds=self.max_seconds)
+            check_positive(max_seconds=self.max_seconds)
         if not isinstance(self.fit_intercept, (bool, np.bool_)):
             raise ConfigError(f"fit_intercept={self.fit_intercept} must be true or false")
 
