@@ -45,8 +45,8 @@ class BestSeen:
         return lower or higher
 
     def reached(self, tol: float) -> bool:
-        """Return whether the relative gap is at most ``tol``."""
-        return self.primal - self.dual <= tol * self.scale(self.primal, self.dual)
+        """Return whether the relative gap is at most ``tol``; never without values."""
+        return self.primal - self.dual <= tol * self.scale(self.primal, self.dual) < np.inf
 
 
 class Best(BestSeen):

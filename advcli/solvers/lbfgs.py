@@ -23,7 +23,7 @@ from scipy.optimize import Bounds, minimize
 from ..core.typing import Array
 from ..problems.risk import Problem, Solution
 from .base import Limits, Solver, register, warm_start, whole_option
-from .best import Best
+from .best import Best, BestSeen
 from .smoothing import SmoothedObjective, first_smoothing
 from .stochastic.passes import check_parameters
 
@@ -41,19 +41,6 @@ class SmoothObjective(Protocol):
 
     def gaps(self, point: Any) -> tuple[float, float, float, Any]:
         """Return P(theta), D, the part of P - D that only new centres can remove, and the dual point that gives D."""
-
-
-class BestSeen(Protocol):
-    """The best primal and the best dual point so far, such as `Best`."""
-
-    theta: Array
-    R: Any
-    primal: float
-    dual: float
-    passes: float
-
-    def reached(self, tol: float) -> bool:
-        """Return whether the relative gap is at most ``tol``."""
 
 
 @register("lbfgs")
@@ -138,7 +125,7 @@ class ProximalRun:
             before = best.primal, best.dual
             point, iterations = self._lbfgs(smoothed, theta)
             self.passes += smoothed.evaluations
-            idle = 0 if best.primal < before[0] or best.dual > before[1] else idle + 1
+            idle = idle + 1 if (best.primal, best.dual) == before else 0
             if idle >= _IDLE:
                 return "stalled"
             theta, centre = point.theta, point.R
@@ -165,10 +152,7 @@ class ProximalRun:
 
         def enough(point: Any) -> bool:
             primal, dual, mismatch, R = smoothed.gaps(point)
-            if primal < best.primal:
-                best.primal, best.theta = primal, point.theta
-            if dual > best.dual:
-                best.dual, best.R = dual, R
+            best.take(point.theta, primal, R, dual)
             spent = passes + smoothed.evaluations + 1.0 > limits.max_passes or time.perf_counter() - self.started > limits.max_seconds
             return spent or best.reached(limits.tol) or primal - dual - mismatch <= 0.3 * mismatch
 
