@@ -45,21 +45,8 @@ _STATUS = ("converged", "max_passes", "max_seconds")  # by the codes of the comp
 def solve_binary(problems: BinaryProblems, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
     """Return parameters and dual numbers (n, m) of all problems, each to the relative gap ``limits.tol``.
 
-    Parameters
-    ----------
-    problems : BinaryProblems
-        With linear features or a kernel whose matrix fits into memory.
-    limits : Limits
-        ``max_passes`` counts the passes over a problem's own rows, ``max_seconds`` the time of all.
-    start : Solution, optional
-        Of the same problems at another lambda.
-    seed : int
-        Of the order of the visits.
-
-    Returns
-    -------
-    Solution
-        ``passes`` is the mean over the problems; ``status`` the worst.
+    Features are linear or a kernel whose matrix fits into memory; a start is of the same problems at another lambda. ``max_passes`` counts
+    the passes over a problem's own rows, ``max_seconds`` the time of all; ``passes`` is the mean over the problems, ``status`` the worst.
     """
     began = time.perf_counter()
     features = problems.features
@@ -76,22 +63,16 @@ def solve_binary(problems: BinaryProblems, limits: Limits, start: Solution | Non
     A = _begin(problems, bound, start)
     columns: _Columns = _KernelProblems(problems) if isinstance(features, KernelMap) else _LinearProblems(problems)
     V, results = columns.solve(A, bound, limits, seed, began)
-    return Solution(
-        np.ascontiguousarray(V.T),
-        _dual_point(problems, A),
-        problems.lam,
-        "binary",
-        float(results[:, 1].mean()) if len(results) else 0.0,
-        time.perf_counter() - began,
-        _STATUS[int(results[:, 0].max(initial=0.0))],
-        {"newton_steps": float(columns.steps)},
-    )
+    unit = _units(problems, A.shape[1])
+    R = np.ascontiguousarray(np.divide(A, unit, out=np.zeros(A.shape), where=unit > 0.0).T)  # rows of sample weight 0 have none
+    status, passes = _STATUS[int(results[:, 0].max(initial=0.0))], float(results[:, 1].mean()) if len(results) else 0.0
+    memory, seconds = {"newton_steps": float(columns.steps)}, time.perf_counter() - began
+    return Solution(np.ascontiguousarray(V.T), R, problems.lam, "binary", passes, seconds, status, memory)
 
 
-def _dual_point(problems: BinaryProblems, A: Array) -> Array:
-    """Return the dual numbers (n, m) of A (m, n) in C form; rows of sample weight 0 have none."""
-    unit = np.full(A.shape[1], problems.C) if problems.sample_weight is None else problems.C * problems.sample_weight
-    return np.ascontiguousarray(np.divide(A, unit, out=np.zeros(A.shape), where=unit > 0.0).T)
+def _units(problems: BinaryProblems, n: int) -> Array:
+    """Return C p_i, the dual numbers of 1 in C form."""
+    return np.full(n, problems.C) if problems.sample_weight is None else problems.C * problems.sample_weight
 
 
 def _begin(problems: BinaryProblems, bound: Array, start: Solution | None) -> Array:
@@ -102,25 +83,17 @@ def _begin(problems: BinaryProblems, bound: Array, start: Solution | None) -> Ar
     """
     if start is None or start.R is None or start.R.T.shape != bound.shape:
         return np.zeros(bound.shape)
-    factor = problems.lam / start.lam
+    factor, kernel = problems.lam / start.lam, isinstance(problems.features, KernelMap)
     best, value = np.zeros(bound.shape), np.zeros(len(bound))
     margins = np.ones((1, 1)) if problems.margins is None else problems.margins
-    unit = problems.C if problems.sample_weight is None else problems.C * problems.sample_weight
+    unit = _units(problems, bound.shape[1])
     for R in (start.R, start.R * min(factor, 1.0)):
         A = np.minimum(R.T * unit, bound)
         theta = problems.features.adjoint(np.ascontiguousarray((A * problems.labels).T, dtype=np.float64))
-        square = _squares(problems, theta)
-        dual = (A * margins).sum(axis=1) - 0.5 * square
+        dual = (A * margins).sum(axis=1) - 0.5 * np.asarray((theta * (problems.scores(theta) if kernel else theta)).sum(axis=0))
         better = dual > value
         best[better], value[better] = A[better], dual[better]
     return np.ascontiguousarray(best)
-
-
-def _squares(problems: BinaryProblems, theta: Array) -> Array:
-    """Return |v|^2 of every problem, (m,)."""
-    if isinstance(problems.features, KernelMap):
-        return np.asarray((theta * problems.scores(theta)).sum(axis=0))
-    return np.asarray((theta * theta).sum(axis=0))
 
 
 class _Columns(ABC):
@@ -215,8 +188,8 @@ class _LinearProblems(_Columns):
 
     def column(self, q: int, A: Array, bound: Array) -> _Column:
         rows = np.flatnonzero(bound[q])
-        X = self.X if len(rows) == self.rows.n else self.X[rows]
-        return _LinearColumn(self.label[q, rows], bound[q, rows], self.margins(q, rows), rows, X, self.square[rows])
+        X, unit = self.X if len(rows) == self.rows.n else self.X[rows], float(self.square[rows].mean())
+        return _LinearColumn(self.label[q, rows], bound[q, rows], self.margins(q, rows), rows, unit, X)
 
 
 class _KernelProblems(_Columns):
@@ -251,7 +224,8 @@ class _KernelProblems(_Columns):
     def column(self, q: int, A: Array, bound: Array) -> _Column:
         rows = np.flatnonzero(bound[q])
         K = self.K if len(rows) == len(self.K) else self.K[np.ix_(rows, rows)]
-        return _KernelColumn(self.label[q, rows], bound[q, rows], self.margins(q, rows), rows, K, self.constant, len(self.K))
+        unit = float(K.diagonal().mean()) + self.constant
+        return _KernelColumn(self.label[q, rows], bound[q, rows], self.margins(q, rows), rows, unit, K, self.constant, len(self.K))
 
 
 # ---- Newton -----------------------------------------------------------------------------------------------------------
@@ -276,11 +250,7 @@ class _Column(ProximalMethod):
     bound: Array
     margin: Array
     rows: NDArray[np.intp]
-
-    @property
-    @abstractmethod
-    def unit(self) -> float:
-        """The mean of |x_i|^2."""
+    unit: float  # the mean of |x_i|^2
 
     def within(self, v: Array) -> Array:
         """Return the whole problem's parameters, restricted to the own rows."""
@@ -298,17 +268,17 @@ class _Column(ProximalMethod):
     def scores(self, v: Array) -> Array:
         """Return v.x_i of the rows."""
 
-    @abstractmethod
+    def pulled(self, residual: Array) -> Any:
+        """Return the scores of the residual, where inner products need them."""
+        return 0.0
+
     def inner(self, v: Array, w: Array, scores: Array) -> float:
         """Return <v, w>, w with its scores."""
+        return float(v @ w)
 
-    @abstractmethod
-    def squares(self, point: _ColumnPoint) -> tuple[float, float, float]:
-        """Return |v|^2, |v - r|^2 and |r|^2 at the residual r."""
-
-    @abstractmethod
-    def solvable(self, free: NDArray[np.intp]) -> bool:
-        """Return whether the Newton system of so many free rows has a size that pays."""
+    def size(self, free: NDArray[np.intp]) -> int:
+        """Return the size of the Newton system of free rows."""
+        return len(free)
 
     @abstractmethod
     def direction(self, free: NDArray[np.intp]) -> tuple[Array, Array]:
@@ -323,7 +293,7 @@ class _Column(ProximalMethod):
         """Begin from the whole problem's dual numbers a and parameters v; return what stopped it."""
         self.tol, self.limits, self.deadline = limits.tol, limits, time.perf_counter() + limits.max_seconds
         self.rho, self.least = 1e-3 * self.unit, 1e-13 * self.unit
-        self.steps, self.failures, self.solvable_so_far = 0, 0, True
+        self.steps, self.failures, self.too_large = 0, 0, False
         self.center, v = a[self.rows].copy(), self.within(v)
         self.best = BestSeen(v, self.center)
         self.before = np.inf, np.inf
@@ -335,10 +305,13 @@ class _Column(ProximalMethod):
         self.a = a = np.clip(self.center + slack / self.rho, 0.0, self.bound)
         self.residual = point.v - self.adjoint(self.label * a)
         hinges = float(self.bound @ np.maximum(slack, 0.0))
-        square, spanned, apart = self.squares(point)
-        self.best.take(point.v, 0.5 * square + hinges, a, float(a @ self.margin) - 0.5 * spanned)
+        v, r = point.v, self.residual
+        self.pull = self.pulled(r)
+        primal = 0.5 * self.inner(v, v, point.u) + hinges
+        dual = float(a @ self.margin) - 0.5 * self.inner(v - r, v - r, point.u - self.pull)
+        self.best.take(v, primal, a, dual)
         # P - D = half of the squared residual, left to Newton steps, + the gaps of the rows
-        return self.best.reached(self.tol) or 0.5 * apart <= CLOSE * (hinges - float(a @ slack))
+        return self.best.reached(self.tol) or 0.5 * self.inner(r, r, self.pull) <= CLOSE * (hinges - float(a @ slack))
 
     def limit(self) -> str:
         """Return the status where steps or time are used up."""
@@ -348,13 +321,13 @@ class _Column(ProximalMethod):
 
     def ended(self, descent: Descent) -> str:
         """Return the status of a fit that ends here; it has stalled where its next system is too large."""
-        return super().ended(descent) or ("" if self.solvable_so_far else "stalled")
+        return super().ended(descent) or ("stalled" if self.too_large else "")
 
     def advance(self, point: _ColumnPoint) -> _ColumnPoint | None:
         """Return the point where the slope of psi along the Newton direction has halved."""
         free = np.flatnonzero((self.a > 0.0) & (self.a < self.bound))
-        self.solvable_so_far = self.solvable(free)
-        if not self.solvable_so_far:
+        if self.size(free) > _MOST_FREE:
+            self.too_large = True
             return None
         D, change = self.direction(free)
         along, square, signed = self.inner(point.v, D, change), self.inner(D, D, change), self.label * change
@@ -394,11 +367,6 @@ class _Column(ProximalMethod):
 @dataclass(eq=False)
 class _LinearColumn(_Column):
     X: Any
-    square: Array
-
-    @property
-    def unit(self) -> float:
-        return float(self.square.mean())
 
     def adjoint(self, q: Array) -> Array:
         return np.asarray(self.X.T @ q)
@@ -406,15 +374,8 @@ class _LinearColumn(_Column):
     def scores(self, v: Array) -> Array:
         return np.asarray(self.X @ v)
 
-    def inner(self, v: Array, w: Array, scores: Array) -> float:
-        return float(v @ w)
-
-    def squares(self, point: _ColumnPoint) -> tuple[float, float, float]:
-        v, r = point.v, self.residual
-        return float(v @ v), float((v - r) @ (v - r)), float(r @ r)
-
-    def solvable(self, free: NDArray[np.intp]) -> bool:
-        return min(len(free), len(self.residual)) <= _MOST_FREE
+    def size(self, free: NDArray[np.intp]) -> int:
+        return min(len(free), len(self.residual))
 
     def direction(self, free: NDArray[np.intp]) -> tuple[Array, Array]:
         residual, rho = self.residual, self.rho
@@ -442,10 +403,6 @@ class _KernelColumn(_Column):
     constant: float
     n: int
 
-    @property
-    def unit(self) -> float:
-        return float(self.K.diagonal().mean()) + self.constant
-
     def within(self, v: Array) -> Array:
         return v[self.rows]
 
@@ -466,13 +423,8 @@ class _KernelColumn(_Column):
     def inner(self, v: Array, w: Array, scores: Array) -> float:
         return float(v @ scores)
 
-    def squares(self, point: _ColumnPoint) -> tuple[float, float, float]:
-        r = self.residual
-        self.pull = self.scores(r)
-        return float(point.v @ point.u), float((point.v - r) @ (point.u - self.pull)), float(r @ self.pull)
-
-    def solvable(self, free: NDArray[np.intp]) -> bool:
-        return len(free) <= _MOST_FREE
+    def pulled(self, residual: Array) -> Any:
+        return self.scores(residual)
 
     def judge(self, point: _ColumnPoint, steps: int) -> bool:
         solved = super().judge(point, steps)
