@@ -12,17 +12,7 @@ from ..problems.risk import Problem, Solution, gap_scale
 
 
 class BestSeen:
-    """The primal point of the least value and the dual point of the largest value so far.
-
-    Parameters
-    ----------
-    theta, R : object
-        The first primal and dual point, as the solver holds such points.
-    primal, dual : float
-        Their values.
-    scale : callable
-        Returns what a gap is relative to, from the primal and the dual value.
-    """
+    """The primal point of the least value and the dual point of the largest one; ``scale`` says what a gap of the two is relative to."""
 
     def __init__(
         self,

@@ -76,28 +76,10 @@ class LbfgsSolver(Solver):
 
 
 class ProximalRun:
-    """Proximal steps, each of them a run of L-BFGS.
+    """Proximal steps, each of them a run of L-BFGS; ``passes`` counts the reads of the data, ``mu`` is the smoothing of the next step.
 
-    Parameters
-    ----------
-    smooth : callable
-        Makes the smoothed objective of a centre and a mu.
-    best : BestSeen
-        Holds the first theta, and every better point from then on.
-    limits : Limits
-    started : float
-        The `time.perf_counter` that ``limits.max_seconds`` counts from.
-    pairs : int
-        Curvature pairs kept.
-    tolerance : ndarray in the shape of the parameters, or None
-        The weights of the L1 penalty.
-
-    Attributes
-    ----------
-    passes : float
-        Reads of the data so far.
-    mu : float
-        The smoothing of the next proximal step.
+    ``smooth`` makes the smoothed objective of a centre and a mu, ``best`` holds the first theta and every better point from then on,
+    ``started`` is the `time.perf_counter` that the seconds count from, and ``tolerance`` has the weights of the L1 penalty.
     """
 
     def __init__(

@@ -15,27 +15,15 @@ _ENDED = {"converged": "closed the gap", "stalled": "made no more progress"}
 class Turn(NamedTuple):
     """One solver of a plan.
 
-    Attributes
-    ----------
-    solver : Solver
-    passes : float
-        After which the next solver takes over.
-    reason : str
-        Why a fit ends with this solver; ``{ended}`` stands for what ended it, ``{passes}`` for the passes of the solvers before.
-    look : float
-        `Limits.look`.
-    least : float
-        Passes without which nobody goes on: a solver that takes over reads its start, and has to make a step beside it.
-    hand_over : callable or None
-        Asked after the passes, with the problem, the solution so far and the plan's start: returns how many more the solver gets, 0 to
-        hand over, None to end.
+    ``hand_over`` is asked after the passes, with the problem, the solution so far and the plan's start: it returns how many more the solver
+    gets, 0 to hand over, None to end.
     """
 
     solver: Solver
-    passes: float = float("inf")
-    reason: str = ""
-    look: float = float("inf")
-    least: float = 10.0
+    passes: float = float("inf")  # after which the next solver takes over
+    reason: str = ""  # why a fit ends here; {ended} stands for what ended it, {passes} for the passes of the solvers before
+    look: float = float("inf")  # `Limits.look`
+    least: float = 10.0  # passes without which nobody goes on: a solver that takes over reads its start, and has to make a step beside it
     hand_over: Callable[[Problem, Solution, Solution | None], float | None] | None = None
 
 

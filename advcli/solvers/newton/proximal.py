@@ -33,20 +33,10 @@ class Descent(NamedTuple):
 
 
 class ProximalMethod(ABC):
-    """A family of proximal steps; its points hold what the family needs.
+    """A family of proximal steps; its points hold what the family needs."""
 
-    Attributes
-    ----------
-    best : BestSeen
-        The best points so far, which `judge` or `ended` fill.
-    tol : float
-        The relative gap wanted.
-    most_inner : int
-        Newton steps after which a proximal step counts as failed.
-    """
-
-    best: BestSeen
-    tol: float
+    best: BestSeen  # which `judge` or `ended` fill
+    tol: float  # the relative gap wanted
     most_inner: int = MAX_INNER
 
     @abstractmethod
@@ -118,22 +108,11 @@ def line_search(
     kinks: Array = _NO_KINKS,
     between: Callable[[float, float, float, float], float] = by_share,
 ) -> tuple[float, Any, bool]:
-    """Search by regula falsi for the step where the slope has fallen; return it, the answer of `line` there, and whether it was found.
+    """Search by regula falsi for the step where the slope has fallen to ``accept`` of the ``first``, in at most ``most`` trials.
 
-    Parameters
-    ----------
-    line : callable
-        Returns the slopes to the left and to the right of a step length, and an answer that belongs to it.
-    first : float
-        The slope at 0.
-    most : int
-        Step lengths that are tried, at least 1; the last of them is returned where none is found.
-    accept : float
-        Share of ``first`` that the slope may have.
-    kinks : ndarray
-        Rising step lengths where the slope jumps, of which the middle one is tried where regula falsi has not ended after a few trials.
-    between : callable
-        Returns the next step length between two with their slopes.
+    Return it, or the last one tried, the answer of ``line`` there, and whether it was found. ``line`` returns the slopes to the left and
+    to the right of a step length, and an answer. ``kinks`` are rising step lengths where the slope jumps, of which the middle one is
+    tried where regula falsi has not ended after a few trials; ``between`` returns the next step length between two with their slopes.
     """
     enough = accept * abs(first)
     low, at_low, high, at_high, t = 0.0, first, np.inf, np.inf, 1.0

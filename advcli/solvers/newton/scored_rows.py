@@ -39,12 +39,8 @@ class ScoredRows(ABC):
     """What the solver needs of n rows: coordinates v of w, and scores."""
 
     n: int
+    square: float  # mean of |x_i|^2
     fall: float = 0.3  # of sigma after a proximal step
-
-    @property
-    @abstractmethod
-    def square(self) -> float:
-        """Mean of |x_i|^2."""
 
     @abstractmethod
     def spanned(self, beta: Array) -> Array:
@@ -54,17 +50,17 @@ class ScoredRows(ABC):
     def scores(self, v: Array) -> Array:
         """Return g (n,)."""
 
-    @abstractmethod
     def inner(self, v: Array, other: Array, scores: Array) -> float:
-        """Return <v, other>; ``scores`` are those of ``other``."""
+        """Return <v, other>, from the scores of ``other`` over a kernel."""
+        return float(v @ other)
 
     @abstractmethod
     def thinned(self, step: int) -> ScoredRows:
         """Return every so many of the rows."""
 
-    @abstractmethod
     def lifted(self, v: Array, step: int) -> Array:
-        """Return the coordinates, over all rows, of a w that was found over the thinned ones."""
+        """Return the coordinates over all rows of a w over the thinned ones."""
+        return v
 
     @abstractmethod
     def block(self, rows: Labels) -> Array:
@@ -92,9 +88,9 @@ class ScoredRows(ABC):
         at, E, H = system.rows, system.E, system.H
         if not len(at):
             return np.zeros(0), _solved(H, system.gradient)
-        found = (solved or self.solved)(at, system.sigma / system.q, np.column_stack([E, pull[at]]))
-        deta = _solved(H + E.T @ found[:, :-1], system.gradient + E.T @ found[:, -1])
-        return found[:, :-1] @ deta - found[:, -1], deta
+        inverse = (solved or self.solved)(at, system.sigma / system.q, np.column_stack([E, pull[at]]))
+        deta = _solved(H + E.T @ inverse[:, :-1], system.gradient + E.T @ inverse[:, -1])
+        return inverse[:, :-1] @ deta - inverse[:, -1], deta
 
 
 def _solved(H: Array, right: Array) -> Array:
@@ -112,13 +108,8 @@ class KernelRows(ScoredRows):
     fall = 0.55  # more proximal steps of fewer Newton steps, which are what costs here
 
     def __init__(self, K: Array) -> None:
-        self.K, self.n = K, len(K)
+        self.K, self.n, self.square = K, len(K), float(K.diagonal().mean())
         self.systems = KernelSystems(K)
-
-    @property
-    def square(self) -> float:
-        """Mean of the diagonal."""
-        return float(self.K.diagonal().mean())
 
     def spanned(self, beta: Array) -> Array:
         """Return beta itself."""
@@ -143,9 +134,9 @@ class KernelRows(ScoredRows):
 
     def lifted(self, v: Array, step: int) -> Array:
         """Return coefficients that are 0 at the rows left out."""
-        found = np.zeros(self.n)
-        found[::step] = v
-        return found
+        spread = np.zeros(self.n)
+        spread[::step] = v
+        return spread
 
     def block(self, rows: Labels) -> Array:
         """Return K among rows."""
@@ -164,11 +155,7 @@ class ExplicitRows(ScoredRows):
 
     def __init__(self, X: Any) -> None:
         self.X, self.n = X, X.shape[0]
-
-    @property
-    def square(self) -> float:
-        """Mean squared length of the rows."""
-        return float((self.X.multiply(self.X) if hasattr(self.X, "multiply") else np.square(self.X)).sum()) / self.n
+        self.square = float((X.multiply(X) if hasattr(X, "multiply") else np.square(X)).sum()) / self.n
 
     def spanned(self, beta: Array) -> Array:
         """Return X'beta."""
@@ -178,23 +165,15 @@ class ExplicitRows(ScoredRows):
         """Return X w."""
         return np.asarray(self.X @ v)
 
-    def inner(self, v: Array, other: Array, scores: Array) -> float:
-        """Return w.other."""
-        return float(v @ other)
-
     def thinned(self, step: int) -> ScoredRows:
         """Return every so many rows."""
         return ExplicitRows(self.X[::step])
 
-    def lifted(self, v: Array, step: int) -> Array:
-        """Return w."""
-        return v
-
     def block(self, rows: Labels) -> Array:
         """Return X_R X_R'."""
         part = self.X[rows]
-        found = part @ part.T
-        return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
+        gram = part @ part.T
+        return np.asarray(gram.toarray() if hasattr(gram, "toarray") else gram)
 
     def direction(self, residual: Array, pull: Array, system: ThresholdSystem) -> tuple[Array, Array, Array]:
         """Return the step by the smaller of the two systems."""
@@ -219,7 +198,7 @@ class ExplicitRows(ScoredRows):
         H[np.arange(d), np.arange(d)] += 1.0
         # a threshold that no free hinge sees has no curvature, and need not move
         H[np.arange(d, d + m), np.arange(d, d + m)] += 1e-12 * max(1.0, float(system.whole.diagonal().max()))
-        _, found, info = dposv(H, np.concatenate([residual, system.gradient]), overwrite_a=1)
+        _, step, info = dposv(H, np.concatenate([residual, system.gradient]), overwrite_a=1)
         if info:
             raise LinAlgError("the system of the columns has no factor")
-        return found[:d], found[d:]
+        return step[:d], step[d:]

@@ -35,8 +35,7 @@ from .scored_rows import KernelRows, ScoredRows, ThresholdSystem
 _PAIRED = {"each": 0, "ordered": 1, "sum": 2}  # couplings that the ascent by pairs keeps, and how it knows them
 _PAIRS = 40  # pairs moved at most, in units of the rows
 _HOPELESS = ((10, 0.9), (20, 0.5))  # pairs after which a gap this large sends the problem to Newton's method, in the same units
-_SLICE = 1  # pairs after which the variables inside their ends are compared with those before, in the same units
-_SETTLED = 0.02  # share of the variables inside that may have changed since, where a system for their best values pays
+_SETTLED = 0.02  # share of the variables inside that may change while n pairs move, where a system for their best values pays
 _FACES = 4  # systems after which pairs have the turn again
 _LARGEST_FACE = 1000  # variables inside up to which a system is solved
 _RIGID = 1e-10  # proximal weight of that system in units of the mean of the diagonal of K
@@ -58,37 +57,19 @@ _EASE = 1e-3  # proximal weight of the order's multipliers, in units of sigma ov
 
 @dataclass
 class ThresholdPoint:
-    """The answer of a solver: the best primal and dual points seen, their values, and the work that they took.
+    """The best primal and dual points seen, their values in the scaling of (1), and the work that they took."""
 
-    Attributes
-    ----------
-    v, eta, g : ndarray
-        Coordinates of w, thresholds and scores of the best primal point.
-    alpha : ndarray (m, n)
-        The best dual point, feasible.
-    primal, dual : float
-        Their values in the scaling of (1).
-    steps, sigma : int, float
-        Newton steps, n pairs that moved counting as one; and the last proximal weight in units of the largest dual variable.
-    status : str
-        "converged", "max_passes" or "stalled".
-    solver : str
-        "newton", or "pairs" where these were enough.
-    C : float
-        Of the problem whose solution it is; nan for a point on the way.
-    """
-
-    v: Array
-    eta: Array
-    g: Array
-    alpha: Array
+    v: Array  # coordinates of w
+    eta: Array  # thresholds
+    g: Array  # scores
+    alpha: Array  # the dual point (m, n), feasible
     primal: float
     dual: float
-    steps: int
-    sigma: float
-    status: str
-    solver: str = "newton"
-    C: float = float("nan")
+    steps: int  # Newton steps, n pairs that moved counting as one
+    sigma: float  # the last proximal weight, in units of the largest dual variable
+    status: str  # converged, max_passes or stalled
+    solver: str = "newton"  # or "pairs", where these were enough
+    C: float = float("nan")  # of the problem that is solved; nan for a point on the way
 
     @property
     def gap(self) -> float:
@@ -99,17 +80,9 @@ class ThresholdPoint:
 def minimise(
     problem: ThresholdProblem, rows: ScoredRows, tol: float, max_steps: float = 1000, start: ThresholdPoint | None = None
 ) -> ThresholdPoint:
-    """Minimise (1) to a relative gap of ``tol``.
+    """Minimise (1) to a relative gap of ``tol``, from a point of the same rows at any C.
 
-    Parameters
-    ----------
-    problem : ThresholdProblem
-    rows : ScoredRows
-    tol : float
-    max_steps : float
-        Newton steps on all rows, and n pairs that move as one, after which the best point is returned as it is.
-    start : ThresholdPoint, optional
-        Where to begin: a point of the same rows at another C.
+    After ``max_steps``, Newton steps on all rows and n pairs that move as one, the best point is returned as it is.
     """
     paired, max_steps = None, float(np.floor(max_steps))
     if isinstance(rows, KernelRows) and problem.coupling in _PAIRED:  # pairs read K itself
@@ -118,11 +91,10 @@ def minimise(
             return replace(paired, status="converged", C=problem.C)
         start = paired if paired.gap <= _NEAR else start
         max_steps -= paired.steps
-    strength = problem.C * rows.square
     width = _WIDTH
     if start is not None:
         width *= _WARM
-    elif rows.n >= _LEAST and strength <= _THINNED:
+    elif rows.n >= _LEAST and problem.C * rows.square <= _THINNED:
         start = _from_part(problem, rows, width)
         width *= _AFTER
     method = _ThresholdStep(problem, rows, start, width, tol, max_steps)
@@ -139,12 +111,12 @@ def _by_pairs(problem: ThresholdProblem, rows: KernelRows, tol: float, max_steps
     alpha = np.zeros((problem.m, rows.n)) if start is None else problem.feasible(start.alpha)
     g = np.zeros(rows.n) if start is None else rows.scores(problem.spanned(alpha))
     offset = np.empty(0) if problem.offset is None else problem.offset
-    given = problem.y, problem.U, rows.K, offset, _PAIRED[problem.coupling], alpha, g, _CLOSER * tol
+    arguments = problem.y, problem.U, rows.K, offset, _PAIRED[problem.coupling], alpha, g, _CLOSER * tol
     left, steps, solved = int(min(_PAIRS, max_steps) * rows.n), 0, 0
     inside = np.zeros(alpha.shape, dtype=bool)
     while True:
-        most = min(left - steps - solved * rows.n, _SLICE * rows.n)
-        moved, gap = kernels.pairs.ascend(*given, most)
+        most = min(left - steps - solved * rows.n, rows.n)
+        moved, gap = kernels.pairs.ascend(*arguments, most)
         steps += moved
         hopeless = any(gap >= large and steps >= pairs * rows.n for pairs, large in _HOPELESS)
         # pairs among a part of the rows count as a share of one, and may add up to none
@@ -154,22 +126,16 @@ def _by_pairs(problem: ThresholdProblem, rows: KernelRows, tol: float, max_steps
         count = int(inside.sum())
         if 0 < count <= _LARGEST_FACE and left - steps >= (solved + 1) * rows.n and np.count_nonzero(inside != before) <= _SETTLED * count:
             solved += to_face_optimum(problem, rows, alpha, g, (left - steps) // rows.n - solved)
-    found = _point_of(problem, rows, alpha)
-    return replace(found, steps=-(-steps // rows.n) + solved, status="max_passes", solver="pairs")
+    return replace(_point_of(problem, rows, alpha), steps=-(-steps // rows.n) + solved, status="max_passes", solver="pairs")
 
 
 def to_face_optimum(problem: ThresholdProblem, rows: KernelRows, alpha: Array, g: Array, most: int) -> int:
-    """Move dual variables inside their ends towards their best values, others and constraints held; return how many systems it takes.
+    """Move dual variables inside their ends towards their best values, others and constraints held; return how many systems that took.
 
-    They are at most ``most``.
-
-    One variable a row moves, the first inside: of two the slopes rarely agree. One that reaches an end stays there, and the next system
-    does without it. In place on alpha (m, n) and its scores g (n,). With x the changes of beta in the rows R, E (R, m) ones at their
-    thresholds and h their slopes, the optimum has
-
-        (K_RR + sigma) x - E deta = h,      E'x + M deta = 0,
-
-    the system of a Newton step (`ScoredRows.by_rows`), here with a sigma that is rounding beside K.
+    One variable a row moves, the first inside: of two the slopes rarely agree. One that reaches an end stays there, and the next of
+    ``most`` systems does without it. In place on alpha (m, n) and its scores g (n,). With x the changes of beta in the rows R, E (R, m)
+    ones at their thresholds and h their slopes, the optimum has (K_RR + sigma) x - E deta = h, E'x + M deta = 0: the system of a Newton
+    step (`ScoredRows.by_rows`), here with a sigma that is rounding beside K.
     """
     single = problem.coupling == "sum"
     systems = min(_FACES, most)
@@ -208,10 +174,8 @@ def _point_of(problem: ThresholdProblem, rows: ScoredRows, alpha: Array) -> Thre
     alpha = problem.feasible(alpha)
     v = rows.spanned(problem.spanned(alpha))
     g = rows.scores(v)
-    square = rows.inner(v, v, g)
-    dual = problem.dual(alpha, square)
-    eta = problem.thresholds(g, alpha)
-    return ThresholdPoint(v, eta, g, alpha, problem.primal(square, g, eta), dual, 0, 1.0, "")
+    square, eta = rows.inner(v, v, g), problem.thresholds(g, alpha)
+    return ThresholdPoint(v, eta, g, alpha, problem.primal(square, g, eta), problem.dual(alpha, square), 0, 1.0, "")
 
 
 def moved(problem: ThresholdProblem, rows: ScoredRows, start: ThresholdPoint | None) -> ThresholdPoint | None:
@@ -227,19 +191,16 @@ def moved(problem: ThresholdProblem, rows: ScoredRows, start: ThresholdPoint | N
 
 def _from_part(problem: ThresholdProblem, rows: ScoredRows, width: float) -> ThresholdPoint | None:
     """Return the solution of every fourth row, with the scores of all; None where a class would be missing."""
-    y = problem.y[::_THIN]
-    weight = problem.weight[::_THIN]
+    y, weight = np.ascontiguousarray(problem.y[::_THIN]), np.ascontiguousarray(problem.weight[::_THIN])
+    offset = None if problem.offset is None else np.ascontiguousarray(problem.offset[::_THIN])
     if not weight.any():
         return None
-    C = problem.C * problem.mass / float(weight.sum())
-    offset = None if problem.offset is None else np.ascontiguousarray(problem.offset[::_THIN])
-    part = replace(problem, y=np.ascontiguousarray(y), weight=np.ascontiguousarray(weight), C=C, offset=offset)
-    found = minimise(part, rows.thinned(_THIN), 3e-2, 100)
-    v = rows.lifted(found.v, _THIN)
+    part = replace(problem, y=y, weight=weight, C=problem.C * problem.mass / float(weight.sum()), offset=offset)
+    point = minimise(part, rows.thinned(_THIN), 3e-2, 100)
+    v = rows.lifted(point.v, _THIN)
     g = rows.scores(v)
-    z = 1.0 - problem.signs * (problem.seen(g) - found.eta[:, None])
-    alpha = problem.U * np.clip(0.5 + z / width, 0.0, 1.0)
-    return replace(found, v=v, g=g, alpha=alpha)
+    z = 1.0 - problem.signs * (problem.seen(g) - point.eta[:, None])
+    return replace(point, v=v, g=g, alpha=problem.U * np.clip(0.5 + z / width, 0.0, 1.0))
 
 
 class _Thresholds(NamedTuple):
