@@ -125,8 +125,8 @@ class BinaryProblems:
 
     def parameters(self, R: Array) -> Array:
         """Return v(a) of (2) for dual numbers (n, m), shape (d or n, m); a free bias is 0."""
-        found = self.features.adjoint(self._counted(R) * self.labels.T) * self.C
-        return np.vstack([found, np.zeros((1, found.shape[1]))]) if self.free else found
+        theta = self.features.adjoint(self._counted(R) * self.labels.T) * self.C
+        return np.vstack([theta, np.zeros((1, theta.shape[1]))]) if self.free else theta
 
     def feasible(self, R: Array) -> tuple[Array, float]:
         """Return dual numbers inside their boxes near R (n, m), and how far outside R lies in units of the largest weight.
