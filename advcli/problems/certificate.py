@@ -229,23 +229,11 @@ def judge(
     scale: float | None = None,
     least: float = 0.0,
 ) -> Certificate:
-    """Return the certificate of a primal and a dual value.
+    """Return the certificate of a primal value, and of a dual one at the dual point moved into its set; nan stands for no dual point.
 
-    Parameters
-    ----------
-    primal, dual : float
-        The objective at the returned parameters, and at the dual point moved into its set; a dual of nan stands for no dual point.
-    tol : float
-        Relative gap up to which the fit counts as converged.
-    outside : float
-        How far the dual point lay outside its set as it was returned, in units in which the set has size 1; more than `TOLERANCE`, or
-        nan, is refused.
-    passes, status, solver, seconds, game_value
-        As in `Certificate`; ``status`` is what stopped the solver.
-    scale : float, optional
-        What the gap is relative to, where that is not `gap_scale`.
-    least : float
-        What the gap is relative to at least (`Problem.least_scale`).
+    ``outside`` is how far the dual point lay outside its set, in units in which the set has size 1: more than `TOLERANCE`, or nan, is
+    refused. ``status`` is what stopped the solver; the gap is relative to ``scale``, `gap_scale` where none is given, and to no less than
+    ``least`` (`Problem.least_scale`).
     """
     refused = not outside <= TOLERANCE or dual == float("-inf")
     if refused:

@@ -34,30 +34,14 @@ COUPLINGS = ("none", "each", "ordered", "sum")
 
 @dataclass(frozen=True, eq=False)
 class ThresholdProblem:
-    """Labels, weights and penalty of (1); rows come with the solver.
+    """Labels, weights and penalty of (1); rows come with the solver."""
 
-    Attributes
-    ----------
-    y : ndarray (n,)
-        Labels as codes 0..m.
-    W : ndarray (m + 1, m)
-        Weight of each threshold's hinge in the loss of each class; 0 where it does not occur.
-    weight : ndarray (n,)
-        Sample weights s.
-    C : float
-        Weight of the summed loss.
-    coupling : str
-        One of `COUPLINGS`.
-    offset : ndarray (n,) or None
-        What hinges see beside the scores; None for nothing.
-    """
-
-    y: Labels
-    W: Array
-    weight: Array
-    C: float
-    coupling: str
-    offset: Array | None = None
+    y: Labels  # codes 0..m, (n,)
+    W: Array  # weight of each threshold's hinge in the loss of each class (m + 1, m); 0 where it does not occur
+    weight: Array  # sample weights s (n,)
+    C: float  # weight of the summed loss
+    coupling: str  # one of `COUPLINGS`
+    offset: Array | None = None  # seen by the hinges beside the scores, (n,)
 
     @property
     def m(self) -> int:

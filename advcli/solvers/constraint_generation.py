@@ -12,13 +12,13 @@ open, and more rows where the gap does not halve.
 
 Masters of early rounds end at a gap that is small beside the round's violation, since a nearer optimum would hardly change the next round.
 After a round without a violation the master is solved until every constraint with weight is the largest of its row, and the rounds go on
-from there. The algorithm ends with a round over all rows without a violation: with epsilon = 0, the paper's choice, none beyond the
-master's accuracy. `Solution.memory` counts the constraints added and the constraints with weight at the end. Where a row has more tight
-constraints than its distribution needs, the weights are not unique, and neither is the second count.
+from there, to one over all rows without a violation: with epsilon = 0, the paper's choice, none beyond the master's accuracy.
+`Solution.memory` counts the constraints added, and those with weight at the end, which are not unique where a row has more tight
+constraints than its distribution needs.
 
-The algorithm as printed solves the master after every single constraint. The printed counts (Table 1) are those of one solution a round,
-the default here: the first split of iris, glass, vehicle, linear at C = 1, gets 65, 280 and 645 constraints with `batch` 1, 1 and 10, and
-185, 552 and 1280 with one solution a round; the table has 213, 578 and 1310.
+The algorithm as printed solves the master after every constraint; the printed counts (Table 1) are those of one solution a round, the
+default here: the first split of iris, glass, vehicle, linear at C = 1, gets 65, 280 and 645 constraints with `batch` 1, 1 and 10, and 185,
+552 and 1280 with one solution a round; the table has 213, 578 and 1310.
 """
 
 from __future__ import annotations
@@ -78,7 +78,11 @@ class _Master(ProximalStep):
     @property
     def reach(self) -> float:
         """C |x|^2 in the mean: how much of its own score a row can move."""
-        return self.C * float(self.features.squares.mean())
+        return self.C * float(self.squares().mean())
+
+    def squares(self) -> Array:
+        """Return |x|^2 of the rows."""
+        return self.features.squares
 
     def add(self, rows: Labels, r: Array, c: Array) -> None:
         """Add one constraint to each of the rows."""
@@ -202,10 +206,9 @@ class _KernelMaster(_Master, CoefficientSmoothed):
 
     whole = True  # few rows, and which constraints come next may hang on rounding
 
-    @property
-    def reach(self) -> float:
-        """C K(x, x) in the mean."""
-        return self.C * float(self.K.diagonal().mean())
+    def squares(self) -> Array:
+        """Return K(x, x)."""
+        return self.K.diagonal()
 
     def scores_of(self, point: NewtonPoint, model: Array) -> Array:
         """Return the scores of theta(r), which the point knows."""
@@ -358,9 +361,7 @@ class ConstraintGenerationSolver(Solver):
             status = "stalled"
         # equal rows that a fit has merged are counted as often as they occur, as the paper's are
         times = master.sample[master.owner] * master.added
-        memory = {
-            "n_constraints_added": float(times.sum()),
-            "n_constraints_active": float(times[master.beta > _WEIGHT].sum()),
-        }
+        active = times[master.beta > _WEIGHT]
+        memory = {"n_constraints_added": float(times.sum()), "n_constraints_active": float(active.sum())}
         seconds = time.perf_counter() - started
         return Solution(master.theta, master.R.copy(), problem.lam, self.name, passes, seconds, status, memory)

@@ -95,8 +95,7 @@ class _BoxStep(ProximalMethod):
         """Return the least element of the subdifferential: 0 exactly at the subproblem's minimum."""
         theta, gradient = point.theta, point.gradient
         inside = np.sign(gradient) * np.maximum(np.abs(gradient) - self.tolerance, 0.0)
-        result: Array = np.where(theta != 0.0, gradient + self.tolerance * np.sign(theta), inside)
-        return result
+        return np.where(theta != 0.0, gradient + self.tolerance * np.sign(theta), inside)
 
     def moved(self, point: _Point) -> float:
         """Return how far the point is from the centre, in the energy of the proximal terms (twice)."""

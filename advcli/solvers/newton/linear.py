@@ -90,8 +90,7 @@ class ProximalStep(ProximalMethod):
     def block_step(self, F: Array) -> tuple[Array, Any]:
         """Return the block steps r (n, k) at scores F, and their label states."""
         self.projections += 1
-        R, face = kernels.face(self.family, self.problem.scaled(F), self.center, self.problem.y, self.c)
-        return R, face
+        return kernels.face(self.family, self.problem.scaled(F), self.center, self.problem.y, self.c)
 
     def search(self, point: NewtonPoint, D: Array, dF: Array, slope0: float, most: int) -> tuple[float, Array, Array, Any]:
         """Return the step t along D, of scores dF, that the line search takes, and the scores and block steps there (`kernels.search`)."""
@@ -117,14 +116,13 @@ class ProximalStep(ProximalMethod):
         return kernels.tangents(self.family, point.where, self.nowhere)
 
     def tangents(self, point: NewtonPoint) -> tuple[Array, Labels, Array]:
-        """Return `bases` and C s_i / (c w_i) of their examples (m,)."""
+        """Return `bases` and the `scale` of their examples (m,)."""
         B, owner = self.bases(point)
         return B, owner, self.scale(owner)
 
     def scale(self, owner: Labels) -> Array:
         """Return C s_i / (c w_i) of examples."""
-        scale: Array = (self.C / self.c) * self.ratio[owner]
-        return scale
+        return np.asarray((self.C / self.c) * self.ratio[owner])
 
     def direction(self, point: NewtonPoint) -> tuple[Array, Array, float]:
         """Return the Newton direction D, H D = -residual, its scores (n, k) and the slope of psi along it."""
@@ -298,8 +296,7 @@ class Separate(ProximalStep):
 
     def free(self, point: NewtonPoint) -> NDArray[np.bool_]:
         """Return which a_j lie inside their boxes, (n, k)."""
-        free: NDArray[np.bool_] = (point.where > 0.0) & (point.where < 1.0) & (self.sample > 0.0)[:, None]
-        return free
+        return np.asarray((point.where > 0.0) & (point.where < 1.0) & (self.sample > 0.0)[:, None])
 
     def bases(self, point: NewtonPoint) -> tuple[Array, Labels]:
         """Return e_j - 1/k for every a_j inside its box."""
