@@ -204,15 +204,15 @@ def settle(problem: Judged, solution: Solution, tol: float) -> tuple[Solution, C
         return solution, certificate
     theta = np.zeros(solution.theta.shape)
     empty = problem.primal(theta)
-    settled = solution if certificate.primal <= empty else replace(solution, theta=theta)
+    better = solution if certificate.primal <= empty else replace(solution, theta=theta)
     if 0.0 < certificate.gap <= _ROUNDING_GAP * empty:
         stretched = [solution.theta * (1.0 + share) for share in (0.0, *_STRETCHES)]
         best = min(stretched, key=problem.primal)
-        settled = settled if best is stretched[0] else replace(settled, theta=best)
+        better = better if best is stretched[0] else replace(better, theta=best)
     if solution.R is not None and certificate.status != "infeasible_dual":  # a refused dual point is to be seen in the certificate
         R, _ = problem.feasible(solution.at_rest())
-        settled = settled if certificate.dual >= problem.dual(R) else replace(settled, R=R)
-    return (solution, certificate) if settled is solution else (settled, certify(problem, settled, tol))
+        better = better if certificate.dual >= problem.dual(R) else replace(better, R=R)
+    return (solution, certificate) if better is solution else (better, certify(problem, better, tol))
 
 
 def judge(

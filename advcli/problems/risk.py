@@ -277,19 +277,19 @@ class Problem:
             with np.errstate(invalid="ignore"):  # a nan is found below
                 return float(self.loss.infeasibility(dense(part), self.y[part]).max())
 
-        found = [0.0, *shared(outside, parts, self.threads if self.loss.compiled else 1)]
-        for part, far in zip(parts, found[1:], strict=True):
+        distances = [0.0, *shared(outside, parts, self.threads if self.loss.compiled else 1)]
+        for part, far in zip(parts, distances[1:], strict=True):
             if far > ROUNDING * k:
                 if point is R:
                     point = R.copy() if isinstance(R, np.ndarray) else R.tolil()
                 point[part] = self.loss.project(dense(part), self.y[part])
         if not isinstance(point, np.ndarray):
             point = point.tocsr()
-        found.append(self._broken(point))
-        if found[-1] > self._rounding and self.loss.simplex:
+        distances.append(self._broken(point))
+        if distances[-1] > self._rounding and self.loss.simplex:
             point = self.features.feasible(point, self.y, self.sample_weight)
-        found.append(1.0 - self._into_box(point))
-        return self.into_box(point) if found[-1] > 0.0 else point, float(np.max(found))
+        distances.append(1.0 - self._into_box(point))
+        return self.into_box(point) if distances[-1] > 0.0 else point, float(np.max(distances))
 
     @property
     def _rounding(self) -> float:

@@ -137,13 +137,13 @@ class BlockProblem(Problem):
 
     def _offsets_and_parameters(self, R: Any) -> tuple[float, Array]:
         def sums(rows: slice) -> tuple[float, Array | float]:
-            part, own = self.part(rows), R.read(rows)
-            return part.summed_offset(own), part.dual_gradient(own) * part.n if part.n else 0.0
+            part, r = self.part(rows), R.read(rows)
+            return part.summed_offset(r), part.dual_gradient(r) * part.n if part.n else 0.0
 
         offsets, gradient = 0.0, np.zeros(self.features.shape)
-        for offset, own in self.over_parts(sums):
+        for offset, r in self.over_parts(sums):
             offsets += offset
-            gradient += own
+            gradient += r
         return offsets, gradient / (-self.lam * self.n)
 
     @cached_property
@@ -158,21 +158,21 @@ class BlockProblem(Problem):
 
     def subgradients(self, theta: Array) -> SparseDual:
         """Return the dual point of the r_i that attain the surrogates at the scores of theta."""
-        found = self.nothing()
+        point = self.nothing()
         for rows in self.features.X.parts():
             part = self.part(rows)
-            found.write(rows, part.loss.oracle(part.scaled(part.features.scores(theta)), part.y).R)
-        return found
+            point.write(rows, part.loss.oracle(part.scaled(part.features.scores(theta)), part.y).R)
+        return point
 
     def feasible(self, R: Any) -> tuple[Any, float]:
         """Return a feasible dual point near R, R itself where it is one up to rounding, and how far outside R lies."""
-        point, found = R, [0.0]
+        point, distances = R, [0.0]
         for rows in R.parts():
-            own, y = R.read(rows), self.y[rows].astype(np.intp)
+            r, y = R.read(rows), self.y[rows].astype(np.intp)
             with np.errstate(invalid="ignore"):
-                found.append(float(self.loss.infeasibility(own, y).max()))
-            if found[-1] > ROUNDING * self.loss.n_classes:
+                distances.append(float(self.loss.infeasibility(r, y).max()))
+            if distances[-1] > ROUNDING * self.loss.n_classes:
                 if point is R:
                     point = R.scaled(1.0)
-                point.write(rows, self.loss.project(own, y))
-        return point, float(np.max(found))
+                point.write(rows, self.loss.project(r, y))
+        return point, float(np.max(distances))

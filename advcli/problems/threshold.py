@@ -166,8 +166,8 @@ def optimal_interval(kinks: Array, heights: Array, falls: Any) -> tuple[float, f
 
     The slope is minus the heights of the hinges that ``fall``, and rises by the height of each at its kink.
     """
-    kept = heights > 0.0
-    kinks, heights, falls = kinks[kept], heights[kept], falls[kept]
+    weighed = heights > 0.0
+    kinks, heights, falls = kinks[weighed], heights[weighed], falls[weighed]
     if not len(kinks):
         return -np.inf, np.inf
     order = np.argsort(kinks, kind="stable")
