@@ -37,7 +37,7 @@ from ..problems.risk import Problem, Solution
 from .base import Limits, Solver, register, whole_option
 from .newton.kernel import CoefficientSmoothed, lacks_kernel
 from .newton.linear import NewtonPoint, ProximalStep, search_by_steps
-from .newton.proximal import CLOSE, Descent, minimise
+from .newton.proximal import CLOSE, NewtonRun, minimise
 
 _ACCURACY = 1e-6  # of slacks, in units of the loss: smaller violations do not count; a master that is less accurate has stalled
 _TIGHT = 1e-8  # of slacks in the same units: what a master aims at
@@ -171,21 +171,21 @@ class _Master(ProximalStep):
             self.gap, self.loose, self.beta = gap, loose, beta
         return self.done or primal - dual - mismatch <= CLOSE * mismatch
 
-    def ended(self, descent: Descent) -> str:
+    def ended(self, descent: NewtonRun) -> str:
         """Return the status where the aim is reached, rounding has won, or time is up."""
         self.goal, self.idle = (0.5 * self.loose, 0) if self.loose <= self.goal else (self.goal, self.idle + 1)
         self.left -= 1
         rounded = self.idle >= _IDLE and self.loose <= _ACCURACY * self.unit
         return "converged" if self.done else "stalled" if rounded or not self.left else self.limit()
 
-    def recentre(self, descent: Descent) -> NewtonPoint:
+    def recentre(self, descent: NewtonRun) -> NewtonPoint:
         """Return the point for its own weights, which stand in the place of dual points, as the center."""
         point, steps = descent.point, descent.steps
         self.center = point.where
         self.c = max(self.c * (0.2 if steps <= 2 else 0.5 if steps <= 10 else 0.7), _SMALLEST * self.reach)
         return self._around(point.theta, point.F)
 
-    def recover(self, descent: Descent) -> NewtonPoint:
+    def recover(self, descent: NewtonRun) -> NewtonPoint:
         """Return the first point for a larger c."""
         self.c *= 5.0
         return self._around(*self.beginning)

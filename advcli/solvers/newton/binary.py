@@ -29,7 +29,7 @@ from ...problems.binary import BinaryProblems, Signs
 from ...problems.risk import Solution
 from ..base import Limits
 from ..best import BestSeen
-from .proximal import CLOSE, MAX_FAILURES, Descent, ProximalMethod, fall, line_search, minimise
+from .proximal import CLOSE, MAX_FAILURES, NewtonRun, ProximalMethod, fall, line_search, minimise
 
 _FEW_PASSES = 10.0  # passes of the ascent before Newton steps; best or second of 5, 10, 20, 40, 80 on five sets of 20,000 rows
 _KERNEL_PASSES = 60.0  # the same with a kernel, where greedy steps stall later and Newton steps cost more
@@ -154,7 +154,7 @@ class _Columns(ABC):
         """Run the compiled ascent on the chosen problems, whose rows A (len(which), n) are; return their parameters."""
 
     @abstractmethod
-    def column(self, q: int, A: Array, bound: Array) -> _Column:
+    def column(self, q: int, A: Array, bound: Array) -> _ColumnStep:
         """Return problem q for Newton steps."""
 
 
@@ -186,7 +186,7 @@ class _LinearProblems(_Columns):
         )
         return V
 
-    def column(self, q: int, A: Array, bound: Array) -> _Column:
+    def column(self, q: int, A: Array, bound: Array) -> _ColumnStep:
         rows = np.flatnonzero(bound[q])
         X, unit = self.X if len(rows) == self.rows.n else self.X[rows], float(self.square[rows].mean())
         return _LinearColumn(self.label[q, rows], bound[q, rows], self.margins(q, rows), rows, unit, X)
@@ -221,7 +221,7 @@ class _KernelProblems(_Columns):
             A[row, part], results[row] = a[0], result[0]
         return A * self.label[which]
 
-    def column(self, q: int, A: Array, bound: Array) -> _Column:
+    def column(self, q: int, A: Array, bound: Array) -> _ColumnStep:
         rows = np.flatnonzero(bound[q])
         K = self.K if len(rows) == len(self.K) else self.K[np.ix_(rows, rows)]
         unit = float(K.diagonal().mean()) + self.constant
@@ -240,7 +240,7 @@ class _ColumnPoint(NamedTuple):
 
 
 @dataclass(eq=False)
-class _Column(ProximalMethod):
+class _ColumnStep(ProximalMethod):
     """One problem in C form on its own rows; parameters v are weights, or coefficients over these rows.
 
     The stopping rules, the fall of rho and the recovery are those of docs/notes/large-c.md, sections 5 and 6.
@@ -319,7 +319,7 @@ class _Column(ProximalMethod):
             return "max_passes"
         return "max_seconds" if time.perf_counter() > self.deadline else ""
 
-    def ended(self, descent: Descent) -> str:
+    def ended(self, descent: NewtonRun) -> str:
         """Return the status of a fit that ends here; it has stalled where its next system is too large."""
         return super().ended(descent) or ("stalled" if self.too_large else "")
 
@@ -341,7 +341,7 @@ class _Column(ProximalMethod):
         self.steps += 1
         return self.moved(point.v + t * D, point.u + t * change)
 
-    def recentre(self, descent: Descent) -> _ColumnPoint | None:
+    def recentre(self, descent: NewtonRun) -> _ColumnPoint | None:
         """Return the point with its own dual numbers as the center and a smaller rho."""
         self.center = self.a
         self.rho *= fall(descent.steps)
@@ -352,7 +352,7 @@ class _Column(ProximalMethod):
         point = descent.point
         return self._next(point if point.fresh else _ColumnPoint(point.v, self.scores(point.v)))
 
-    def recover(self, descent: Descent) -> _ColumnPoint | None:
+    def recover(self, descent: NewtonRun) -> _ColumnPoint | None:
         """Return the point for a larger rho, the first one unless a better one was seen since."""
         self.failures += 1
         self.rho *= 5.0
@@ -365,7 +365,7 @@ class _Column(ProximalMethod):
 
 
 @dataclass(eq=False)
-class _LinearColumn(_Column):
+class _LinearColumn(_ColumnStep):
     X: Any
 
     def adjoint(self, q: Array) -> Array:
@@ -398,7 +398,7 @@ class _LinearColumn(_Column):
 
 
 @dataclass(eq=False)
-class _KernelColumn(_Column):
+class _KernelColumn(_ColumnStep):
     K: Array
     constant: float
     n: int

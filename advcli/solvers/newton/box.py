@@ -24,7 +24,7 @@ from ...core.typing import Array
 from ...problems.risk import Problem, Solution
 from ..base import Limits, Solver, register
 from ..best import BestSeen
-from .proximal import Descent, ProximalMethod, line_search, minimise
+from .proximal import NewtonRun, ProximalMethod, line_search, minimise
 
 _MAX_INNER = 40  # Newton steps after which the proximal terms weigh more
 _MAX_OUTER = 200  # proximal steps after which a fit has stalled
@@ -179,7 +179,7 @@ class _BoxStep(ProximalMethod):
         _, following, accepted = line_search(line, first, most, kinks=np.unique(kinks[(kinks > 0.0) & np.isfinite(kinks)]))
         return following if accepted else descending[0] if descending else None
 
-    def ended(self, descent: Descent) -> str:
+    def ended(self, descent: NewtonRun) -> str:
         """Compare the point's values with the best; return the status of a fit that ends here."""
         problem, point = self.problem, descent.point
         theta = _zero_sums(point.theta) if problem.centred else point.theta
@@ -188,11 +188,11 @@ class _BoxStep(ProximalMethod):
         self.best.take(theta, primal, R, problem.dual(R))
         return super().ended(descent)
 
-    def recentre(self, descent: Descent) -> _Point | None:
+    def recentre(self, descent: NewtonRun) -> _Point | None:
         """Return the point as its own center, for proximal terms that weigh less, or more after many steps."""
         return self._around(descent.point, descent.steps)
 
-    def recover(self, descent: Descent) -> _Point | None:
+    def recover(self, descent: NewtonRun) -> _Point | None:
         """Return what `recentre` does: a line without descent costs a step."""
         return self._around(descent.point, descent.steps + 1)
 

@@ -32,7 +32,7 @@ from ...problems.risk import Problem, Solution
 from ..base import Limits, register, warm_start
 from ..best import BestSeen
 from ..coordinate.threaded import ThreadedSolver
-from .proximal import CLOSE, MAX_FAILURES, Descent, ProximalMethod, fall, line_search, minimise
+from .proximal import CLOSE, MAX_FAILURES, NewtonRun, ProximalMethod, fall, line_search, minimise
 
 MAX_DIMENSION = 6000  # k d beyond which a dense Hessian costs more than the block solver ever will
 WARM = 30.0  # largest ratio of the first c of a fit to the last c of the fit before
@@ -230,7 +230,7 @@ class ProximalStep(ProximalMethod):
         t, F, R, where = self.search(point, D, dF, slope, int(min(self.limits.max_passes - self.projections, _TRIALS)))
         return self.at(point.theta + t * D, F, R, where)
 
-    def recentre(self, descent: Descent) -> NewtonPoint | None:
+    def recentre(self, descent: NewtonRun) -> NewtonPoint | None:
         """Return the point for its own dual point as the center."""
         if descent.steps >= self.most_inner:  # failed, even where the last of so many steps solves it
             return self.recover(descent)
@@ -238,7 +238,7 @@ class ProximalStep(ProximalMethod):
         self.center, self.c = point.R, max(self.c * fall(descent.steps), _SMALLEST_C)
         return self._around(point.theta, point.F)
 
-    def recover(self, descent: Descent) -> NewtonPoint | None:
+    def recover(self, descent: NewtonRun) -> NewtonPoint | None:
         """Return the point for a larger c; after many failures, once, the best point for the first c."""
         self.failures += 1
         if self.failures > MAX_FAILURES:

@@ -23,7 +23,7 @@ CLOSE = 0.3  # share of the part of the gap that only a new centre closes, at wh
 _NO_KINKS = np.empty(0)
 
 
-class Descent(NamedTuple):
+class NewtonRun(NamedTuple):
     """Where the Newton steps of one proximal step began and ended; a failed one may have run far away."""
 
     first: Any
@@ -52,31 +52,31 @@ class ProximalMethod(ABC):
         """Return the status of a fit that has reached a limit, else nothing."""
 
     @abstractmethod
-    def recentre(self, descent: Descent) -> Any:
+    def recentre(self, descent: NewtonRun) -> Any:
         """Take the next centre and weight, and return the first point there; None where the fit has stalled."""
 
     @abstractmethod
-    def recover(self, descent: Descent) -> Any:
+    def recover(self, descent: NewtonRun) -> Any:
         """Raise the weight after a failed step, and return the point to go on from; None where the fit has stalled."""
 
-    def ended(self, descent: Descent) -> str:
+    def ended(self, descent: NewtonRun) -> str:
         """Return the status of a fit that ends after this proximal step, else nothing."""
         return "converged" if self.best.reached(self.tol) else self.limit()
 
 
-def descend(method: ProximalMethod, first: Any) -> Descent:
+def descend(method: ProximalMethod, first: Any) -> NewtonRun:
     """Take Newton steps from a point until the proximal step is solved well enough, a limit is reached, or a step fails."""
     point, steps = first, 0
     while True:
         solved = method.judge(point, steps)
         if solved or steps >= method.most_inner or method.limit():
-            return Descent(first, point, steps, not solved and steps >= method.most_inner)
+            return NewtonRun(first, point, steps, not solved and steps >= method.most_inner)
         try:
             following = method.advance(point)
         except LinAlgError:
             following = None
         if following is None:
-            return Descent(first, point, steps, True)
+            return NewtonRun(first, point, steps, True)
         point, steps = following, steps + 1
 
 

@@ -29,7 +29,7 @@ from ...core.typing import Array
 from ...problems.threshold import ThresholdProblem
 from ..best import BestSeen
 from . import proximal
-from .proximal import CLOSE, Descent, ProximalMethod, line_search
+from .proximal import CLOSE, NewtonRun, ProximalMethod, line_search
 from .scored_rows import KernelRows, ScoredRows, ThresholdSystem
 
 _PAIRED = {"each": 0, "ordered": 1, "sum": 2}  # couplings that the ascent by pairs keeps, and how it knows them
@@ -306,7 +306,7 @@ class _ThresholdStep(ProximalMethod):
             return 0.0 if first == 0.0 else 1.0
         return line_search(line, first, _TRIALS, _ACCEPT, between=_secant)[0]
 
-    def ended(self, descent: Descent) -> str:
+    def ended(self, descent: NewtonRun) -> str:
         """Compare the values of a step that has not failed, or of the very first, with the best; return the status of a fit that ends."""
         self.rounds += 1
         if not descent.failed or self.rounds == 1:
@@ -327,7 +327,7 @@ class _ThresholdStep(ProximalMethod):
             return True
         return self.best.take(theta, value, spanned.alpha, spanned.dual)
 
-    def recentre(self, descent: Descent) -> _Thresholds | None:
+    def recentre(self, descent: NewtonRun) -> _Thresholds | None:
         """Return the point with its own dual point as the centre, for a smaller sigma."""
         point = descent.point
         self.A, self.alpha = self.alpha, self.A
@@ -336,7 +336,7 @@ class _ThresholdStep(ProximalMethod):
         self.sigma *= self.rows.fall
         return point._replace(t=1.0) if self.idle < _IDLE else None
 
-    def recover(self, descent: Descent) -> _Thresholds | None:
+    def recover(self, descent: NewtonRun) -> _Thresholds | None:
         """Return the first point for a larger sigma; the very first step goes on from where it failed."""
         self.failures += 1
         self.sigma *= 5.0
