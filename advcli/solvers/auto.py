@@ -165,10 +165,10 @@ def _block_passes(problem: Problem, solution: Solution, start: Solution | None) 
 
 def _with_parameters(problem: Problem, threads: int | str) -> Plan:
     features, k = problem.features, problem.loss.n_classes
-    newton, dual, lists, sparse = NewtonSolver(threads), DualSolver(threads), ListedDualSolver(threads), hasattr(features.X, "tocsr")
+    newton, dual, sparse = NewtonSolver(threads), DualSolver(threads), hasattr(features.X, "tocsr")
     facts = f"{math.prod(features.shape)} parameters, {len(problem.y)} rows{', sparse' if sparse else ''}"
     missing, lacking = dual.lacks(problem), newton.lacks(problem)
-    if k >= _MANY and lacking is not None and lists.lacks(problem) is None:
+    if k >= _MANY and lacking is not None and (lists := ListedDualSolver(threads)).lacks(problem) is None:
         return _alone(lists, f"{facts}, {k} classes{_shared(lists, problem)}")
     if features.multiclass_linear and (shared := _shared(dual, problem)):
         facts += shared + (" for the certificate" if sparse else "")
@@ -212,6 +212,8 @@ class AutoSolver(ThreadedSolver):
 
     def lacks(self, problem: Problem) -> str | None:
         """Return what the problem lacks for every solver, or None."""
+        if problem.features.multiclass_linear and problem.tolerance is None and not isinstance(problem, BlockProblem):
+            return None  # the block method takes it, whatever is chosen
         plan = choose(problem)
         return None if plan.turns else plan.reason
 

@@ -128,6 +128,8 @@ def line_search(
         if high == np.inf:
             t *= 2.0
             continue
-        inside = kinks[(kinks > low * (1 + 1e-12)) & (kinks < high * (1 - 1e-12))] if trial >= 3 and len(kinks) else kinks[:0]
-        t = float(inside[len(inside) // 2]) if len(inside) else between(low, at_low, high, at_high)
+        inside = kinks
+        if trial >= 3 and len(kinks):
+            inside = kinks[(kinks > low * (1 + 1e-12)) & (kinks < high * (1 - 1e-12))]
+        t = float(inside[len(inside) // 2]) if trial >= 3 and len(inside) else between(low, at_low, high, at_high)
     return tried, answer, False
