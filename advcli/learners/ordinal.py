@@ -33,7 +33,8 @@ from ..features.base import registry as feature_registry
 from ..features.merging import merge_rows
 from ..problems.certificate import judge, warn_unless_converged
 from ..problems.threshold import ThresholdProblem
-from ..solvers.newton.threshold import ExplicitRows, KernelRows, ScoredRows, ThresholdPoint, minimise, moved
+from ..solvers.newton.scored_rows import ExplicitRows, KernelRows, ScoredRows
+from ..solvers.newton.threshold import ThresholdPoint, minimise, moved
 from .base import Bound, Rows, register_method
 from .calibrated import Calibrated
 from .costs.given_costs import check_costs, matrix_of, metric_of, plain_cost, with_cost

@@ -29,36 +29,16 @@ Signs = NDArray[np.int8]
 
 @dataclass(frozen=True, eq=False)
 class BinaryProblems:
-    """Problems (1) that share their rows, lambda and sample weights.
+    """Problems (1) that share their rows, lambda and sample weights."""
 
-    Attributes
-    ----------
-    features : FeatureMap
-        Linear or a kernel, bound to the n training rows, with as many scores as there are problems.
-    labels : ndarray of int8 (m, n)
-        +1 or -1.
-    weights : ndarray (m, n)
-        At least 0.
-    lam : float
-        lambda, above 0.
-    sample_weight : ndarray (n,) or None
-        p >= 0 of (1).
-    margins : ndarray (m, n) or None
-        None: all 1.
-    constant : float
-        Added to the kernel; 0 with linear features, whose rows hold their constant.
-    free : bool
-        Whether every problem has a free bias; rows then hold no constant.
-    """
-
-    features: FeatureMap
-    labels: Signs
-    weights: Array
-    lam: float
-    sample_weight: Array | None = None
-    margins: Array | None = None
-    constant: float = 0.0
-    free: bool = False
+    features: FeatureMap  # linear or a kernel, bound to the n training rows, with as many scores as there are problems
+    labels: Signs  # +1 or -1, (m, n)
+    weights: Array  # at least 0, (m, n)
+    lam: float  # above 0
+    sample_weight: Array | None = None  # p >= 0 of (1), (n,)
+    margins: Array | None = None  # (m, n); None: all 1
+    constant: float = 0.0  # added to the kernel; 0 with linear features, whose rows hold their constant
+    free: bool = False  # whether every problem has a free bias; rows then hold no constant
 
     def __post_init__(self) -> None:
         """Refuse arrays that do not fit the rows; `ValueError`."""
@@ -125,8 +105,8 @@ class BinaryProblems:
 
     def parameters(self, R: Array) -> Array:
         """Return v(a) of (2) for dual numbers (n, m), shape (d or n, m); a free bias is 0."""
-        found = self.features.adjoint(self._counted(R) * self.labels.T) * self.C
-        return np.vstack([found, np.zeros((1, found.shape[1]))]) if self.free else found
+        theta = self.features.adjoint(self._counted(R) * self.labels.T) * self.C
+        return np.vstack([theta, np.zeros((1, theta.shape[1]))]) if self.free else theta
 
     def feasible(self, R: Array) -> tuple[Array, float]:
         """Return dual numbers inside their boxes near R (n, m), and how far outside R lies in units of the largest weight.

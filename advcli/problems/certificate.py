@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -20,9 +20,9 @@ from .risk import Problem, Solution, gap_scale
 TOLERANCE = 2.0**20 * float(np.finfo(np.float64).eps)
 """How far a dual point may lie outside its set, 2.3e-10: what a million roundings of numbers near 1 add up to at most."""
 
-_NOISE = 1e-12
-"""A negative relative gap no larger than this counts as zero: at an exact optimum the sums P and D are equal but for rounding."""
-
+_NOISE = 1e-12  # a negative relative gap no larger counts as zero: at an exact optimum P and D are equal but for rounding
+_ROUNDING_GAP = 1e-10  # a gap that the rounding of margins can make, beside the loss of theta = 0
+_STRETCHES = (1e-12, 1e-9, 1e-7, 1e-5, 1e-4)  # shares by which theta is then made longer
 
 _ADVICE = {
     "max_passes": "raise solver.max_passes or solver.tol",
@@ -97,13 +97,13 @@ class Certificate:
             An attribute is missing or of another type, or the passes are no finite number.
         """
         kinds: dict[str, Any] = {"bool": bool, "str": str}
-        known: dict[str, Any] = {each.name: document.get(each.name) for each in fields(cls)}
-        for each in fields(cls):
-            value = known[each.name]
-            right = isinstance(value, kinds.get(str(each.type), (int, float))) and isinstance(value, bool) == (each.type == "bool")
-            if not right or (each.name == "passes" and not 0 <= value < float("inf")):
-                raise ModelError(f"its certificate has no {each.name} that can be")
-        return cls(**known)
+        values: dict[str, Any] = {}
+        for field in fields(cls):
+            values[field.name] = value = cast(Any, document.get(field.name))
+            right = isinstance(value, kinds.get(str(field.type), (int, float))) and isinstance(value, bool) == (field.type == "bool")
+            if not right or (field.name == "passes" and not 0 <= value < float("inf")):
+                raise ModelError(f"its certificate has no {field.name} that can be")
+        return cls(**values)
 
 
 @dataclass(frozen=True)
@@ -168,10 +168,6 @@ class Judged(Protocol):
         """Return the worst case that theta guarantees, nan where there is none."""
 
 
-_ROUNDING_GAP = 1e-10  # a gap that the rounding of margins can make, beside the loss of theta = 0
-_STRETCHES = (1e-12, 1e-9, 1e-7, 1e-5, 1e-4)
-
-
 def _shared(problem: Judged, solution: Solution) -> Judged:
     """Return the problem whose evaluations the threads of a fit share; no bit of them depends on the threads."""
     threads = solution.memory.get("threads", 1)
@@ -188,18 +184,9 @@ def certify(problem: Judged, solution: Solution, tol: float) -> Certificate:
     if solution.R is not None:
         R, outside = problem.feasible(solution.R)
         dual = problem.dual(R)
-    return judge(
-        primal,
-        dual,
-        tol,
-        outside=outside,
-        passes=solution.passes,
-        status=solution.status,
-        solver=solution.solver,
-        seconds=solution.seconds,
-        game_value=problem.game_value(solution.theta, primal),
-        least=problem.least_scale,
-    )
+    ran = {name: getattr(solution, name) for name in ("passes", "status", "solver", "seconds")}
+    game_value = problem.game_value(solution.theta, primal)
+    return judge(primal, dual, tol, outside=outside, game_value=game_value, least=problem.least_scale, **ran)
 
 
 def settle(problem: Judged, solution: Solution, tol: float) -> tuple[Solution, Certificate]:
@@ -217,15 +204,15 @@ def settle(problem: Judged, solution: Solution, tol: float) -> tuple[Solution, C
         return solution, certificate
     theta = np.zeros(solution.theta.shape)
     empty = problem.primal(theta)
-    settled = solution if certificate.primal <= empty else replace(solution, theta=theta)
+    better = solution if certificate.primal <= empty else replace(solution, theta=theta)
     if 0.0 < certificate.gap <= _ROUNDING_GAP * empty:
         stretched = [solution.theta * (1.0 + share) for share in (0.0, *_STRETCHES)]
         best = min(stretched, key=problem.primal)
-        settled = settled if best is stretched[0] else replace(settled, theta=best)
+        better = better if best is stretched[0] else replace(better, theta=best)
     if solution.R is not None and certificate.status != "infeasible_dual":  # a refused dual point is to be seen in the certificate
         R, _ = problem.feasible(solution.at_rest())
-        settled = settled if certificate.dual >= problem.dual(R) else replace(settled, R=R)
-    return (solution, certificate) if settled is solution else (settled, certify(problem, settled, tol))
+        better = better if certificate.dual >= problem.dual(R) else replace(better, R=R)
+    return (solution, certificate) if better is solution else (better, certify(problem, better, tol))
 
 
 def judge(
@@ -242,23 +229,11 @@ def judge(
     scale: float | None = None,
     least: float = 0.0,
 ) -> Certificate:
-    """Return the certificate of a primal and a dual value.
+    """Return the certificate of a primal value, and of a dual one at the dual point moved into its set; nan stands for no dual point.
 
-    Parameters
-    ----------
-    primal, dual : float
-        The objective at the returned parameters, and at the dual point moved into its set; a dual of nan stands for no dual point.
-    tol : float
-        Relative gap up to which the fit counts as converged.
-    outside : float
-        How far the dual point lay outside its set as it was returned, in units in which the set has size 1; more than `TOLERANCE`, or
-        nan, is refused.
-    passes, status, solver, seconds, game_value
-        As in `Certificate`; ``status`` is what stopped the solver.
-    scale : float, optional
-        What the gap is relative to, where that is not `gap_scale`.
-    least : float
-        What the gap is relative to at least (`Problem.least_scale`).
+    ``outside`` is how far the dual point lay outside its set, in units in which the set has size 1: more than `TOLERANCE`, or nan, is
+    refused. ``status`` is what stopped the solver; the gap is relative to ``scale``, `gap_scale` where none is given, and to no less than
+    ``least`` (`Problem.least_scale`).
     """
     refused = not outside <= TOLERANCE or dual == float("-inf")
     if refused:
@@ -289,5 +264,5 @@ def judge(
 def warn_unless_converged(what: str, certificate: Certificate, tol: float) -> None:
     """Warn (`NotConvergedWarning`) of a fit, which ``what`` names, whose relative gap is not within ``tol``."""
     if not certificate.converged:
-        found = f"relative gap {certificate.relative_gap:.2e} after {certificate.passes:.0f} passes ({certificate.status})"
-        warn_not_converged(f"{what}: {found}, tolerance {tol:g}")
+        reached = f"relative gap {certificate.relative_gap:.2e} after {certificate.passes:.0f} passes ({certificate.status})"
+        warn_not_converged(f"{what}: {reached}, tolerance {tol:g}")

@@ -42,10 +42,7 @@ from ..losses.base import ROUNDING, AdversarialLoss, Loss
 _CHUNK = 2**20  # numbers of a dual point that are judged at once
 _SCORES = 2**26  # scores beyond which those of linear features are taken part by part
 _EACH = 2**17  # scores whose surrogates a thread finds at a time
-
-
-_LOST = 1e-3
-"""Share of an objective up to which the rounding of scores is not looked at."""
+_LOST = 1e-3  # share of an objective up to which the rounding of scores is not looked at
 
 
 @dataclass(frozen=True)
@@ -132,9 +129,7 @@ class Problem:
 
     def scaled(self, F: Array) -> Array:
         """Return the scores in units of the cost weights, f_i / w_i up to a constant a row, which no surrogate sees."""
-        if self.cost_weight is None:
-            return F
-        return scaled_scores(F, self.cost_weight)
+        return F if self.cost_weight is None else scaled_scores(F, self.cost_weight)
 
     def ridge(self, theta: Array) -> float:
         """Return lambda/2 |theta|^2 over the regularised parameters."""
@@ -156,11 +151,11 @@ class Problem:
         k = self.loss.n_classes
         if not self.features.multiclass_linear or len(self.y) * k <= _SCORES:
             return self.empirical(self.features.shared_scores(theta, self.threads))
-        found = 0.0
+        total = 0.0
         for rows in self._parts(_SCORES // 4):
             part = self._on(rows)
-            found += part.summed_loss(part.features.shared_scores(theta, self.threads))
-        return found / self.n
+            total += part.summed_loss(part.features.shared_scores(theta, self.threads))
+        return total / self.n
 
     def _parts(self, numbers: int) -> Iterator[slice]:
         """Yield the rows in their order, by parts of at most so many scores."""
@@ -195,11 +190,13 @@ class Problem:
         """Return the weighted sum of the c(r_i)."""
         threads = self.threads if self.loss.compiled else 1
         if isinstance(R, np.ndarray):
-            found = shared(lambda rows: self.loss.offset(R[rows], self.y[rows]), self._shares(), threads)
-            return float(self.weight @ (found[0] if len(found) == 1 else np.concatenate(found)))
-        return sum(
-            shared(lambda rows: float(self.weight[rows] @ self.loss.offset(R[rows].toarray(), self.y[rows])), self._parts(_CHUNK), threads)
-        )
+            offsets = shared(lambda rows: self.loss.offset(R[rows], self.y[rows]), self._shares(), threads)
+            return float(self.weight @ (offsets[0] if len(offsets) == 1 else np.concatenate(offsets)))
+
+        def offset(rows: slice) -> float:
+            return float(self.weight[rows] @ self.loss.offset(R[rows].toarray(), self.y[rows]))
+
+        return sum(shared(offset, self._parts(_CHUNK), threads))
 
     def primal(self, theta: Array) -> float:
         """Return P(theta)."""
@@ -233,10 +230,8 @@ class Problem:
 
     def parameters(self, R: Any) -> Array:
         """Return theta(r) of (2), (3) or (4); needs lambda > 0."""
-        outside = self._outside(self.dual_gradient(R))
-        theta = outside / -self.lam
-        mask = self.features.regularised
-        return theta if mask is None else theta * mask
+        theta = self._outside(self.dual_gradient(R)) / -self.lam
+        return theta if self.features.regularised is None else theta * self.features.regularised
 
     def _outside(self, gradient: Array) -> Array:
         """Return the part of the moments' deviation that lies outside the box, signed."""
@@ -273,30 +268,28 @@ class Problem:
         nan where R holds a nan.
         """
         point, k = R, self.loss.n_classes
-        found = [0.0]
         parts = list(self._parts(_CHUNK))
 
-        def dense(part: slice) -> Array:
-            own: Array = R[part] if isinstance(R, np.ndarray) else R[part].toarray()
-            return own
+        def dense(part: slice) -> Any:
+            return R[part] if isinstance(R, np.ndarray) else R[part].toarray()
 
         def outside(part: slice) -> float:
             with np.errstate(invalid="ignore"):  # a nan is found below
                 return float(self.loss.infeasibility(dense(part), self.y[part]).max())
 
-        found += shared(outside, parts, self.threads if self.loss.compiled else 1)
-        for part, far in zip(parts, found[1:], strict=True):
+        distances = [0.0, *shared(outside, parts, self.threads if self.loss.compiled else 1)]
+        for part, far in zip(parts, distances[1:], strict=True):
             if far > ROUNDING * k:
                 if point is R:
                     point = R.copy() if isinstance(R, np.ndarray) else R.tolil()
                 point[part] = self.loss.project(dense(part), self.y[part])
         if not isinstance(point, np.ndarray):
             point = point.tocsr()
-        found.append(self._broken(point))
-        if found[-1] > self._rounding and self.loss.simplex:
+        distances.append(self._broken(point))
+        if distances[-1] > self._rounding and self.loss.simplex:
             point = self.features.feasible(point, self.y, self.sample_weight)
-        found.append(1.0 - self._into_box(point))
-        return self.into_box(point) if found[-1] > 0.0 else point, float(np.max(found))
+        distances.append(1.0 - self._into_box(point))
+        return self.into_box(point) if distances[-1] > 0.0 else point, float(np.max(distances))
 
     @property
     def _rounding(self) -> float:
@@ -305,9 +298,7 @@ class Problem:
 
     def _broken(self, R: Any) -> float:
         """Return by how much a constraint of a free parameter is broken, in mass per row."""
-        if self.features.regularised is None:
-            return 0.0
-        return self.features.broken(self.dual_gradient(R))
+        return 0.0 if self.features.regularised is None else self.features.broken(self.dual_gradient(R))
 
     def dual(self, R: Any) -> float:
         """Return D(r), a lower bound of the optimum where each r_i lies in conv R(y_i), which is not checked here (`feasible` does).
@@ -354,7 +345,7 @@ class Solution:
     """What a solver returns: the iterate, not its quality (`advcli.problems.certificate.certify` judges that)."""
 
     theta: Array  # parameters
-    R: Any  # dual point (n, k): an array, a CSR matrix, or the `Supports` of a `BlockProblem`; None when the solver has none
+    R: Any  # dual point (n, k): an array, a CSR matrix, or the `SparseDual` of a `BlockProblem`; None when the solver has none
     lam: float
     solver: str
     passes: float  # reads of the data, in units of one pass over all n rows

@@ -1,4 +1,7 @@
-"""The problem on rows that are read in blocks: both values in float64, from scratch, with one block's scores in memory at a time."""
+"""The problem on rows that are read in blocks, and its dual points: of each row the numbers that are not zero.
+
+Both values are computed in float64, from scratch, with one block's scores in memory at a time (`advcli.core.row_blocks`).
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,98 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..core import compiled, row_blocks
 from ..core.threads import shared
 from ..core.typing import Array
 from ..losses.base import ROUNDING
 from .risk import Problem
-from .sparse_dual import Supports
 
 Answer = TypeVar("Answer")
 
 _AHEAD = 4  # parts that a thread works on before their answers are taken
+MOST_CLASSES = 2**16 - 1
+"""Classes that a sparse dual point counts."""
+
+
+class SparseDual:
+    """A dual point R (n, k) of rows that sum to zero: of each row the numbers that are not 0, beside that of the row's label.
+
+    ``y`` (n,) are labels as codes; a block has so many ``rows``.
+    """
+
+    def __init__(self, y: NDArray[Any], k: int, rows: int) -> None:
+        self.y, self.k, self.rows = np.ascontiguousarray(y, dtype=np.int32), k, rows
+        self.store = compiled.kernels.dual_blocks.Store(len(y), k, rows)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape (n, k)."""
+        return len(self.y), self.k
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes, the labels left out."""
+        return int(self.store.nbytes)
+
+    def _blocks(self, part: slice) -> Iterator[tuple[int, slice]]:
+        for first in range(part.start, part.stop, self.rows):
+            yield first // self.rows, slice(first - part.start, min(first + self.rows, part.stop) - part.start)
+
+    def read(self, part: slice) -> Array:
+        """Return the rows of whole blocks, shape (m, k)."""
+        R = np.empty((part.stop - part.start, self.k))
+        for block, rows in self._blocks(part):
+            self.store.read(block, self.y, R[rows])
+        return R
+
+    def write(self, part: slice, R: Array) -> None:
+        """Keep the rows of whole blocks."""
+        for block, rows in self._blocks(part):
+            self.store.write(block, self.y, np.ascontiguousarray(R[rows]))
+
+    def parts(self) -> Iterator[slice]:
+        """Yield the rows in their order, by whole blocks."""
+        step = max(row_blocks.READ // (8 * self.k * self.rows), 1) * self.rows
+        for first in range(0, len(self.y), step):
+            yield slice(first, min(first + step, len(self.y)))
+
+    def empty(self) -> SparseDual:
+        """Return the point R = 0."""
+        return SparseDual(self.y, self.k, self.rows)
+
+    def scaled(self, factor: float) -> SparseDual:
+        """Return R times a factor."""
+        point = self.empty()
+        for part in self.parts():
+            point.write(part, self.read(part) * factor)
+        return point
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the entries as arrays, which do not depend on the instruction set."""
+        entries: list[tuple[Any, ...]] = []
+        for part in self.parts():
+            R = self.read(part)
+            R[np.arange(len(R)), self.y[part]] = 0.0
+            row, label = np.nonzero(R)
+            entries.append((row + part.start, label.astype(np.uint16), R[row, label]))
+        row, label, value = (np.concatenate(column) for column in zip(*entries, strict=True))
+        return {"y": self.y, "k": self.k, "rows": self.rows, "row": row, "label": label, "value": value}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the entries of `__getstate__`."""
+        self.__init__(state["y"], state["k"], state["rows"])  # type: ignore[misc]
+        for part in self.parts():
+            R = np.zeros((part.stop - part.start, self.k))
+            held = slice(*np.searchsorted(state["row"], (part.start, part.stop)))
+            R[state["row"][held] - part.start, state["label"][held]] = state["value"][held]
+            R[np.arange(len(R)), self.y[part]] -= R.sum(axis=1)
+            self.write(part, R)
 
 
 class BlockProblem(Problem):
-    """`Problem` on `BlockRows`: parameters are linear in the rows, moments lie in a ball, and dual points are `Supports`."""
+    """`Problem` on `BlockRows`: parameters are linear in the rows, moments lie in a ball, and dual points are `SparseDual`."""
 
     def part(self, rows: slice) -> Problem:
         """Return the problem on some of the rows; its n is their share of n."""
@@ -56,13 +137,13 @@ class BlockProblem(Problem):
 
     def _offsets_and_parameters(self, R: Any) -> tuple[float, Array]:
         def sums(rows: slice) -> tuple[float, Array | float]:
-            part, own = self.part(rows), R.read(rows)
-            return part.summed_offset(own), part.dual_gradient(own) * part.n if part.n else 0.0
+            part, r = self.part(rows), R.read(rows)
+            return part.summed_offset(r), part.dual_gradient(r) * part.n if part.n else 0.0
 
         offsets, gradient = 0.0, np.zeros(self.features.shape)
-        for offset, own in self.over_parts(sums):
+        for offset, r in self.over_parts(sums):
             offsets += offset
-            gradient += own
+            gradient += r
         return offsets, gradient / (-self.lam * self.n)
 
     @cached_property
@@ -71,27 +152,27 @@ class BlockProblem(Problem):
         gap = self.primal(np.zeros(self.features.shape)) - self.dual(self.nothing())
         return gap if gap > 0.0 else 1.0
 
-    def nothing(self) -> Supports:
+    def nothing(self) -> SparseDual:
         """Return the dual point r = 0."""
-        return Supports(self.y, self.loss.n_classes, self.features.X.rows_of_a_block)
+        return SparseDual(self.y, self.loss.n_classes, self.features.X.rows_of_a_block)
 
-    def subgradients(self, theta: Array) -> Supports:
+    def subgradients(self, theta: Array) -> SparseDual:
         """Return the dual point of the r_i that attain the surrogates at the scores of theta."""
-        found = self.nothing()
+        point = self.nothing()
         for rows in self.features.X.parts():
             part = self.part(rows)
-            found.write(rows, part.loss.oracle(part.scaled(part.features.scores(theta)), part.y).R)
-        return found
+            point.write(rows, part.loss.oracle(part.scaled(part.features.scores(theta)), part.y).R)
+        return point
 
     def feasible(self, R: Any) -> tuple[Any, float]:
         """Return a feasible dual point near R, R itself where it is one up to rounding, and how far outside R lies."""
-        point, found = R, [0.0]
+        point, distances = R, [0.0]
         for rows in R.parts():
-            own, y = R.read(rows), self.y[rows].astype(np.intp)
+            r, y = R.read(rows), self.y[rows].astype(np.intp)
             with np.errstate(invalid="ignore"):
-                found.append(float(self.loss.infeasibility(own, y).max()))
-            if found[-1] > ROUNDING * self.loss.n_classes:
+                distances.append(float(self.loss.infeasibility(r, y).max()))
+            if distances[-1] > ROUNDING * self.loss.n_classes:
                 if point is R:
                     point = R.scaled(1.0)
-                point.write(rows, self.loss.project(own, y))
-        return point, float(np.max(found))
+                point.write(rows, self.loss.project(r, y))
+        return point, float(np.max(distances))

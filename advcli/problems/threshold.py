@@ -34,30 +34,14 @@ COUPLINGS = ("none", "each", "ordered", "sum")
 
 @dataclass(frozen=True, eq=False)
 class ThresholdProblem:
-    """Labels, weights and penalty of (1); rows come with the solver.
+    """Labels, weights and penalty of (1); rows come with the solver."""
 
-    Attributes
-    ----------
-    y : ndarray (n,)
-        Labels as codes 0..m.
-    W : ndarray (m + 1, m)
-        Weight of each threshold's hinge in the loss of each class; 0 where it does not occur.
-    weight : ndarray (n,)
-        Sample weights s.
-    C : float
-        Weight of the summed loss.
-    coupling : str
-        One of `COUPLINGS`.
-    offset : ndarray (n,) or None
-        What hinges see beside the scores; None for nothing.
-    """
-
-    y: Labels
-    W: Array
-    weight: Array
-    C: float
-    coupling: str
-    offset: Array | None = None
+    y: Labels  # codes 0..m, (n,)
+    W: Array  # weight of each threshold's hinge in the loss of each class (m + 1, m); 0 where it does not occur
+    weight: Array  # sample weights s (n,)
+    C: float  # weight of the summed loss
+    coupling: str  # one of `COUPLINGS`
+    offset: Array | None = None  # seen by the hinges beside the scores, (n,)
 
     @property
     def m(self) -> int:
@@ -182,8 +166,8 @@ def optimal_interval(kinks: Array, heights: Array, falls: Any) -> tuple[float, f
 
     The slope is minus the heights of the hinges that ``fall``, and rises by the height of each at its kink.
     """
-    kept = heights > 0.0
-    kinks, heights, falls = kinks[kept], heights[kept], falls[kept]
+    weighed = heights > 0.0
+    kinks, heights, falls = kinks[weighed], heights[weighed], falls[weighed]
     if not len(kinks):
         return -np.inf, np.inf
     order = np.argsort(kinks, kind="stable")

@@ -17,7 +17,6 @@ free parameters        Newton (thresholds: d + k - 1 parameters), then the inter
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -36,8 +35,9 @@ from .kernel_splitting import KernelSplittingSolver
 from .lbfgs import LbfgsSolver
 from .newton.box import BoxSolver
 from .newton.hinges import HingesSolver
-from .newton.kernel import KernelNewtonSolver, block_then_newton, step_seconds
+from .newton.kernel import KernelNewtonSolver, newton_after, step_seconds
 from .newton.linear import WARM, NewtonSolver, falls_into_blocks
+from .plan import Plan, Turn
 
 # The block method gets the passes that cost as much as Newton's factorisations: about 60 of p x p parameters, against 12 n p operations a
 # pass. At least 20 passes, and up to 60 where they are about to close the gap, as with small C and separable data; at most 500, since seven
@@ -57,8 +57,9 @@ _SEPARATE_PASSES, _SPLITTING_PASSES = 10.0, 3000.0
 _LAST_STEPS, _READ, _ESTIMATE = 20.0, 2e-9, 10.0
 # Classes from which lists of them pay, measured on three sets of sparse rows (docs/notes/kernels.md, section 12).
 _MANY = 1000
-# A solver that takes over reads its start, and has to make a step beside it.
-_LEAST = 10.0
+# With a kernel: passes of the block method before the first estimate from the support, and the most; a gap still open then stays open for
+# long.
+_FIRST_PASSES, _MOST_PASSES = 60.0, 1500.0
 
 
 class _SplittingFirst(KernelSplittingSolver):
@@ -74,9 +75,9 @@ class _SplittingFirst(KernelSplittingSolver):
             free = int(np.count_nonzero((A > 0.0) & (A < 1.0)))
             return _LAST_STEPS * step_seconds(problem, free) <= work * _READ * n**2
 
-        found = self.minimise(problem, limits, start, enough)
-        found.memory["c"] = 1e-3 * problem.C / WARM
-        return found
+        solution = self.minimise(problem, limits, start, enough)
+        solution.memory["c"] = 1e-3 * problem.C / WARM
+        return solution
 
 
 def first_passes(problem: Problem) -> tuple[float, float]:
@@ -87,58 +88,118 @@ def first_passes(problem: Problem) -> tuple[float, float]:
     return max(passes, _FEWEST), max(passes, _ENOUGH)
 
 
-def choose(problem: Problem, threads: int | str = 1) -> tuple[list[Solver], str]:
-    """Return the solvers to try in order and the reason, from what the problem is: loss, features, n, d, k and sparsity.
+def choose(problem: Problem, threads: int | str = 1) -> Plan:
+    """Return the plan for a problem, from what it is: loss, features, n, d, k and sparsity.
 
     ``threads`` are those of the block method on linear features and of Newton's (`DualSolver`, `NewtonSolver`, `KernelNewtonSolver`).
     """
-    features = problem.features
     if isinstance(problem, BlockProblem):
         blocks = BlockDualSolver(threads=threads)
-        if blocks.lacks(problem) is not None:
-            return [], ""
-        shared = f", {count} threads" if (count := blocks.threads_for(problem)) > 1 else ""
-        return [blocks], f"{len(problem.y)} rows, read in blocks{shared}"
+        lacking = blocks.lacks(problem)
+        return Plan((), lacking) if lacking else _alone(blocks, f"{len(problem.y)} rows, read in blocks{_shared(blocks, problem)}")
     if problem.tolerance is not None:
-        box = BoxSolver()
-        return ([box], "moments in a box") if box.lacks(problem) is None else ([], "")
-    rows = f"{len(problem.y)} rows"
+        lacking = BoxSolver().lacks(problem)
+        return Plan((), lacking) if lacking else _alone(BoxSolver(), "moments in a box")
     if (hinges := HingesSolver()).lacks(problem) is None:
-        return [hinges], f"hinges that share nothing but {rows}"
-    if isinstance(features, KernelMap):
-        block, second = KernelDualSolver(), KernelNewtonSolver(threads)
-        missing, lacking = block.lacks(problem), second.lacks(problem)
-        splitting = KernelSplittingSolver()
-        if splitting.lacks(problem) is None and (problem.loss.separate or (missing is not None and lacking is not None)):
-            last: list[Solver] = [splitting] if lacking is not None else [_SplittingFirst(), second]
-            return [*([block] if missing is None else []), *last], f"kernel features, {rows}"
-        if missing is None and lacking is None:
-            return [block, second], f"kernel features, {rows}"
-        if missing is None:
-            return [block], f"kernel features, {rows}; kernel_newton needs {lacking}"
-        return ([second], f"kernel features, {rows}; kernel_dual needs {missing}") if lacking is None else ([], "")
-    size = math.prod(features.shape)
-    newton, dual = NewtonSolver(threads), DualSolver(threads)
-    facts = f"{size} parameters, {rows}{', sparse' if hasattr(features.X, 'tocsr') else ''}"
-    lacking = newton.lacks(problem)
-    if problem.loss.n_classes >= _MANY and lacking is not None and (lists := ListedDualSolver(threads)).lacks(problem) is None:
-        shared = f", {count} threads" if (count := lists.threads_for(problem)) > 1 else ""
-        return [lists], f"{facts}, {problem.loss.n_classes} classes{shared}"
-    if features.multiclass_linear and (count := dual.threads_for(problem)) > 1:
-        facts += f", {count} threads" + (" for the certificate" if hasattr(features.X, "tocsr") else "")
-    if dual.lacks(problem) is None:
-        return ([dual, newton], facts) if lacking is None else ([dual], f"{facts}; newton needs {lacking}")
+        return _alone(hinges, f"hinges that share nothing but {len(problem.y)} rows")
+    return _with_kernel(problem, threads) if isinstance(problem.features, KernelMap) else _with_parameters(problem, threads)
+
+
+def _alone(solver: Solver, reason: str) -> Plan:
+    return Plan((Turn(solver),), reason)
+
+
+def _shared(solver: ThreadedSolver, problem: Problem) -> str:
+    """Return what is to be said of a fit's threads: nothing of one."""
+    return f", {count} threads" if (count := solver.threads_for(problem)) > 1 else ""
+
+
+def _in_turn(reason: str, first: Turn, *others: Turn) -> Plan:
+    """Return the plan that goes on where the gap is open after the passes of the first solver."""
+    name = first.solver.name
+    why = f"the gap was open after {first.passes:.0f} passes of {name}"
+    return Plan((first._replace(reason=f"{name} {{ended}}"), *(turn._replace(reason=why) for turn in others)), reason)
+
+
+def _with_kernel(problem: Problem, threads: int | str) -> Plan:
+    block, newton, splitting = KernelDualSolver(), KernelNewtonSolver(threads), KernelSplittingSolver()
+    missing, lacking = block.lacks(problem), newton.lacks(problem)
+    facts = f"kernel features, {len(problem.y)} rows"
+    if splitting.lacks(problem) is None and (problem.loss.separate or (missing is not None and lacking is not None)):
+        last = [Turn(splitting)]
+        if lacking is None:
+            splitting = _SplittingFirst()
+            last = [Turn(splitting, _SPLITTING_PASSES), Turn(newton)]
+
+        def reserved(problem: Problem, solution: Solution, start: Solution | None) -> float:
+            splitting.reserve = start  # of the path; the block method's point, from which it begins, may be a bad one
+            return 0.0
+
+        first = [] if missing is not None else [Turn(block, _SEPARATE_PASSES, hand_over=reserved)]
+        return _alone(splitting, facts) if len(first + last) == 1 else _in_turn(facts, *first, *last)
+    if missing is None and lacking is None:
+        first_turn = Turn(block, _FIRST_PASSES, "the block method {ended}", least=1.0, hand_over=_block_passes)
+        return Plan((first_turn, Turn(newton, reason="the block method would take longer than Newton")), facts)
+    if missing is None:
+        return _alone(block, f"{facts}; kernel_newton needs {lacking}")
+    if lacking is None:
+        return _alone(newton, f"{facts}; kernel_dual needs {missing}")
+    return Plan((), missing if problem.features.regularised is None else lacking)
+
+
+def _block_passes(problem: Problem, solution: Solution, start: Solution | None) -> float | None:
+    """Return how many passes more the block method with a kernel gets, until its cost is about that of Newton steps; asked again and again.
+
+    The support settles meanwhile, and with it the cost of Newton steps.
+    """
+    if solution.status != "max_passes":
+        return None
+    assert solution.R is not None
+    passes, weight = newton_after(problem, solution.R)
+    wanted = min(passes, _MOST_PASSES)
+    if solution.passes >= wanted:
+        solution.memory["c"] = weight / WARM
+        return 0.0
+    return min(wanted - solution.passes, solution.passes)
+
+
+def _with_parameters(problem: Problem, threads: int | str) -> Plan:
+    features, k = problem.features, problem.loss.n_classes
+    newton, dual, sparse = NewtonSolver(threads), DualSolver(threads), hasattr(features.X, "tocsr")
+    facts = f"{math.prod(features.shape)} parameters, {len(problem.y)} rows{', sparse' if sparse else ''}"
+    missing, lacking = dual.lacks(problem), newton.lacks(problem)
+    if k >= _MANY and lacking is not None and (lists := ListedDualSolver(threads)).lacks(problem) is None:
+        return _alone(lists, f"{facts}, {k} classes{_shared(lists, problem)}")
+    if features.multiclass_linear and (shared := _shared(dual, problem)):
+        facts += shared + (" for the certificate" if sparse else "")
+    if missing is None and lacking is None:
+        look, passes = first_passes(problem)
+        within = f"the block method {{ended}} within the {passes:.0f} passes that newton would cost"
+        after = "the gap was open after {passes:.0f} passes of the block method"
+        return Plan((Turn(dual, passes, within, look, hand_over=_last_weight), Turn(newton, reason=after)), facts)
+    if missing is None:
+        return _alone(dual, f"{facts}; newton needs {lacking}")
+    facts += f"; dual needs {missing}"
     if lacking is None:
         inner = InteriorPointSolver()
-        return [newton] if inner.lacks(problem) is not None else [newton, inner], f"{facts}; dual needs {dual.lacks(problem)}"
-    if (other := LbfgsSolver()).lacks(problem) is None:
-        return [other], f"{facts}; dual needs {dual.lacks(problem)}, newton needs {lacking}"
-    return [], ""
+        if inner.lacks(problem) is not None:
+            return _alone(newton, facts)
+        # Newton again where rounding ends the interior point
+        return _in_turn(facts, Turn(newton, _NEWTON_PASSES), Turn(inner), Turn(newton))
+    unfit = LbfgsSolver().lacks(problem)
+    return Plan((), unfit) if unfit else _alone(LbfgsSolver(), f"{facts}, newton needs {lacking}")
+
+
+def _last_weight(problem: Problem, solution: Solution, start: Solution | None) -> float:
+    """Hand over to Newton, whose proximal weight of the previous fit on the path still fits."""
+    if start is not None and "c" in start.memory:
+        solution.memory["c"] = start.memory["c"]
+    return 0.0
 
 
 @register("auto")
 class AutoSolver(ThreadedSolver):
-    """Picks a solver for the problem (`choose`); `Solution.memory["choice"]` names the solvers taken and the reason.
+    """Picks solvers for the problem (`choose`); `Solution.memory["choice"]` names the solvers taken and the reason.
 
     Parameters
     ----------
@@ -151,70 +212,11 @@ class AutoSolver(ThreadedSolver):
 
     def lacks(self, problem: Problem) -> str | None:
         """Return what the problem lacks for every solver, or None."""
-        if problem.tolerance is not None:
-            return BoxSolver().lacks(problem)
-        if problem.features.multiclass_linear and not isinstance(problem, BlockProblem):
+        if problem.features.multiclass_linear and problem.tolerance is None and not isinstance(problem, BlockProblem):
             return None  # the block method takes it, whatever is chosen
-        if choose(problem)[0]:
-            return None
-        features = problem.features
-        if isinstance(problem, BlockProblem):
-            return BlockDualSolver().lacks(problem)
-        if not isinstance(features, KernelMap):
-            return LbfgsSolver().lacks(problem)
-        return KernelDualSolver().lacks(problem) if features.regularised is None else KernelNewtonSolver().lacks(problem)
+        plan = choose(problem)
+        return None if plan.turns else plan.reason
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the last solver's solution; seconds and passes count all that ran."""
-        solvers, reason = choose(problem, self.threads)
-        first = solvers[0]
-        if len(solvers) == 1:
-            found = first.solve(problem, limits, start, seed)
-            return _said(found, f"{first.name}: {reason}")
-        if splitting := [solver for solver in solvers if isinstance(solver, KernelSplittingSolver)]:
-            splitting[0].reserve = start  # of the path; the block method's point, from which it begins, may be a bad one
-            limits_of = {KernelDualSolver.name: _SEPARATE_PASSES, KernelSplittingSolver.name: _SPLITTING_PASSES}
-            turns = [(solver, limits_of.get(solver.name, float("inf"))) for solver in solvers[:-1]]
-            return self._in_turn(problem, limits, start, seed, [*turns, (solvers[-1], float("inf"))], reason)
-        if isinstance(problem.features, KernelMap):
-            found = block_then_newton(problem, limits, start, seed, self.threads)
-            why = "the block method closed the gap" if "+" not in found.solver else "the block method would take longer than Newton"
-            return _said(found, f"{found.solver}: {reason}; {why}")
-        if isinstance(first, NewtonSolver):
-            # Newton again where rounding ends the interior point
-            turns = [(first, _NEWTON_PASSES), (solvers[1], float("inf")), (first, float("inf"))]
-            return self._in_turn(problem, limits, start, seed, turns, reason)
-        look, allowed = first_passes(problem)
-        found = first.solve(problem, replace(limits, turn=allowed, look=look), start, seed)
-        if found.status in ("converged", "max_seconds") or limits.max_passes - found.passes < _LEAST:
-            ended = "closed the gap" if found.status == "converged" else "reached the limit"
-            return _said(found, f"{first.name}: {reason}; the block method {ended} within the {allowed:.0f} passes that newton would cost")
-        # Newton continues from the block method's point; the proximal weight of the previous fit on the path still fits
-        if start is not None and "c" in start.memory:
-            found.memory["c"] = start.memory["c"]
-        rest = replace(limits, max_passes=limits.max_passes - found.passes, max_seconds=limits.max_seconds - found.seconds)
-        second = solvers[1].solve(problem, rest, found, seed)
-        both = replace(second, passes=found.passes + second.passes, seconds=found.seconds + second.seconds, solver="dual+newton")
-        return _said(both, f"{both.solver}: {reason}; the gap was open after {found.passes:.0f} passes of the block method")
-
-    @staticmethod
-    def _in_turn(
-        problem: Problem, limits: Limits, start: Solution | None, seed: int, turns: list[tuple[Solver, float]], reason: str
-    ) -> Solution:
-        """Run solvers in turn, each with its limit of passes and from the point of the solver before; return the last solution."""
-        (solver, allowed), *following = turns
-        found = solver.solve(problem, replace(limits, turn=allowed), start, seed)
-        names, why = solver.name, f"{solver.name} closed the gap"
-        for solver, most in following:
-            left = limits.max_passes - found.passes
-            if found.status in ("converged", "max_seconds") or left < _LEAST:
-                break
-            rest = replace(limits, max_passes=left, max_seconds=limits.max_seconds - found.seconds, turn=most)
-            then = solver.solve(problem, rest, found, seed)
-            found = replace(then, passes=found.passes + then.passes, seconds=found.seconds + then.seconds)
-            names, why = f"{names}+{solver.name}", f"the gap was open after {allowed:.0f} passes of {turns[0][0].name}"
-        return _said(replace(found, solver=names), f"{names}: {reason}; {why}")
-
-
-def _said(solution: Solution, choice: str) -> Solution:
-    return replace(solution, memory={**solution.memory, "choice": choice})
+        return choose(problem, self.threads).solve(problem, limits, start, seed)

@@ -130,10 +130,10 @@ def _options(chosen: type[Solver]) -> tuple[str, ...]:
 def make_solver(name: str, **options: Any) -> Solver:
     """Build the solver registered under ``name``; `ConfigError` for an unknown name or option."""
     chosen = registry.get(name)
-    known = _options(chosen)
+    names = _options(chosen)
     for option in options:
-        if option not in known:
-            every = [f"solver.{key}" for key in (*known, "tol", "search_tol", "search_passes", "max_passes", "max_seconds")]
+        if option not in names:
+            every = [f"solver.{key}" for key in (*names, "tol", "search_tol", "search_passes", "max_passes", "max_seconds")]
             raise ConfigError(f"unknown key 'solver.{option}' of solver={name}; {nearest(f'solver.{option}', every)}")
     try:
         return chosen(**options)

@@ -1,17 +1,46 @@
-"""The best points that a solver has seen."""
+"""The best points that a solver has seen, for solvers whose iterates do not improve steadily."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from ..core.typing import Array
-from ..problems.risk import Problem, Solution
+from ..problems.risk import Problem, Solution, gap_scale
 
 
-class Best:
-    """The best primal and the best dual point offered so far, for solvers whose iterates do not improve steadily.
+class BestSeen:
+    """The primal point of the least value and the dual point of the largest one; ``scale`` says what a gap of the two is relative to."""
 
-    What is offered is evaluated exactly, and every evaluation counts as a pass.
+    def __init__(
+        self,
+        theta: Any = None,
+        R: Any = None,
+        primal: float = np.inf,
+        dual: float = -np.inf,
+        scale: Callable[[float, float], float] = gap_scale,
+    ) -> None:
+        self.theta, self.R, self.primal, self.dual, self.scale = theta, R, primal, dual, scale
+        self.passes = 0.0
+
+    def take(self, theta: Any, primal: float, R: Any, dual: float) -> bool:
+        """Keep each of two points whose value is better than the best so far; return whether one was."""
+        lower, higher = primal < self.primal, dual > self.dual
+        if lower:
+            self.primal, self.theta = primal, theta
+        if higher:
+            self.dual, self.R = dual, R
+        return lower or higher
+
+    def reached(self, tol: float) -> bool:
+        """Return whether the relative gap is at most ``tol``; never without values."""
+        return self.primal - self.dual <= tol * self.scale(self.primal, self.dual) < np.inf
+
+
+class Best(BestSeen):
+    """The best points of a problem; each point offered is evaluated exactly, and every evaluation counts as a pass.
 
     Parameters
     ----------
@@ -33,14 +62,11 @@ class Best:
 
     def __init__(self, problem: Problem, start: Solution | None = None, most: float = np.inf) -> None:
         self.problem, self.most = problem, most
-        self.passes = 0.0
-        self.theta = np.zeros(problem.features.shape)
-        self.primal = problem.primal(self.theta)
-        n, k = len(problem.y), problem.loss.n_classes
-        self.R = problem.features.feasible(np.zeros((n, k)), problem.y, problem.sample_weight)
-        self.dual = problem.dual(self.R)
-        if start is not None and start.theta.shape == self.theta.shape:
-            self.offer(start.theta, None if start.R is None or start.R.shape != (n, k) else start.R)
+        theta, shape = np.zeros(problem.features.shape), (len(problem.y), problem.loss.n_classes)
+        R = problem.features.feasible(np.zeros(shape), problem.y, problem.sample_weight)
+        super().__init__(theta, R, problem.primal(theta), problem.dual(R), problem.gap_scale)
+        if start is not None and start.theta.shape == theta.shape:
+            self.offer(start.theta, None if start.R is None or start.R.shape != shape else start.R)
 
     def offer(self, theta: Array | None = None, R: Array | None = None) -> None:
         """Keep theta, r and theta(r) where their values are better than the best so far."""
@@ -48,20 +74,12 @@ class Best:
         thetas = [] if theta is None else [theta]
         if R is not None and self.passes + 1.0 <= self.most:
             R = problem.into_box(problem.features.feasible(R, problem.y, problem.sample_weight))
-            value = problem.dual(R)
             self.passes += 1.0
-            if value > self.dual:
-                self.dual, self.R = value, R
+            self.take(None, np.inf, R, problem.dual(R))
             if problem.features.regularised is None and problem.lam > 0:
                 thetas.append(problem.parameters(R))
-        for each in thetas:
+        for candidate in thetas:
             if self.passes + 1.0 > self.most:
                 return
-            value = problem.primal(each)
             self.passes += 1.0
-            if value < self.primal:
-                self.primal, self.theta = value, each
-
-    def reached(self, tol: float) -> bool:
-        """Return whether the relative gap is at most ``tol``."""
-        return self.primal - self.dual <= tol * self.problem.gap_scale(self.primal, self.dual)
+            self.take(candidate, problem.primal(candidate), None, -np.inf)

@@ -12,13 +12,13 @@ open, and more rows where the gap does not halve.
 
 Masters of early rounds end at a gap that is small beside the round's violation, since a nearer optimum would hardly change the next round.
 After a round without a violation the master is solved until every constraint with weight is the largest of its row, and the rounds go on
-from there. The algorithm ends with a round over all rows without a violation: with epsilon = 0, the paper's choice, none beyond the
-master's accuracy. `Solution.memory` counts the constraints added and the constraints with weight at the end. Where a row has more tight
-constraints than its distribution needs, the weights are not unique, and neither is the second count.
+from there, to one over all rows without a violation: with epsilon = 0, the paper's choice, none beyond the master's accuracy.
+`Solution.memory` counts the constraints added, and those with weight at the end, which are not unique where a row has more tight
+constraints than its distribution needs.
 
-The algorithm as printed solves the master after every single constraint. The printed counts (Table 1) are those of one solution a round,
-the default here: the first split of iris, glass, vehicle, linear at C = 1, gets 65, 280 and 645 constraints with `batch` 1, 1 and 10, and
-185, 552 and 1280 with one solution a round; the table has 213, 578 and 1310.
+The algorithm as printed solves the master after every constraint; the printed counts (Table 1) are those of one solution a round, the
+default here: the first split of iris, glass, vehicle, linear at C = 1, gets 65, 280 and 645 constraints with `batch` 1, 1 and 10, and 185,
+552 and 1280 with one solution a round; the table has 213, 578 and 1310.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ import time
 from dataclasses import replace
 
 import numpy as np
-from scipy.linalg import LinAlgError
 
 from ..core.compiled import kernels
 from ..core.errors import ConfigError
@@ -37,7 +36,8 @@ from ..features.kernels.kernel_map import KernelFeatures
 from ..problems.risk import Problem, Solution
 from .base import Limits, Solver, register, whole_option
 from .newton.kernel import CoefficientSmoothed, lacks_kernel
-from .newton.linear import NewtonPoint, NewtonSolver, ProximalStep, search_by_steps
+from .newton.linear import NewtonPoint, ProximalStep, search_by_steps
+from .newton.proximal import CLOSE, NewtonRun, minimise
 
 _ACCURACY = 1e-6  # of slacks, in units of the loss: smaller violations do not count; a master that is less accurate has stalled
 _TIGHT = 1e-8  # of slacks in the same units: what a master aims at
@@ -47,7 +47,6 @@ _HELD = 1e-3 * _WEIGHT  # share of a row's weight from which a constraint has we
 _FIRST = 0.03  # proximal weight that a master begins with, in units of C |x|^2
 _SMALLEST = 1e-8  # least proximal weight: rounding errors of scores enter the weights divided by it
 _NEAR = 0.1  # slack in units of the loss: with a kernel, rows that have a constraint nearer to being tight take part in a master
-_MOST_STEPS = 30  # Newton steps after which a proximal step counts as failed
 _MOST_PROXIMAL = 100  # proximal steps of a master
 _IDLE = 5  # proximal steps that do not halve the distance to the aim, after which rounding has won
 _PASSES = 20  # passes of the ascent with a kernel between two looks at its gap
@@ -79,7 +78,11 @@ class _Master(ProximalStep):
     @property
     def reach(self) -> float:
         """C |x|^2 in the mean: how much of its own score a row can move."""
-        return self.C * float(self.features.squares.mean())
+        return self.C * float(self.squares().mean())
+
+    def squares(self) -> Array:
+        """Return |x|^2 of the rows."""
+        return self.features.squares
 
     def add(self, rows: Labels, r: Array, c: Array) -> None:
         """Add one constraint to each of the rows."""
@@ -148,39 +151,13 @@ class _Master(ProximalStep):
 
     def optimise(self, deadline: float) -> None:
         """Solve over all constraints, as far as the aim, rounding and the deadline allow, and take the best weights seen."""
-        theta, F, self.center = self.theta, self.F, self.beta
-        self.c, idle, goal = _FIRST * self.reach, 0, np.inf
-        self.gap = self.loose = np.inf
-        for _ in range(_MOST_PROXIMAL):
-            point, steps = self._proximal_step(theta, F, deadline)
-            goal, idle = (0.5 * self.loose, 0) if self.loose <= goal else (goal, idle + 1)
-            rounded = idle >= _IDLE and self.loose <= _ACCURACY * self.unit
-            if self.done or rounded or time.perf_counter() > deadline:
-                break
-            if steps > _MOST_STEPS:
-                self.c *= 5.0
-                continue
-            theta, F, self.center = point.theta, point.F, point.where  # weights here, not dual points
-            self.c = max(self.c * (0.2 if steps <= 2 else 0.5 if steps <= 10 else 0.7), _SMALLEST * self.reach)
+        self.center, self.c, self.deadline = self.beta, _FIRST * self.reach, deadline
+        self.gap = self.loose = self.goal = np.inf
+        self.idle, self.left = 0, _MOST_PROXIMAL
+        minimise(self, self._around(self.theta, self.F))
         self._settle()
 
-    def _proximal_step(self, theta: Array, F: Array, deadline: float) -> tuple[NewtonPoint, int]:
-        """Return the last point of Newton's method and its steps; more steps than the limit stand for a failure."""
-        point, steps = self.at(theta, F, *self.block_step(F)), 0
-        while not self._judge(point) and time.perf_counter() <= deadline:
-            steps += 1
-            if steps > _MOST_STEPS:
-                break
-            try:
-                moved = NewtonSolver.line_search(self, point, *self.direction(point))
-            except LinAlgError:
-                moved = None
-            if moved is None:
-                return point, _MOST_STEPS + 1
-            point = moved
-        return point, steps
-
-    def _judge(self, point: NewtonPoint) -> bool:
+    def judge(self, point: NewtonPoint, steps: int) -> bool:
         """Keep the weights of the point if they are the best so far; return whether further progress needs a new centre."""
         weight, beta = self.C * self.problem.weight, point.where
         slack, below = self.slack(point.F)
@@ -192,7 +169,26 @@ class _Master(ProximalStep):
         gap, loose = self.openness(beta, scores)
         if loose < self.loose or gap <= self.aim:
             self.gap, self.loose, self.beta = gap, loose, beta
-        return self.done or primal - dual - mismatch <= 0.3 * mismatch
+        return self.done or primal - dual - mismatch <= CLOSE * mismatch
+
+    def ended(self, descent: NewtonRun) -> str:
+        """Return the status where the aim is reached, rounding has won, or time is up."""
+        self.goal, self.idle = (0.5 * self.loose, 0) if self.loose <= self.goal else (self.goal, self.idle + 1)
+        self.left -= 1
+        rounded = self.idle >= _IDLE and self.loose <= _ACCURACY * self.unit
+        return "converged" if self.done else "stalled" if rounded or not self.left else self.limit()
+
+    def recentre(self, descent: NewtonRun) -> NewtonPoint:
+        """Return the point for its own weights, which stand in the place of dual points, as the center."""
+        point, steps = descent.point, descent.steps
+        self.center = point.where
+        self.c = max(self.c * (0.2 if steps <= 2 else 0.5 if steps <= 10 else 0.7), _SMALLEST * self.reach)
+        return self._around(point.theta, point.F)
+
+    def recover(self, descent: NewtonRun) -> NewtonPoint:
+        """Return the first point for a larger c."""
+        self.c *= 5.0
+        return self._around(*self.beginning)
 
     def scores_of(self, point: NewtonPoint, model: Array) -> Array:
         """Return the scores of theta(r) at the point."""
@@ -210,10 +206,9 @@ class _KernelMaster(_Master, CoefficientSmoothed):
 
     whole = True  # few rows, and which constraints come next may hang on rounding
 
-    @property
-    def reach(self) -> float:
-        """C K(x, x) in the mean."""
-        return self.C * float(self.K.diagonal().mean())
+    def squares(self) -> Array:
+        """Return K(x, x)."""
+        return self.K.diagonal()
 
     def scores_of(self, point: NewtonPoint, model: Array) -> Array:
         """Return the scores of theta(r), which the point knows."""
@@ -366,9 +361,7 @@ class ConstraintGenerationSolver(Solver):
             status = "stalled"
         # equal rows that a fit has merged are counted as often as they occur, as the paper's are
         times = master.sample[master.owner] * master.added
-        memory = {
-            "n_constraints_added": float(times.sum()),
-            "n_constraints_active": float(times[master.beta > _WEIGHT].sum()),
-        }
+        active = times[master.beta > _WEIGHT]
+        memory = {"n_constraints_added": float(times.sum()), "n_constraints_active": float(active.sum())}
         seconds = time.perf_counter() - started
         return Solution(master.theta, master.R.copy(), problem.lam, self.name, passes, seconds, status, memory)

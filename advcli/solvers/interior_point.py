@@ -15,6 +15,7 @@ Derivation and numerics: docs/notes/large-c.md, section 10.
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,8 +81,7 @@ class InteriorPointSolver(Solver):
             iterations += 1
             best.passes += 2.0  # scores of the step, and the sum over rows of the Hessian
             best.offer(point.theta, point.dual_point())
-            improved = best.primal < before[0] or best.dual > before[1]
-            idle = 0 if improved else idle + 1
+            idle = idle + 1 if (best.primal, best.dual) == before else 0
         seconds = time.perf_counter() - started
         return Solution(best.theta, best.R, problem.lam, self.name, best.passes, seconds, status, {"iterations": iterations})
 
@@ -128,19 +128,13 @@ class _Iterate:
         R[self.label] = -R.sum(axis=1) - (1.0 - self.q.sum(axis=1))
         return R
 
-    def advance(self) -> None:
-        """Take one predictor-corrector step."""
-        n, k = self.q.shape
-        L, C = self.L, self.C
-        r1 = self.F + self.z + self.p @ L - self.tau[:, None]
-        r2, r3 = 1.0 - self.p.sum(axis=1), 1.0 - self.q.sum(axis=1)
-        rS = self.q @ L.T - self.v[:, None] - self.S
-        gradient = self.mask * self.theta + C * self._back(self._raw())
-        a, b = self.z / self.q, self.p / self.S
-        # the (k + 2)-square systems of the rows
+    def _inverses(self) -> Array:
+        """Return the inverses of the rows' systems, (n, k + 2, k + 2)."""
+        (n, k), L = self.q.shape, self.L
+        b = self.p / self.S
         K = np.zeros((n, k + 2, k + 2))
         K[:, :k, :k] = np.einsum("il,lj,lm->ijm", b, L, L, optimize=True)
-        K[:, range(k), range(k)] += a
+        K[:, range(k), range(k)] += self.z / self.q
         g = b @ L
         K[:, :k, k] = K[:, k, :k] = -g
         K[:, k, k] = b.sum(axis=1)
@@ -149,17 +143,29 @@ class _Iterate:
         scale = np.ones((n, k + 2))
         scale[:, : k + 1] = 1.0 / np.sqrt(np.einsum("iaa->ia", K)[:, : k + 1])
         scale[:, k + 1] = 1.0 / scale[:, :k].max(axis=1)
-        inverse = np.linalg.inv(K * scale[:, :, None] * scale[:, None, :]) * scale[:, :, None] * scale[:, None, :]
-        M = inverse[:, :k, :k]
-        M = 0.5 * (M + M.transpose(0, 2, 1))
-        weight, vectors = np.linalg.eigh(M)
+        inverses: Array = np.linalg.inv(K * scale[:, :, None] * scale[:, None, :]) * scale[:, :, None] * scale[:, None, :]
+        return inverses
+
+    def _factor(self, M: Array) -> Any:
+        """Return the Cholesky factor of theta's system for the rows' M (n, k, k)."""
+        weight, vectors = np.linalg.eigh(0.5 * (M + M.transpose(0, 2, 1)))
         rows = (vectors * np.sqrt(np.maximum(weight, 0.0))[:, None, :]).transpose(0, 2, 1)
         used = self.sample > 0.0
-        owner = np.repeat(np.flatnonzero(used), k - 1)
+        owner = np.repeat(np.flatnonzero(used), M.shape[1] - 1)
         # the eigenvector of the least eigenvalue, 0, is the constant one
-        B = np.ascontiguousarray(rows[used, 1:].reshape(-1, k))
-        hessian = self.features.directions(B, owner).hessian(C * (self.sample / self.cost))
-        factor = cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
+        B = np.ascontiguousarray(rows[used, 1:].reshape(-1, M.shape[1]))
+        hessian = self.features.directions(B, owner).hessian(self.C * (self.sample / self.cost))
+        return cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
+
+    def advance(self) -> None:
+        """Take one predictor-corrector step."""
+        L, C, k = self.L, self.C, self.q.shape[1]
+        r1 = self.F + self.z + self.p @ L - self.tau[:, None]
+        r2, r3 = 1.0 - self.p.sum(axis=1), 1.0 - self.q.sum(axis=1)
+        rS = self.q @ L.T - self.v[:, None] - self.S
+        gradient = self.mask * self.theta + C * self._back(self._raw())
+        inverse = self._inverses()
+        factor = self._factor(inverse[:, :k, :k])
 
         def step(rz: Array, rp: Array) -> tuple[Array, ...]:
             """Return the Newton step for given right-hand sides of q z and S p."""
@@ -184,7 +190,7 @@ class _Iterate:
         ahead = float(np.vdot(self.q + t * dq, self.z + t * dz)) + float(np.vdot(self.S + t * dS, self.p + t * dp))
         centre = mu * min(1.0, max(ahead / count / mu, 0.0) ** 3)
         moves = step(centre - self.q * self.z - dq * dz, centre - self.S * self.p - dS * dp)
-        if not all(np.isfinite(each).all() for each in moves):
+        if not all(np.isfinite(move).all() for move in moves):
             raise LinAlgError("the step is not finite")
         t = min(1.0, _INSIDE * self._room(moves[2], moves[5], moves[6], moves[7]))
         for name, move in zip(("theta", "F", "q", "v", "tau", "z", "S", "p"), moves, strict=True):

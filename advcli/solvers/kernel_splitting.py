@@ -26,6 +26,7 @@ from ..core.typing import Array
 from ..features.base import KernelMap, Sketch
 from ..problems.risk import Problem, Solution, gap_scale
 from .base import Limits, Solver, register
+from .best import BestSeen
 from .newton.kernel import lacks_kernel
 
 _RELAXATION = 1.9  # below 2; 1 takes nearly twice the iterations
@@ -74,8 +75,8 @@ class KernelSplittingSolver(Solver):
         run = _Iteration(problem, limits, start, self.reserve)
         status = run.until(limits, started, enough)
         seconds = time.perf_counter() - started
-        memory = {"support": int(run.best_R.any(axis=1).sum())}
-        return Solution(run.best_theta, run.best_R, problem.lam, self.name, run.passes, seconds, status, memory)
+        memory = {"support": int(run.best.R.any(axis=1).sum())}
+        return Solution(run.best.theta, run.best.R, problem.lam, self.name, run.passes, seconds, status, memory)
 
 
 class _Iteration:
@@ -107,7 +108,7 @@ class _Iteration:
                 assert start.R is not None
                 theta, R = start.theta, start.R
                 self.V = self._rest(start)
-        self.best_primal, self.best_theta, self.best_dual, self.best_R = problem.primal(theta), theta, problem.dual(R), R
+        self.best = BestSeen(theta, R, problem.primal(theta), problem.dual(R))
         self.lost = _LOST
         if self.open():
             self._sketch_first(problem.parameters(R))
@@ -133,7 +134,7 @@ class _Iteration:
 
     def open(self) -> bool:
         """Return whether the gap between the best values is open."""
-        return self.best_primal - self.best_dual > self.allowed(self.best_primal, self.best_dual)
+        return not self.best.reached(self.limits.tol)
 
     def until(self, limits: Limits, started: float, enough: Callable[[float, Array], bool]) -> str:
         """Iterate until the gap is closed, to a limit or until ``enough``; return the status."""
@@ -188,21 +189,17 @@ class _Iteration:
                     self._refine(A)
                 return
         dual = problem.dual(R)
-        if dual > self.best_dual:
-            self.best_dual, self.best_R = dual, R
+        self.best.take(None, np.inf, R, dual)
         if self.features.regularised is None:  # the dual value has computed the scores of theta(r)
             spanned = problem.parameters(R)
-            value = problem.primal(spanned)
-            if value < self.best_primal:
-                self.best_primal, self.best_theta = value, spanned
+            self.best.take(spanned, problem.primal(spanned), None, -np.inf)
         if sketch is not None:
             theta = self.features.unsketched(theta, sketch)
-        if sketch is not None or primal - self.best_dual <= self.allowed(primal, self.best_dual):
+        if sketch is not None or primal - self.best.dual <= self.allowed(primal, self.best.dual):
             primal = problem.primal(theta)  # free of the factor's rounding
-        if primal < self.best_primal:
-            self.best_primal, self.best_theta = primal, theta
+        self.best.take(theta, primal, None, -np.inf)
         if sketch is None:
-            self.gap = self.best_primal - self.best_dual
+            self.gap = self.best.primal - self.best.dual
         elif not last and self.open():
             if expected > 0.0:
                 self.lost = min(max((bound - dual) / expected, 1.0), 1e3)
@@ -212,7 +209,7 @@ class _Iteration:
         """Begin with a sketch that should lose little of the dual value at coefficients of the size of A, or with one on the way to it."""
         coarsest = _COARSE * self.sigma
         loses = _MEAN_LEFT * self.lost * 0.5 * self.problem.lam * float(np.vdot(A, A))  # for each unit left
-        left = min(_SHARE * self.allowed(self.best_primal, self.best_dual) / loses, coarsest) if loses > 0.0 else coarsest
+        left = min(_SHARE * self.allowed(self.best.primal, self.best.dual) / loses, coarsest) if loses > 0.0 else coarsest
         if self.features.pivots_for(coarsest, self.few_rows) is not None:
             self._take(left, 0, self.few_rows)
         elif self.features.pivots_for(left, self.most_rows) is not None:
@@ -222,7 +219,7 @@ class _Iteration:
         """Take a sketch that loses less at coefficients A, or K itself."""
         assert self.sketch is not None
         loses = self.lost * 0.5 * self.problem.lam * self.features.unseen(A, self.sketch)
-        cut = min(max(loses / (_SHARE * self.allowed(self.best_primal, self.best_dual)), _LEAST_CUT), _LARGEST_CUT)
+        cut = min(max(loses / (_SHARE * self.allowed(self.best.primal, self.best.dual)), _LEAST_CUT), _LARGEST_CUT)
         before = len(self.sketch.pivots)
         self._take(float(self.sketch.left.max()) / cut, before, max(_GROWTH * before, self.few_rows))
 

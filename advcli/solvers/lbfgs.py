@@ -23,7 +23,7 @@ from scipy.optimize import Bounds, minimize
 from ..core.typing import Array
 from ..problems.risk import Problem, Solution
 from .base import Limits, Solver, register, warm_start, whole_option
-from .best import Best
+from .best import Best, BestSeen
 from .smoothing import SmoothedObjective, first_smoothing
 from .stochastic.passes import check_parameters
 
@@ -41,19 +41,6 @@ class SmoothObjective(Protocol):
 
     def gaps(self, point: Any) -> tuple[float, float, float, Any]:
         """Return P(theta), D, the part of P - D that only new centres can remove, and the dual point that gives D."""
-
-
-class BestSeen(Protocol):
-    """The best primal and the best dual point so far, such as `Best`."""
-
-    theta: Array
-    R: Any
-    primal: float
-    dual: float
-    passes: float
-
-    def reached(self, tol: float) -> bool:
-        """Return whether the relative gap is at most ``tol``."""
 
 
 @register("lbfgs")
@@ -89,28 +76,10 @@ class LbfgsSolver(Solver):
 
 
 class ProximalRun:
-    """Proximal steps, each of them a run of L-BFGS.
+    """Proximal steps, each of them a run of L-BFGS; ``passes`` counts the reads of the data, ``mu`` is the smoothing of the next step.
 
-    Parameters
-    ----------
-    smooth : callable
-        Makes the smoothed objective of a centre and a mu.
-    best : BestSeen
-        Holds the first theta, and every better point from then on.
-    limits : Limits
-    started : float
-        The `time.perf_counter` that ``limits.max_seconds`` counts from.
-    pairs : int
-        Curvature pairs kept.
-    tolerance : ndarray in the shape of the parameters, or None
-        The weights of the L1 penalty.
-
-    Attributes
-    ----------
-    passes : float
-        Reads of the data so far.
-    mu : float
-        The smoothing of the next proximal step.
+    ``smooth`` makes the smoothed objective of a centre and a mu, ``best`` holds the first theta and every better point from then on,
+    ``started`` is the `time.perf_counter` that the seconds count from, and ``tolerance`` has the weights of the L1 penalty.
     """
 
     def __init__(
@@ -138,7 +107,7 @@ class ProximalRun:
             before = best.primal, best.dual
             point, iterations = self._lbfgs(smoothed, theta)
             self.passes += smoothed.evaluations
-            idle = 0 if best.primal < before[0] or best.dual > before[1] else idle + 1
+            idle = idle + 1 if (best.primal, best.dual) == before else 0
             if idle >= _IDLE:
                 return "stalled"
             theta, centre = point.theta, point.R
@@ -165,10 +134,7 @@ class ProximalRun:
 
         def enough(point: Any) -> bool:
             primal, dual, mismatch, R = smoothed.gaps(point)
-            if primal < best.primal:
-                best.primal, best.theta = primal, point.theta
-            if dual > best.dual:
-                best.dual, best.R = dual, R
+            best.take(point.theta, primal, R, dual)
             spent = passes + smoothed.evaluations + 1.0 > limits.max_passes or time.perf_counter() - self.started > limits.max_seconds
             return spent or best.reached(limits.tol) or primal - dual - mismatch <= 0.3 * mismatch
 

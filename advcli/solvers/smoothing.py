@@ -63,11 +63,11 @@ def maximisers(problem: Problem, theta: Array, centre: Array, mu: float) -> tupl
     return F, problem.loss.block(F, centre, problem.y, np.asarray(mu))
 
 
-def first_smoothing(problem: Problem, known: float | None) -> float:
+def first_smoothing(problem: Problem, last: float | None) -> float:
     """Return mu of the first proximal step: 10 C, at least 1, or near the last one of a warm start
     (docs/notes/large-c.md, section 6)."""
     if not problem.lam > 0:  # moments in a box: C is no scale; that of the box solver
-        return 10.0 * problem.unit if known is None else known
-    if known is None:
+        return 10.0 * problem.unit if last is None else last
+    if last is None:
         return max(1.0, 10.0 * problem.C)
-    return min(max(1.0, 10.0 * problem.C), 30.0 * known)
+    return min(max(1.0, 10.0 * problem.C), 30.0 * last)

@@ -12,7 +12,7 @@ from support import surrogates as cases
 from advcli.features.linear import LinearFeatures
 from advcli.losses import make_loss
 from advcli.problems.risk import Problem
-from advcli.problems.sparse_dual import Supports
+from advcli.problems.row_blocks import SparseDual
 
 
 def problem(k, n, d, seed, dtype=np.float32):
@@ -146,7 +146,7 @@ def test_same_seed_same_bits_and_limits_hold(kernels, threads):
 def test_supports_hold_any_dual_point(n, k, rows, share, seed):
     random = np.random.default_rng(seed)
     y = random.integers(0, k, size=n).astype(np.int32)
-    held = Supports(y, k, rows)
+    held = SparseDual(y, k, rows)
     for _ in range(3):  # rewritten with other supports
         R = random.normal(size=(n, k)) * (random.random(size=(n, k)) < share)
         R[np.arange(n), y] = 0.0

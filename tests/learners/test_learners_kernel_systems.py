@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from advcli.problems.threshold import ThresholdProblem
 from advcli.solvers.newton import systems as kernel_systems
+from advcli.solvers.newton.scored_rows import ExplicitRows, KernelRows
 from advcli.solvers.newton.systems import KernelSystems
-from advcli.solvers.newton.threshold import ExplicitRows, KernelRows, minimise
+from advcli.solvers.newton.threshold import minimise
 
 
 @pytest.fixture(scope="module", autouse=True)

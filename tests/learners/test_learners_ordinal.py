@@ -20,7 +20,8 @@ from advcli.core.errors import ConfigError, IncompatibleError, NotConvergedWarni
 from advcli.learners import learner_class
 from advcli.learners.base import Rows
 from advcli.problems.threshold import COUPLINGS, ThresholdProblem, optimal_interval
-from advcli.solvers.newton.threshold import ExplicitRows, KernelRows, _by_pairs, minimise, to_face_optimum
+from advcli.solvers.newton.scored_rows import ExplicitRows, KernelRows
+from advcli.solvers.newton.threshold import _by_pairs, minimise, to_face_optimum
 from advcli.testing import check_learner
 
 METHODS = ("at", "it", "red_th", "svorim", "svorex")

@@ -95,10 +95,10 @@ ROWS_IN_BLOCKS = (
     ),
     Mutant("_ext/ascent/dual_blocks.pyx", "p.run.scale = m.sigma * m.scale", "p.run.scale = m.scale", f"{BLOCKS} -k plain", "dual_blocks"),
     Mutant("advcli/problems/row_blocks.py", "* part.n if part.n else 0.0", "if part.n else 0.0", f"{IN_BLOCKS} -k optimum"),
-    Mutant("advcli/problems/row_blocks.py", "point.write(rows, self.loss.project(own, y))", "pass", f"{IN_BLOCKS} -k outside"),
     Mutant(
         "advcli/core/row_blocks.py", "(part_mean - mean) ** 2 * (n * m / (n + m))", "(part_mean - mean) ** 2 * m", f"{IN_BLOCKS} -k optimum"
     ),
+    Mutant("advcli/problems/row_blocks.py", "point.write(rows, self.loss.project(r, y))", "pass", f"{IN_BLOCKS} -k outside"),
     Mutant("advcli/data/sources/mapped.py", "if not np.isfinite(raw).all():", "if False:", f"{MAPPED} -k wrong"),
 )
 KERNELS = (
@@ -368,14 +368,14 @@ REFEREE = (
     Mutant("advcli/problems/certificate.py", "dual = problem.dual(R)", "dual = problem.dual(solution.R)", REFEREES),
     Mutant(
         "advcli/problems/certificate.py",
-        "settled = solution if certificate.primal <= empty else",
-        "settled = solution if not certificate.primal > empty else",
+        "better = solution if certificate.primal <= empty else",
+        "better = solution if not certificate.primal > empty else",
         "tests/solvers/test_solvers_scales.py -k settling",
     ),
     Mutant(
         "advcli/problems/certificate.py",
-        "settled if certificate.dual >= problem.dual(R) else replace(settled, R=R)",
-        "settled",
+        "better if certificate.dual >= problem.dual(R) else replace(better, R=R)",
+        "better",
         "tests/solvers/test_solvers_scales.py -k settling",
     ),
     # the objective
@@ -421,9 +421,9 @@ REFEREE = (
     Mutant("advcli/losses/weighted.py", "return w * self.base.expected_cost(", "return self.base.expected_cost(", GUARANTEE),
     # the set of dual points
     Mutant("advcli/problems/risk.py", "if far > ROUNDING * k:", "if False:", REFEREES),
-    Mutant("advcli/problems/risk.py", "found.append(self._broken(point))", "found.append(0.0)", REFEREES),
-    Mutant("advcli/problems/risk.py", "found.append(1.0 - self._into_box(point))", "found.append(0.0)", REFEREES),
-    Mutant("advcli/problems/risk.py", "float(np.max(found))", "float(max(found))", REFEREES),
+    Mutant("advcli/problems/risk.py", "distances.append(self._broken(point))", "distances.append(0.0)", REFEREES),
+    Mutant("advcli/problems/risk.py", "distances.append(1.0 - self._into_box(point))", "distances.append(0.0)", REFEREES),
+    Mutant("advcli/problems/risk.py", "float(np.max(distances))", "float(max(distances))", REFEREES),
     Mutant("advcli/problems/risk.py", "if not self._broken(R) <= self._rounding:", "if False:", REFEREES),
     Mutant("advcli/problems/risk.py", 'return mean if self._into_box(R) == 1.0 else float("-inf")', "return mean", REFEREES),
     Mutant("advcli/problems/risk.py", "R * (t * (1.0 - 1e-12))", "R", REFEREES),
@@ -1315,11 +1315,11 @@ RIVALS = (
     Mutant("_ext/ascent/pairs.pyx", "load(p.f, <int>b) + by * load(row, <int>b)", "load(p.f, <int>b)", PAIRS, "pairs"),
     Mutant("_ext/support/gaussian.pyx", "u, v = a - load(column, <int>j)", "u, v = a + load(column, <int>j)", GAUSSIAN, "gaussian"),
     Mutant("advcli/solvers/newton/threshold.py", "room = np.where(change > 0.0, limit - a, a)", "room = limit", f"{ORDINAL} -k on_a_face"),
-    Mutant("advcli/solvers/newton/threshold.py", "if t > _SETTLES:", "if True:", f"{ORDINAL} -k skewed"),
+    Mutant("advcli/solvers/newton/threshold.py", "if point.t > _SETTLES:", "if True:", f"{ORDINAL} -k skewed"),
     Mutant(
         "advcli/solvers/newton/threshold.py",
-        "if left <= 0.3 * short or left <=",
-        "if left <= 0.3 * short and left <=",
+        "left <= CLOSE * short or left <=",
+        "left <= CLOSE * short and left <=",
         f"{ORDINAL} -k however",
     ),
     Mutant("advcli/solvers/newton/systems.py", "R[come] - across @ y]", "R[come]]", SYSTEMS),

@@ -13,7 +13,7 @@ from advcli.solvers.coordinate import threaded
 
 
 def names(problem):
-    return [solver.name for solver in choose(problem)[0]]
+    return [solver.name for solver in choose(problem).solvers]
 
 
 def problem_of(name="zero_one", features=problems.LINEAR, d=3, sparse=False, **more):
@@ -28,25 +28,25 @@ def problem_of(name="zero_one", features=problems.LINEAR, d=3, sparse=False, **m
         (problem_of(), ["dual", "newton"]),
         (problem_of(d=5000), ["dual"]),
         (problem_of(d=5000, sparse=True), ["dual"]),
-        (problem_of("absolute", "threshold"), ["newton", "interior_point"]),
+        (problem_of("absolute", "threshold"), ["newton", "interior_point", "newton"]),
         (problem_of("absolute", "threshold", d=7000, sparse=True), ["lbfgs"]),
-        (problem_of("general", "threshold"), ["newton", "interior_point"]),
+        (problem_of("general", "threshold"), ["newton", "interior_point", "newton"]),
         (problem_of("general", "threshold", d=7000, sparse=True), ["lbfgs"]),
         (problem_of(features="precomputed"), ["kernel_dual", "kernel_newton"]),
     ],
 )
 def test_choice(problem, expected):
     assert names(problem) == expected
-    if not all(solver.lacks(problem) is None for solver in choose(problem)[0]):
+    if not all(solver.lacks(problem) is None for solver in choose(problem).solvers):
         raise AssertionError("auto chose a solver that lacks something")
     assert make_solver("auto").lacks(problem) is None
 
 
 def test_the_reason_names_what_decided():
-    assert "15000 parameters" in choose(problem_of(d=5000))[1]
-    assert "newton needs at most" in choose(problem_of(d=5000))[1]
-    assert "sparse" in choose(problem_of(sparse=True))[1]
-    assert "dual needs multiclass linear features" in choose(problem_of("absolute", "threshold"))[1]
+    assert "15000 parameters" in choose(problem_of(d=5000)).reason
+    assert "newton needs at most" in choose(problem_of(d=5000)).reason
+    assert "sparse" in choose(problem_of(sparse=True)).reason
+    assert "dual needs multiclass linear features" in choose(problem_of("absolute", "threshold")).reason
 
 
 @pytest.mark.parametrize("features", [problems.LINEAR, "threshold", "precomputed"])
@@ -73,10 +73,10 @@ def test_the_estimator_tells():
 
 def test_threads_are_one_unless_asked_for_and_then_said(monkeypatch):
     small, large = problem_of(), problem_of(d=5000)
-    assert "threads" not in choose(small)[1]
-    assert "2 threads" in choose(small, 2)[1]
-    assert "2 threads for the certificate" in choose(problem_of(d=5000, sparse=True), 2)[1]
-    assert choose(small, "auto")[0][0].threads_for(small) == 1
+    assert "threads" not in choose(small).reason
+    assert "2 threads" in choose(small, 2).reason
+    assert "2 threads for the certificate" in choose(problem_of(d=5000, sparse=True), 2).reason
+    assert choose(small, "auto").solvers[0].threads_for(small) == 1
     found = [make_solver(name, threads=2).solve(small, Limits(1e-6)) for name in ("dual", "auto", "dual")]
     assert "2 threads" in found[1].memory["choice"]
     assert found[0].memory["threads"] == 2
@@ -86,7 +86,7 @@ def test_threads_are_one_unless_asked_for_and_then_said(monkeypatch):
     monkeypatch.setattr(threaded.ThreadedSolver, "worth", 1.0)
     monkeypatch.setattr(threaded.ThreadedSolver, "rows_each", 2)
     monkeypatch.setattr(threaded, "usable_cores", lambda: 3)
-    assert choose(large, "auto")[0][0].threads_for(large) == 3
+    assert choose(large, "auto").solvers[0].threads_for(large) == 3
 
 
 def test_a_turn_ends_early_where_the_gap_falls_too_slowly_for_it():

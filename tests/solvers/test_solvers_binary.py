@@ -145,15 +145,15 @@ def test_a_row_of_weight_two_is_a_row_given_twice(features):
 
 @pytest.mark.parametrize("size", [1e10, 1e49])
 def test_newton_ends_where_its_smallest_steps_move_nothing(size, monkeypatch):
-    rounds, offer = 0, binary._ColumnNewton._offer
+    rounds, judge = 0, binary._ColumnStep.judge
 
     def counted(*arguments):
         nonlocal rounds
         rounds += 1
         assert rounds < 10_000, "Newton's method goes on without an end"
-        return offer(*arguments)
+        return judge(*arguments)
 
-    monkeypatch.setattr(binary._ColumnNewton, "_offer", counted)
+    monkeypatch.setattr(binary._ColumnStep, "judge", counted)
     # equal rows of all labels, whose squares leave no digits to the margins: a limit of passes does not count rounds without a step
     with pytest.warns(NotConvergedWarning):
         found = CostSensitiveClassifier(method="csosr", max_passes=50, tol=1e-2).fit(np.full((12, 4), size), np.arange(12) % 3)

@@ -87,7 +87,7 @@ def test_a_limit_of_passes_is_kept_and_told():
 @pytest.mark.parametrize("features", ["linear", "precomputed"])
 def test_auto_takes_it_and_says_so(features):
     problem = problem_of(4, features)
-    assert [type(solver) for solver in choose(problem)[0]] == [HingesSolver]
+    assert [type(solver) for solver in choose(problem).solvers] == [HingesSolver]
     found = make_solver("auto").solve(problem, Limits(1e-6))
     assert found.solver == "binary"
     assert found.memory["choice"] == "binary: hinges that share nothing but 40 rows"

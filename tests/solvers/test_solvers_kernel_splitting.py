@@ -132,17 +132,17 @@ def test_a_limit_gives_an_honest_status_and_a_start_is_never_made_worse():
 
 def test_auto_goes_from_the_block_method_to_splitting_under_llw_and_for_thresholds_of_many_rows():
     problem = problem_of(2.0**8)
-    assert [solver.name for solver in choose(problem)[0]] == ["kernel_dual", "kernel_splitting", "kernel_newton"]
+    assert [solver.name for solver in choose(problem).solvers] == ["kernel_dual", "kernel_splitting", "kernel_newton"]
     solution, certificate = solved(problem, 1e-3, "auto")
     assert certificate.converged
     assert solution.solver == "kernel_dual+kernel_splitting"
     assert "kernel_dual" in solution.memory["choice"]
     many = np.zeros((MAX_FACTORED + 1, 1))
     thresholds = Problem(make_features("rbf_threshold", many, 3), make_loss("absolute", 3), np.zeros(len(many), dtype=np.intp), 0.1)
-    assert [solver.name for solver in choose(thresholds)[0]] == ["kernel_splitting"]
+    assert [solver.name for solver in choose(thresholds).solvers] == ["kernel_splitting"]
     small = Problem(make_features("rbf", problem.features.X, 3, memory_mb=0.05), problem.loss, problem.y, 0.1)
     assert "memory_mb" in make_solver("kernel_splitting").lacks(small)
-    assert [solver.name for solver in choose(small)[0]] == ["kernel_dual"]
+    assert [solver.name for solver in choose(small).solvers] == ["kernel_dual"]
     ww = Problem(make_features("rbf_threshold", problem.features.X, 3), make_loss("ww", 3), problem.y, 0.1)
     assert "distributions" in make_solver("kernel_splitting").lacks(ww)
 
@@ -159,8 +159,8 @@ def test_the_factor_counts_against_the_memory_limit():
     assert small.features.whole
     assert "twice in features.memory_mb" in make_solver("kernel_splitting").lacks(small)
     assert make_solver("kernel_splitting").lacks(large) is None
-    assert "kernel_splitting" in [solver.name for solver in choose(large)[0]]
-    assert "kernel_splitting" not in [solver.name for solver in choose(small)[0]]
+    assert "kernel_splitting" in [solver.name for solver in choose(large).solvers]
+    assert "kernel_splitting" not in [solver.name for solver in choose(small).solvers]
 
 
 def sketch_of(name="rbf", k=3, gamma=0.02, p=17, n=120):

@@ -25,7 +25,7 @@ def documents(k, name="zero_one", n=80, d=30, weights=False):
 
 def test_auto_takes_lists_for_many_classes():
     def names(problem):
-        return [solver.name for solver in choose(problem)[0]]
+        return [solver.name for solver in choose(problem).solvers]
 
     assert names(documents(1000)) == names(documents(1000, "cs")) == ["dual_lists"]
     assert names(documents(999)) == ["dual"]

@@ -150,11 +150,11 @@ def test_newton_with_a_kernel_has_the_bits_of_one_thread(small_parts, gamma):
 def test_auto_hands_its_threads_to_newton():
     X, y = rows_of("dense")
     problem = Problem(LinearFeatures(X, 5), make_loss("zero_one", 5), y, 1e-3)
-    solvers, reason = auto.choose(problem, 2)
-    assert [solver.threads for solver in solvers] == [2, 2]
-    assert "2 threads" in reason
+    plan = auto.choose(problem, 2)
+    assert [solver.threads for solver in plan.solvers] == [2, 2]
+    assert "2 threads" in plan.reason
     kernel = Problem(make_features("rbf", X, 5, gamma=0.5), make_loss("zero_one", 5), y, 1e-3)
-    assert auto.choose(kernel, 2)[0][1].threads == 2
+    assert auto.choose(kernel, 2).solvers[1].threads == 2
 
 
 def test_python_code_of_a_loss_is_not_called_by_several_threads(small_parts):

@@ -10,8 +10,7 @@ import numpy as np
 from ...core.compiled import aligned_zeros, kernels
 from ...core.row_blocks import BlockRows
 from ...problems.risk import Problem, Solution
-from ...problems.row_blocks import BlockProblem
-from ...problems.sparse_dual import MOST_CLASSES, Supports
+from ...problems.row_blocks import MOST_CLASSES, BlockProblem, SparseDual
 from ..base import Limits, register, warm_start, whole_option
 from .dense import STATUS, visits_of_a_round
 from .threaded import ThreadedSolver
@@ -103,16 +102,16 @@ class BlockDualSolver(ThreadedSolver):
         return Solution(np.ascontiguousarray(padded[:, :k]), found, problem.lam, self.name, passes, seconds, STATUS[code], memory)
 
     @staticmethod
-    def _start(problem: Problem, start: Solution | None, y: Any, rows: BlockRows) -> tuple[Supports, Any]:
+    def _start(problem: Problem, start: Solution | None, y: Any, rows: BlockRows) -> tuple[SparseDual, Any]:
         """Return where to begin, as `warm_start` does, and theta there."""
-        point, shape = Supports(y, problem.loss.n_classes, rows.rows_of_a_block), problem.features.shape
+        point, shape = SparseDual(y, problem.loss.n_classes, rows.rows_of_a_block), problem.features.shape
         if start is None:
             return point, np.zeros(shape)
         if not isinstance(problem, BlockProblem):
             R, _ = warm_start(problem, start)
             point.write(slice(0, len(y)), R)
             return point, problem.parameters(R)
-        if not isinstance(start.R, Supports) or start.R.shape != point.shape or start.R.rows != point.rows:
+        if not isinstance(start.R, SparseDual) or start.R.shape != point.shape or start.R.rows != point.rows:
             return point, np.zeros(shape)
         factor = problem.lam / start.lam
         point = start.R.scaled(1.0)

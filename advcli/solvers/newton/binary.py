@@ -15,11 +15,11 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve
 
 from ...core.compiled import compiled_rows, kernels
 from ...core.errors import IncompatibleError
@@ -28,6 +28,8 @@ from ...features.base import KernelMap
 from ...problems.binary import BinaryProblems, Signs
 from ...problems.risk import Solution
 from ..base import Limits
+from ..best import BestSeen
+from .proximal import CLOSE, MAX_FAILURES, NewtonRun, ProximalMethod, fall, line_search, minimise
 
 _FEW_PASSES = 10.0  # passes of the ascent before Newton steps; best or second of 5, 10, 20, 40, 80 on five sets of 20,000 rows
 _KERNEL_PASSES = 60.0  # the same with a kernel, where greedy steps stall later and Newton steps cost more
@@ -35,29 +37,16 @@ _STEPS = 5.0  # the ascent gets at least the time of so many Newton steps, about
 _CACHE = 2.0**24  # bytes of X above which rows are visited in blocks
 _MOST_FREE = 6000  # size of the largest Newton system
 _SHARE = 0.7  # share of the rows below which a problem gets a kernel matrix of its own rows
-_MAX_INNER = 30  # Newton steps after which a proximal step counts as failed
-_MAX_FAILURES = 25
-_STATUS = {0: "converged", 1: "max_passes", 2: "max_seconds"}
+_TRIALS = 40  # step lengths that are tried in a line search
+_REFRESHED = 10  # Newton steps after which scores of a kernel are made anew, not from steps
+_STATUS = ("converged", "max_passes", "max_seconds")  # by the codes of the compiled ascent
 
 
 def solve_binary(problems: BinaryProblems, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
     """Return parameters and dual numbers (n, m) of all problems, each to the relative gap ``limits.tol``.
 
-    Parameters
-    ----------
-    problems : BinaryProblems
-        With linear features or a kernel whose matrix fits into memory.
-    limits : Limits
-        ``max_passes`` counts the passes over a problem's own rows, ``max_seconds`` the time of all.
-    start : Solution, optional
-        Of the same problems at another lambda.
-    seed : int
-        Of the order of the visits.
-
-    Returns
-    -------
-    Solution
-        ``passes`` is the mean over the problems; ``status`` the worst.
+    Features are linear or a kernel whose matrix fits into memory; a start is of the same problems at another lambda. ``max_passes`` counts
+    the passes over a problem's own rows, ``max_seconds`` the time of all; ``passes`` is the mean over the problems, ``status`` the worst.
     """
     began = time.perf_counter()
     features = problems.features
@@ -73,24 +62,17 @@ def solve_binary(problems: BinaryProblems, limits: Limits, start: Solution | Non
     bound = problems.bounds
     A = _begin(problems, bound, start)
     columns: _Columns = _KernelProblems(problems) if isinstance(features, KernelMap) else _LinearProblems(problems)
-    V, found = columns.solve(A, bound, limits, seed, began)
-    code = int(found[:, 0].max(initial=0.0))
-    return Solution(
-        np.ascontiguousarray(V.T),
-        _dual_point(problems, A),
-        problems.lam,
-        "binary",
-        float(found[:, 1].mean()) if len(found) else 0.0,
-        time.perf_counter() - began,
-        _STATUS[code],
-        {"newton_steps": float(columns.steps)},
-    )
+    V, results = columns.solve(A, bound, limits, seed, began)
+    unit = _units(problems, A.shape[1])
+    R = np.ascontiguousarray(np.divide(A, unit, out=np.zeros(A.shape), where=unit > 0.0).T)  # rows of sample weight 0 have none
+    status, passes = _STATUS[int(results[:, 0].max(initial=0.0))], float(results[:, 1].mean()) if len(results) else 0.0
+    memory, seconds = {"newton_steps": float(columns.steps)}, time.perf_counter() - began
+    return Solution(np.ascontiguousarray(V.T), R, problems.lam, "binary", passes, seconds, status, memory)
 
 
-def _dual_point(problems: BinaryProblems, A: Array) -> Array:
-    """Return the dual numbers (n, m) of A (m, n) in C form; rows of sample weight 0 have none."""
-    unit = np.full(A.shape[1], problems.C) if problems.sample_weight is None else problems.C * problems.sample_weight
-    return np.ascontiguousarray(np.divide(A, unit, out=np.zeros(A.shape), where=unit > 0.0).T)
+def _units(problems: BinaryProblems, n: int) -> Array:
+    """Return C p_i, the dual numbers of 1 in C form."""
+    return np.full(n, problems.C) if problems.sample_weight is None else problems.C * problems.sample_weight
 
 
 def _begin(problems: BinaryProblems, bound: Array, start: Solution | None) -> Array:
@@ -101,25 +83,17 @@ def _begin(problems: BinaryProblems, bound: Array, start: Solution | None) -> Ar
     """
     if start is None or start.R is None or start.R.T.shape != bound.shape:
         return np.zeros(bound.shape)
-    factor = problems.lam / start.lam
+    factor, kernel = problems.lam / start.lam, isinstance(problems.features, KernelMap)
     best, value = np.zeros(bound.shape), np.zeros(len(bound))
     margins = np.ones((1, 1)) if problems.margins is None else problems.margins
-    unit = problems.C if problems.sample_weight is None else problems.C * problems.sample_weight
+    unit = _units(problems, bound.shape[1])
     for R in (start.R, start.R * min(factor, 1.0)):
         A = np.minimum(R.T * unit, bound)
         theta = problems.features.adjoint(np.ascontiguousarray((A * problems.labels).T, dtype=np.float64))
-        square = _squares(problems, theta)
-        dual = (A * margins).sum(axis=1) - 0.5 * square
+        dual = (A * margins).sum(axis=1) - 0.5 * np.asarray((theta * (problems.scores(theta) if kernel else theta)).sum(axis=0))
         better = dual > value
         best[better], value[better] = A[better], dual[better]
     return np.ascontiguousarray(best)
-
-
-def _squares(problems: BinaryProblems, theta: Array) -> Array:
-    """Return |v|^2 of every problem, (m,)."""
-    if isinstance(problems.features, KernelMap):
-        return np.asarray((theta * problems.scores(theta)).sum(axis=0))
-    return np.asarray((theta * theta).sum(axis=0))
 
 
 class _Columns(ABC):
@@ -133,45 +107,54 @@ class _Columns(ABC):
     def solve(self, A: Array, bound: Array, limits: Limits, seed: int, began: float) -> tuple[Array, Array]:
         """Improve A (m, n) in place; return parameters (m, d or n), and code, passes, primal and dual of every problem (m, 4)."""
         m = len(A)
-        found = np.zeros((m, 4))
+        results = np.zeros((m, 4))
         left = limits.max_seconds - (time.perf_counter() - began)
-        V = self.ascend(A, bound, replace(limits, max_seconds=left, turn=self.few_passes()), seed, np.arange(m), found)
-        for q in np.flatnonzero(found[:, 0] == 1):
-            if found[q, 1] + 1.0 > limits.max_passes:
+        V = self.ascend(A, bound, replace(limits, max_seconds=left, turn=self.few_passes()), seed, np.arange(m), results)
+        for q in np.flatnonzero(results[:, 0] == 1):
+            if results[q, 1] + 1.0 > limits.max_passes:
                 continue
-            column = self.column(int(q), A, bound)
             left = limits.max_seconds - (time.perf_counter() - began)
-            done = _ColumnNewton(column, limits.tol, float(np.floor(limits.max_passes - found[q, 1])), left)
-            done.run(A[q, column.rows], column.own(V[q]))
-            self.steps += done.steps
-            A[q, column.rows] = done.best_a
-            V[q] = column.whole(done.best_v)
-            found[q] = done.code, found[q, 1] + done.steps, done.primal, done.dual
-            if done.code == 1 and done.stalled and limits.max_passes - found[q, 1] >= 1.0:  # the ascent may improve it
-                one = np.array([q])
-                before = found[q].copy()
-                left = limits.max_seconds - (time.perf_counter() - began)
-                ascended = A[one].copy()
-                more = np.zeros((1, 4))
-                rest = replace(limits, max_passes=limits.max_passes - before[1], max_seconds=left)
-                v = self.ascend(ascended, bound[one], rest, seed, one, more)
-                if more[0, 2] <= before[2]:
-                    V[q] = v[0]
-                if more[0, 3] >= before[3]:
-                    A[q] = ascended[0]
-                found[q] = more[0, 0], before[1] + more[0, 1], min(more[0, 2], before[2]), max(more[0, 3], before[3])
-        return V, found
+            column = self.column(int(q), A, bound)
+            status = column.solve(
+                A[q], V[q], replace(limits, max_passes=float(np.floor(limits.max_passes - results[q, 1])), max_seconds=left)
+            )
+            self.steps += column.steps
+            best = column.best
+            A[q, column.rows], V[q] = best.R, column.whole(best.theta)
+            code = 1 if status == "stalled" else _STATUS.index(status)
+            results[q] = code, results[q, 1] + column.steps, best.primal, best.dual
+            if status == "stalled" and limits.max_passes - results[q, 1] >= 1.0:
+                rest = replace(
+                    limits, max_passes=limits.max_passes - results[q, 1], max_seconds=limits.max_seconds - (time.perf_counter() - began)
+                )
+                self._ascend_again(int(q), A, V, bound, rest, seed, results[q])
+        return V, results
+
+    def _ascend_again(self, q: int, A: Array, V: Array, bound: Array, limits: Limits, seed: int, result: Array) -> None:
+        """Improve the problem that Newton steps have left by the ascent, in place."""
+        one, a, again = np.array([q]), A[q : q + 1].copy(), np.zeros((1, 4))
+        v = self.ascend(a, bound[one], limits, seed, one, again)
+        code, passes, primal, dual = again[0]
+        if primal <= result[2]:
+            V[q] = v[0]
+        if dual >= result[3]:
+            A[q] = a[0]
+        result[:] = code, result[1] + passes, min(primal, result[2]), max(dual, result[3])
+
+    def margins(self, q: int, rows: NDArray[np.intp]) -> Array:
+        """Return the margins of some rows of problem q."""
+        return self.margin[q, rows] if len(self.margin) else np.ones(len(rows))
 
     @abstractmethod
     def few_passes(self) -> float:
         """Return the passes of the ascent that cost about as much as Newton steps to the end."""
 
     @abstractmethod
-    def ascend(self, A: Array, bound: Array, limits: Limits, seed: int, which: NDArray[np.intp], found: Array) -> Array:
+    def ascend(self, A: Array, bound: Array, limits: Limits, seed: int, which: NDArray[np.intp], results: Array) -> Array:
         """Run the compiled ascent on the chosen problems, whose rows A (len(which), n) are; return their parameters."""
 
     @abstractmethod
-    def column(self, q: int, A: Array, bound: Array) -> _OneColumn:
+    def column(self, q: int, A: Array, bound: Array) -> _ColumnStep:
         """Return problem q for Newton steps."""
 
 
@@ -190,7 +173,7 @@ class _LinearProblems(_Columns):
         step = 1e-4 + (2.0 * self.rows.values.size + float(d) ** 3) / 3e9
         return max(_FEW_PASSES, _STEPS * step / (visit * self.rows.n))
 
-    def ascend(self, A: Array, bound: Array, limits: Limits, seed: int, which: NDArray[np.intp], found: Array) -> Array:
+    def ascend(self, A: Array, bound: Array, limits: Limits, seed: int, which: NDArray[np.intp], results: Array) -> Array:
         every = len(which) == len(self.label)
         label = self.label if every else self.label[which]
         margin = self.margin if every or not len(self.margin) else self.margin[which]
@@ -199,14 +182,14 @@ class _LinearProblems(_Columns):
             *self.rows,
             *(self.square, label, bound, margin, A, V),
             *(limits.tol, limits.max_passes, limits.max_seconds),
-            *(seed & 0xFFFFFFFFFFFFFFFF, self.blocks, found, limits.turn),
+            *(seed & 0xFFFFFFFFFFFFFFFF, self.blocks, results, limits.turn),
         )
         return V
 
-    def column(self, q: int, A: Array, bound: Array) -> _OneColumn:
+    def column(self, q: int, A: Array, bound: Array) -> _ColumnStep:
         rows = np.flatnonzero(bound[q])
-        X = self.X if len(rows) == self.rows.n else self.X[rows]
-        return _LinearColumn(self.label[q, rows], bound[q, rows], _of(self.margin, q, rows), rows, X, self.square[rows])
+        X, unit = self.X if len(rows) == self.rows.n else self.X[rows], float(self.square[rows].mean())
+        return _LinearColumn(self.label[q, rows], bound[q, rows], self.margins(q, rows), rows, unit, X)
 
 
 class _KernelProblems(_Columns):
@@ -218,55 +201,58 @@ class _KernelProblems(_Columns):
     def few_passes(self) -> float:
         return _KERNEL_PASSES
 
-    def ascend(self, A: Array, bound: Array, limits: Limits, seed: int, which: NDArray[np.intp], found: Array) -> Array:
+    def ascend(self, A: Array, bound: Array, limits: Limits, seed: int, which: NDArray[np.intp], results: Array) -> Array:
         # problems of few rows get the kernel matrix of these alone
         deadline = time.perf_counter() + limits.max_seconds
-        for at, q in enumerate(which):
-            rows = np.flatnonzero(bound[at])
-            part = slice(None) if len(rows) > _SHARE * len(self.K) else rows
-            K = self.K if isinstance(part, slice) else np.ascontiguousarray(self.K[np.ix_(rows, rows)])
+        for row, q in enumerate(which):
+            rows = np.flatnonzero(bound[row])
             if not len(rows):
                 continue
-            label = np.ascontiguousarray(self.label[q : q + 1, part])
-            margin = np.ascontiguousarray(self.margin[q : q + 1, part]) if len(self.margin) else self.margin
-            a = np.ascontiguousarray(A[at : at + 1, part])
-            own = np.ascontiguousarray(bound[at : at + 1, part])
+            whole = len(rows) > _SHARE * len(self.K)
+            part: Any = slice(None) if whole else rows
+            K = self.K if whole else np.ascontiguousarray(self.K[np.ix_(rows, rows)])
+            label, a, ends = (np.ascontiguousarray(each[part])[None] for each in (self.label[q], A[row], bound[row]))
+            margin = np.ascontiguousarray(self.margin[q, part])[None] if len(self.margin) else self.margin
             beta = (a * label)[0]
             u = (K @ beta + self.constant * beta.sum() if beta.any() else np.zeros(len(K)))[None]
             left = max(deadline - time.perf_counter(), 0.0)
-            one = np.zeros((1, 4))
-            kernels.binary.kernel(K, self.constant, label, own, margin, a, u, limits.tol, limits.max_passes, left, one, limits.turn)
-            A[at, part], found[at] = a[0], one[0]
+            result = np.zeros((1, 4))
+            kernels.binary.kernel(K, self.constant, label, ends, margin, a, u, limits.tol, limits.max_passes, left, result, limits.turn)
+            A[row, part], results[row] = a[0], result[0]
         return A * self.label[which]
 
-    def column(self, q: int, A: Array, bound: Array) -> _OneColumn:
+    def column(self, q: int, A: Array, bound: Array) -> _ColumnStep:
         rows = np.flatnonzero(bound[q])
         K = self.K if len(rows) == len(self.K) else self.K[np.ix_(rows, rows)]
-        return _KernelColumn(self.label[q, rows], bound[q, rows], _of(self.margin, q, rows), rows, K, self.constant, len(self.K))
-
-
-def _of(margin: Array, q: int, rows: NDArray[np.intp]) -> Array:
-    return margin[q, rows] if len(margin) else np.ones(len(rows))
+        unit = float(K.diagonal().mean()) + self.constant
+        return _KernelColumn(self.label[q, rows], bound[q, rows], self.margins(q, rows), rows, unit, K, self.constant, len(self.K))
 
 
 # ---- Newton -----------------------------------------------------------------------------------------------------------
 
 
+class _ColumnPoint(NamedTuple):
+    """Parameters and their scores; ``fresh`` scores are made from the parameters, others from steps."""
+
+    v: Array
+    u: Array
+    fresh: bool = True
+
+
 @dataclass(eq=False)
-class _OneColumn(ABC):
-    """One problem in C form on its own rows; parameters v are weights, or coefficients over these rows."""
+class _ColumnStep(ProximalMethod):
+    """One problem in C form on its own rows; parameters v are weights, or coefficients over these rows.
+
+    The stopping rules, the fall of rho and the recovery are those of docs/notes/large-c.md, sections 5 and 6.
+    """
 
     label: Signs
     bound: Array
     margin: Array
     rows: NDArray[np.intp]
+    unit: float  # the mean of |x_i|^2
 
-    @property
-    @abstractmethod
-    def unit(self) -> float:
-        """The mean of |x_i|^2."""
-
-    def own(self, v: Array) -> Array:
+    def within(self, v: Array) -> Array:
         """Return the whole problem's parameters, restricted to the own rows."""
         return v
 
@@ -282,23 +268,105 @@ class _OneColumn(ABC):
     def scores(self, v: Array) -> Array:
         """Return v.x_i of the rows."""
 
+    def pulled(self, residual: Array) -> Any:
+        """Return the scores of the residual, where inner products need them."""
+        return 0.0
+
     def inner(self, v: Array, w: Array, scores: Array) -> float:
         """Return <v, w>, w with its scores."""
         return float(v @ w)
 
+    def size(self, free: NDArray[np.intp]) -> int:
+        """Return the size of the Newton system of free rows."""
+        return len(free)
+
     @abstractmethod
-    def direction(self, residual: Array, pull: Array, free: NDArray[np.intp], rho: float) -> tuple[Array, Array]:
-        """Return D with (I + 1/rho sum over free of x x') D = -residual, and its scores; ``pull`` are those of the residual."""
+    def direction(self, free: NDArray[np.intp]) -> tuple[Array, Array]:
+        """Return D with (I + 1/rho sum over free of x x') D = -residual, and its scores."""
+
+    def moved(self, v: Array, u: Array) -> _ColumnPoint:
+        """Return the point at parameters v whose scores are u up to the rounding of steps."""
+        return _ColumnPoint(v, self.scores(v))
+
+    # ---- what `proximal` asks -----------------------------------------------------------------------------------------
+    def solve(self, a: Array, v: Array, limits: Limits) -> str:
+        """Begin from the whole problem's dual numbers a and parameters v; return what stopped it."""
+        self.tol, self.limits, self.deadline = limits.tol, limits, time.perf_counter() + limits.max_seconds
+        self.rho, self.least = 1e-3 * self.unit, 1e-13 * self.unit
+        self.steps, self.failures, self.too_large = 0, 0, False
+        self.center, v = a[self.rows].copy(), self.within(v)
+        self.best = BestSeen(v, self.center)
+        self.before = np.inf, np.inf
+        return minimise(self, _ColumnPoint(v, self.scores(v)))
+
+    def judge(self, point: _ColumnPoint, steps: int) -> bool:
+        """Compare the point's values with the best; return whether the gap is closed, or only a new centre brings it nearer."""
+        slack = self.margin - self.label * point.u
+        self.a = a = np.clip(self.center + slack / self.rho, 0.0, self.bound)
+        self.residual = point.v - self.adjoint(self.label * a)
+        hinges = float(self.bound @ np.maximum(slack, 0.0))
+        v, r = point.v, self.residual
+        self.pull = self.pulled(r)
+        primal = 0.5 * self.inner(v, v, point.u) + hinges
+        dual = float(a @ self.margin) - 0.5 * self.inner(v - r, v - r, point.u - self.pull)
+        self.best.take(v, primal, a, dual)
+        # P - D = half of the squared residual, left to Newton steps, + the gaps of the rows
+        return self.best.reached(self.tol) or 0.5 * self.inner(r, r, self.pull) <= CLOSE * (hinges - float(a @ slack))
+
+    def limit(self) -> str:
+        """Return the status where steps or time are used up."""
+        if self.steps >= self.limits.max_passes:
+            return "max_passes"
+        return "max_seconds" if time.perf_counter() > self.deadline else ""
+
+    def ended(self, descent: NewtonRun) -> str:
+        """Return the status of a fit that ends here; it has stalled where its next system is too large."""
+        return super().ended(descent) or ("stalled" if self.too_large else "")
+
+    def advance(self, point: _ColumnPoint) -> _ColumnPoint | None:
+        """Return the point where the slope of psi along the Newton direction has halved."""
+        free = np.flatnonzero((self.a > 0.0) & (self.a < self.bound))
+        if self.size(free) > _MOST_FREE:
+            self.too_large = True
+            return None
+        D, change = self.direction(free)
+        along, square, signed = self.inner(point.v, D, change), self.inner(D, D, change), self.label * change
+        base, move = self.center + (self.margin - self.label * point.u) / self.rho, signed / self.rho
+
+        def line(t: float) -> tuple[float, float, None]:
+            slope = along + t * square - float(np.clip(base - t * move, 0.0, self.bound) @ signed)
+            return slope, slope, None
+
+        t = line_search(line, line(0.0)[0], _TRIALS)[0]
+        self.steps += 1
+        return self.moved(point.v + t * D, point.u + t * change)
+
+    def recentre(self, descent: NewtonRun) -> _ColumnPoint | None:
+        """Return the point with its own dual numbers as the center and a smaller rho."""
+        self.center = self.a
+        self.rho *= fall(descent.steps)
+        gap = self.best.primal - self.best.dual
+        if descent.steps == 0 and self.rho <= self.least and not gap < self.before[1] - 1e-9 * self.best.primal:
+            self.failures += 1  # v rests, and the smallest rho does not move a: at features whose squares leave no digits to 1
+        self.rho = max(self.rho, self.least)
+        point = descent.point
+        return self._next(point if point.fresh else _ColumnPoint(point.v, self.scores(point.v)))
+
+    def recover(self, descent: NewtonRun) -> _ColumnPoint | None:
+        """Return the point for a larger rho, the first one unless a better one was seen since."""
+        self.failures += 1
+        self.rho *= 5.0
+        return self._next(descent.point if self.best.primal < self.before[0] else descent.first)
+
+    def _next(self, point: _ColumnPoint) -> _ColumnPoint | None:
+        """Return the first point of the next proximal step, None after many failures."""
+        self.before = self.best.primal, self.best.primal - self.best.dual
+        return point if self.failures < MAX_FAILURES else None
 
 
 @dataclass(eq=False)
-class _LinearColumn(_OneColumn):
+class _LinearColumn(_ColumnStep):
     X: Any
-    square: Array
-
-    @property
-    def unit(self) -> float:
-        return float(self.square.mean())
 
     def adjoint(self, q: Array) -> Array:
         return np.asarray(self.X.T @ q)
@@ -306,7 +374,11 @@ class _LinearColumn(_OneColumn):
     def scores(self, v: Array) -> Array:
         return np.asarray(self.X @ v)
 
-    def direction(self, residual: Array, pull: Array, free: NDArray[np.intp], rho: float) -> tuple[Array, Array]:
+    def size(self, free: NDArray[np.intp]) -> int:
+        return min(len(free), len(self.residual))
+
+    def direction(self, free: NDArray[np.intp]) -> tuple[Array, Array]:
+        residual, rho = self.residual, self.rho
         D = -residual
         if len(free):
             Z = self.X[free]
@@ -314,7 +386,7 @@ class _LinearColumn(_OneColumn):
                 gram = _dense(Z @ Z.T)
                 gram[np.diag_indices_from(gram)] += rho
                 factor = cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
-                D = D + Z.T @ cho_solve(factor, pull[free], check_finite=False)
+                D = D + Z.T @ cho_solve(factor, self.scores(residual)[free], check_finite=False)
                 # (I + Z'Z/rho) D = -residual once more: the terms cancel where 1/rho is large
                 left = -residual - D - Z.T @ (Z @ D) / rho
                 D = D + left - Z.T @ cho_solve(factor, Z @ left, check_finite=False)
@@ -326,22 +398,18 @@ class _LinearColumn(_OneColumn):
 
 
 @dataclass(eq=False)
-class _KernelColumn(_OneColumn):
+class _KernelColumn(_ColumnStep):
     K: Array
     constant: float
     n: int
 
-    @property
-    def unit(self) -> float:
-        return float(self.K.diagonal().mean()) + self.constant
-
-    def own(self, v: Array) -> Array:
+    def within(self, v: Array) -> Array:
         return v[self.rows]
 
     def whole(self, v: Array) -> Array:
-        found = np.zeros(self.n)
-        found[self.rows] = v
-        return found
+        spread = np.zeros(self.n)
+        spread[self.rows] = v
+        return spread
 
     def adjoint(self, q: Array) -> Array:
         return q
@@ -355,139 +423,31 @@ class _KernelColumn(_OneColumn):
     def inner(self, v: Array, w: Array, scores: Array) -> float:
         return float(v @ scores)
 
-    def direction(self, residual: Array, pull: Array, free: NDArray[np.intp], rho: float) -> tuple[Array, Array]:
-        D, scores = -residual, -pull
+    def pulled(self, residual: Array) -> Any:
+        return self.scores(residual)
+
+    def judge(self, point: _ColumnPoint, steps: int) -> bool:
+        solved = super().judge(point, steps)
+        if self.best.reached(self.tol) and not point.fresh:
+            # the scores are sums of steps: the values that count are those of scores made anew
+            self.best = BestSeen(self.best.theta, self.best.R)
+            point.u[:] = self.scores(point.v)
+            solved = super().judge(point, steps)
+        return solved
+
+    def moved(self, v: Array, u: Array) -> _ColumnPoint:
+        return _ColumnPoint(v, self.scores(v)) if self.steps % _REFRESHED == 0 else _ColumnPoint(v, u, False)
+
+    def direction(self, free: NDArray[np.intp]) -> tuple[Array, Array]:
+        D, scores = -self.residual, -self.pull
         if len(free):
             rows = self.K[free]
             gram = rows[:, free] + self.constant
-            gram[np.diag_indices_from(gram)] += rho
-            z = cho_solve(cho_factor(gram, lower=True, overwrite_a=True, check_finite=False), pull[free], check_finite=False)
+            gram[np.diag_indices_from(gram)] += self.rho
+            z = cho_solve(cho_factor(gram, lower=True, overwrite_a=True, check_finite=False), self.pull[free], check_finite=False)
             D[free] += z
             scores = scores + z @ rows + self.constant * z.sum()
         return D, scores
-
-
-class _ColumnNewton:
-    """The proximal point method on one problem, which keeps the best v and the best a that it has seen.
-
-    The stopping rules, the fall of rho and the recovery are those of docs/notes/large-c.md, sections 5 and 6.
-    """
-
-    def __init__(self, column: _OneColumn, tol: float, max_steps: float, max_seconds: float) -> None:
-        self.column, self.tol, self.max_steps = column, tol, max_steps
-        self.deadline = time.perf_counter() + max_seconds
-        self.steps, self.code, self.stalled = 0, 1, False
-        self.primal, self.dual = np.inf, -np.inf
-        self.best_v, self.best_a = np.empty(0), np.empty(0)
-
-    def run(self, a: Array, v: Array) -> None:
-        """Begin from dual numbers a and parameters v."""
-        column = self.column
-        rho, least = 1e-3 * column.unit, 1e-13 * column.unit
-        center, u = a.copy(), column.scores(v)
-        failures, fresh = 0, True
-        self.best_v, self.best_a = v, center
-        while failures < _MAX_FAILURES:
-            first_v, first_u, first_primal, first_gap = v, u, self.primal, self.primal - self.dual
-            inner, failed = 0, False
-            while True:
-                slack = column.margin - column.label * u
-                new = np.clip(center + slack / rho, 0.0, column.bound)
-                r = v - column.adjoint(column.label * new)
-                pull = column.scores(r) if isinstance(column, _KernelColumn) else r
-                mismatch, apart = self._offer(v, u, new, r, pull, slack)
-                if self.primal - self.dual <= self.tol * self.primal:
-                    if fresh or not isinstance(column, _KernelColumn):
-                        self.code = 0
-                        return
-                    # the scores are sums of steps: the values that count are those of scores made anew
-                    u, fresh, self.primal, self.dual = column.scores(v), True, np.inf, -np.inf
-                    continue
-                if self.steps >= self.max_steps:
-                    return
-                if time.perf_counter() > self.deadline:
-                    self.code = 2
-                    return
-                if apart <= 0.3 * mismatch:
-                    break
-                if inner >= _MAX_INNER:
-                    failed = True
-                    break
-                free = np.flatnonzero((new > 0.0) & (new < column.bound))
-                if len(free) > _MOST_FREE and not (isinstance(column, _LinearColumn) and len(v) <= _MOST_FREE):
-                    self.stalled = True
-                    return
-                try:
-                    at = column.scores(r) if not isinstance(column, _KernelColumn) and 0 < len(free) < len(v) else pull
-                    D, change = column.direction(r, at, free, rho)
-                except LinAlgError:
-                    failed = True
-                    break
-                t = self._length(v, u, D, change, center, rho)
-                v, u = v + t * D, u + t * change
-                inner += 1
-                self.steps += 1
-                fresh = isinstance(column, _LinearColumn) or self.steps % 10 == 0
-                if fresh:
-                    u = column.scores(v)
-            if failed:
-                failures += 1
-                rho *= 5.0
-                if not self.primal < first_primal:
-                    v, u = first_v, first_u
-                continue
-            center, u, fresh = new, column.scores(v), True
-            rho *= 0.3 if inner <= 2 else 0.5 if inner <= 6 else 0.75
-            if inner == 0 and rho <= least and not self.primal - self.dual < first_gap - 1e-9 * self.primal:
-                failures += 1  # v rests, and the smallest rho does not move a: at features whose squares leave no digits to 1
-            rho = max(rho, least)
-        self.stalled = True
-
-    def _offer(self, v: Array, u: Array, a: Array, r: Array, pull: Array, slack: Array) -> tuple[float, float]:
-        """Keep v or a where its value is better than the best so far; return the gaps of the rows and half the squared residual."""
-        column = self.column
-        hinges = float(column.bound @ np.maximum(slack, 0.0))
-        if isinstance(column, _KernelColumn):
-            primal = 0.5 * float(v @ u) + hinges
-            square = float((v - r) @ (u - pull))
-            apart = 0.5 * float(r @ pull)
-        else:
-            primal, square, apart = 0.5 * float(v @ v) + hinges, float((v - r) @ (v - r)), 0.5 * float(r @ r)
-        dual = float(a @ column.margin) - 0.5 * square
-        if primal < self.primal:
-            self.primal, self.best_v = primal, v
-        if dual > self.dual:
-            self.dual, self.best_a = dual, a
-        return hinges - float(a @ slack), apart
-
-    def _length(self, v: Array, u: Array, D: Array, change: Array, center: Array, rho: float) -> float:
-        """Return t where the slope of psi along v + t D has halved."""
-        column = self.column
-        kernel = isinstance(column, _KernelColumn)
-        along = float(v @ change) if kernel else float(v @ D)
-        square = float(D @ change) if kernel else float(D @ D)
-        signed = column.label * change
-        base = center + (column.margin - column.label * u) / rho
-        move = signed / rho
-
-        def slope(t: float) -> float:
-            return along + t * square - float(np.clip(base - t * move, 0.0, column.bound) @ signed)
-
-        first = slope(0.0)
-        low, high, at_low, at_high, t = 0.0, np.inf, first, np.inf, 1.0
-        for _ in range(40):
-            here = slope(t)
-            if abs(here) <= 0.5 * abs(first):
-                break
-            if here < 0.0:
-                low, at_low = t, here
-            else:
-                high, at_high = t, here
-            if high == np.inf:
-                t *= 2.0
-            else:
-                t = low + (high - low) * min(max(-at_low / (at_high - at_low), 0.1), 0.9)
-        return t
 
 
 def _dense(X: Any) -> Array:

@@ -23,10 +23,13 @@ from ...core.compiled import Face, kernels
 from ...core.typing import Array
 from ...problems.risk import Problem, Solution
 from ..base import Limits, Solver, register
+from ..best import BestSeen
+from .proximal import NewtonRun, ProximalMethod, line_search, minimise
 
-_MAX_INNER = 40
-_MAX_OUTER = 200
+_MAX_INNER = 40  # Newton steps after which the proximal terms weigh more
+_MAX_OUTER = 200  # proximal steps after which a fit has stalled
 _TRIALS = 30  # step lengths that are tried in a line search
+_SMALLEST_C = 1e-9  # as in `linear`
 
 
 @dataclass
@@ -41,11 +44,13 @@ class _Point:
     v: Array  # multipliers (d,), 0 where the sums are free
 
 
-class _Smoothed:
+class _BoxStep(ProximalMethod):
     """The subproblem of one proximal step."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+    most_inner = _MAX_INNER
+
+    def __init__(self, problem: Problem, limits: Limits, start: Solution | None) -> None:
+        self.problem, self.limits, self.tol, self.deadline = problem, limits, limits.tol, time.perf_counter() + limits.max_seconds
         ones = np.ones(len(problem.y))
         self.sample = ones if problem.sample_weight is None else problem.sample_weight
         self.cost = ones if problem.cost_weight is None else problem.cost_weight
@@ -60,7 +65,14 @@ class _Smoothed:
         self.square = max(float(problem.features.squares.mean()), 1e-300)
         self.sigma = 1e4 * problem.unit / self.square
         self.damping = 1.0  # of the Newton steps, in units of the proximal term
-        self.projections = 0
+        self.projections = self.steps = self.rounds = 0
+        if start is not None and start.R is not None and start.R.shape == self.center.shape and start.theta.shape == self.theta.shape:
+            self.center, self.theta = start.R, start.theta
+            self.c, self.sigma, self.v = (start.memory.get(name, getattr(self, name)) for name in ("c", "sigma", "v"))
+        self.F = problem.features.scores(self.theta)
+        R = problem.into_box(self.center)
+        primal = problem.penalty(self.theta) + problem.empirical(self.F)
+        self.best = BestSeen(self.theta, R, primal, problem.dual(R), problem.gap_scale)
 
     @property
     def e(self) -> float:
@@ -83,8 +95,7 @@ class _Smoothed:
         """Return the least element of the subdifferential: 0 exactly at the subproblem's minimum."""
         theta, gradient = point.theta, point.gradient
         inside = np.sign(gradient) * np.maximum(np.abs(gradient) - self.tolerance, 0.0)
-        result: Array = np.where(theta != 0.0, gradient + self.tolerance * np.sign(theta), inside)
-        return result
+        return np.where(theta != 0.0, gradient + self.tolerance * np.sign(theta), inside)
 
     def moved(self, point: _Point) -> float:
         """Return how far the point is from the centre, in the energy of the proximal terms (twice)."""
@@ -111,6 +122,87 @@ class _Smoothed:
             H += (feature[:, None] == feature) / self.e
         direction[chosen] = minimise_model(H, gradient[chosen], tolerance[chosen], theta[chosen]) - theta[chosen]
         return direction.reshape(point.theta.shape)
+
+    # ---- what `proximal` asks -----------------------------------------------------------------------------------------
+    def limit(self) -> str:
+        """Return the status where one more evaluation would be one too many, or time is up."""
+        if self.projections + 1 > self.limits.max_passes:
+            return "max_passes"
+        return "max_seconds" if time.perf_counter() > self.deadline else ""
+
+    def judge(self, point: _Point, steps: int) -> bool:
+        """Return whether the defect is small beside the way from the center."""
+        defect = self.defect(point)
+        error = self.sigma / (1.0 + self.sigma * self.problem.lam) * float(np.vdot(defect, defect))
+        return error <= 0.01 * self.moved(point)
+
+    def advance(self, point: _Point) -> _Point | None:
+        """Return the next point; a short step says that the model is too bold in directions without curvature."""
+        direction = self.step(point)
+        following = self._search(point, direction)
+        self.steps += 1
+        if following is not None:
+            share = float(np.abs(following.theta - point.theta).max() / np.abs(direction).max())
+            self.damping = max(self.damping * (4.0 if share < 0.3 else 0.25 if share > 0.8 else 1.0), 1.0)
+        return following
+
+    def _search(self, point: _Point, D: Array) -> _Point | None:
+        """Return the point at a step whose slope is at most half the slope at 0, or the last one that descends, or None.
+
+        The slope along D jumps where a coordinate passes 0, so the step often ends at such a kink.
+        """
+        theta, tolerance = point.theta, self.tolerance
+        moving = (theta != 0.0) & (D != 0.0)
+        kinks = np.full(theta.shape, np.inf)
+        kinks[moving] = -theta[moving] / D[moving]
+        descending: list[_Point] = []
+
+        def slopes(point: _Point) -> tuple[float, float]:
+            """Return the derivatives along D to the left and to the right."""
+            smooth = float(np.vdot(point.gradient + tolerance * np.sign(point.theta), D))
+            jump = float(np.vdot(tolerance, np.abs(D) * (point.theta == 0.0)))
+            return smooth - jump, smooth + jump
+
+        def line(t: float) -> tuple[float, float, _Point]:
+            reached = theta + t * D
+            reached[np.abs(kinks - t) <= 1e-12 * t] = 0.0
+            following = self.at(reached, point.F + t * dF)
+            left, right = slopes(following)
+            if left <= 0.0:
+                descending[:] = [following]
+            return left, right, following
+
+        first, most = slopes(point)[1], int(min(self.limits.max_passes - self.projections, _TRIALS))
+        if not first < 0:
+            return None
+        dF = self.problem.features.scores(D)
+        _, following, accepted = line_search(line, first, most, kinks=np.unique(kinks[(kinks > 0.0) & np.isfinite(kinks)]))
+        return following if accepted else descending[0] if descending else None
+
+    def ended(self, descent: NewtonRun) -> str:
+        """Compare the point's values with the best; return the status of a fit that ends here."""
+        problem, point = self.problem, descent.point
+        theta = _zero_sums(point.theta) if problem.centred else point.theta
+        primal = problem.penalty(theta) + problem.empirical(point.F if theta is point.theta else problem.features.scores(theta))
+        R = problem.into_box(point.R)
+        self.best.take(theta, primal, R, problem.dual(R))
+        return super().ended(descent)
+
+    def recentre(self, descent: NewtonRun) -> _Point | None:
+        """Return the point as its own center, for proximal terms that weigh less, or more after many steps."""
+        return self._around(descent.point, descent.steps)
+
+    def recover(self, descent: NewtonRun) -> _Point | None:
+        """Return what `recentre` does: a line without descent costs a step."""
+        return self._around(descent.point, descent.steps + 1)
+
+    def _around(self, point: _Point, steps: int) -> _Point | None:
+        self.center, self.theta, self.v = point.R, point.theta, point.v
+        factor = 0.2 if steps >= _MAX_INNER else 5.0 if steps <= 4 else 2.0 if steps <= 15 else 1.0
+        self.c = self.c * 5.0 if factor < 1.0 else max(self.c / factor, _SMALLEST_C)
+        self.sigma = self.sigma / 5.0 if factor < 1.0 else self.sigma * factor
+        self.rounds += 1
+        return None if self.rounds == _MAX_OUTER else self.at(point.theta, point.F)
 
 
 def minimise_model(H: Array, gradient: Array, weight: Array, x: Array) -> Array:
@@ -178,120 +270,8 @@ class BoxSolver(Solver):
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the parameters with the best primal value and the dual point with the best dual value seen."""
         started = time.perf_counter()
-        smoothed = _Smoothed(problem)
-        if (
-            start is not None
-            and start.R is not None
-            and start.R.shape == smoothed.center.shape
-            and start.theta.shape == smoothed.theta.shape
-        ):
-            smoothed.center, smoothed.theta = start.R, start.theta
-            smoothed.c, smoothed.sigma = start.memory.get("c", smoothed.c), start.memory.get("sigma", smoothed.sigma)
-            smoothed.v = start.memory.get("v", smoothed.v)
-        theta = smoothed.theta
-        F = problem.features.scores(theta)
-        best_theta, best_primal = theta, problem.penalty(theta) + problem.empirical(F)
-        best_R = problem.into_box(smoothed.center)
-        best_dual = problem.dual(best_R)
-        status, steps = "max_passes", 0
-        for _ in range(_MAX_OUTER):
-            point = smoothed.at(theta, F)
-            inner = 0
-            while True:
-                defect = smoothed.defect(point)
-                error = smoothed.sigma / (1.0 + smoothed.sigma * problem.lam) * float(np.vdot(defect, defect))
-                if error <= 0.01 * smoothed.moved(point) or inner >= _MAX_INNER:
-                    break
-                if smoothed.projections + 1 > limits.max_passes or time.perf_counter() - started > limits.max_seconds:
-                    break
-                direction = smoothed.step(point)
-                following = self._line_search(smoothed, point, direction, limits.max_passes - smoothed.projections)
-                inner += 1
-                steps += 1
-                if following is None:
-                    break
-                # a short step: the model is too bold in directions without curvature
-                share = float(np.abs(following.theta - point.theta).max() / np.abs(direction).max())
-                smoothed.damping = max(smoothed.damping * (4.0 if share < 0.3 else 0.25 if share > 0.8 else 1.0), 1.0)
-                point = following
-            theta, F = point.theta, point.F
-            kept = _zero_sums(theta) if problem.centred else theta
-            primal = problem.penalty(kept) + problem.empirical(F if kept is theta else problem.features.scores(kept))
-            if primal < best_primal:
-                best_primal, best_theta = primal, kept
-            candidate = problem.into_box(point.R)
-            dual = problem.dual(candidate)
-            if dual > best_dual:
-                best_dual, best_R = dual, candidate
-            if best_primal - best_dual <= limits.tol * problem.gap_scale(best_primal, best_dual):
-                status = "converged"
-                break
-            if smoothed.projections + 1 > limits.max_passes:
-                break
-            if time.perf_counter() - started > limits.max_seconds:
-                status = "max_seconds"
-                break
-            smoothed.center, smoothed.theta, smoothed.v = point.R, theta, point.v
-            if inner < _MAX_INNER:
-                factor = 5.0 if inner <= 4 else 2.0 if inner <= 15 else 1.0
-                smoothed.c = max(smoothed.c / factor, 1e-9)
-                smoothed.sigma *= factor
-            else:
-                smoothed.c *= 5.0
-                smoothed.sigma /= 5.0
-        else:
-            status = "stalled"
-        memory = {"c": smoothed.c, "sigma": smoothed.sigma, "newton_steps": steps, **({"v": smoothed.v} if problem.centred else {})}
-        seconds = time.perf_counter() - started
-        return Solution(best_theta, best_R, problem.lam, self.name, float(smoothed.projections), seconds, status, memory)
-
-    @staticmethod
-    def _line_search(smoothed: _Smoothed, point: _Point, D: Array, most: float) -> _Point | None:
-        """Return the point at a step whose slope is at most half the slope at 0, or None when D is no descent direction.
-
-        After ``most`` trials it is the last one that descends, None without one.
-
-        The slope along D jumps where a coordinate passes 0, so the step often ends at such a kink: when regula falsi has not ended after a
-        few trials, kinks are tried by bisection.
-        """
-        theta, tolerance = point.theta, smoothed.tolerance
-        moving = (theta != 0.0) & (D != 0.0)
-        kinks = np.full(theta.shape, np.inf)
-        kinks[moving] = -theta[moving] / D[moving]
-        stops = np.unique(kinks[(kinks > 0.0) & np.isfinite(kinks)])
-
-        def slopes(at: _Point) -> tuple[float, float]:
-            """The derivatives along D to the left and to the right."""
-            smooth = float(np.vdot(at.gradient + tolerance * np.sign(at.theta), D))
-            jump = float(np.vdot(tolerance, np.abs(D) * (at.theta == 0.0)))
-            return smooth - jump, smooth + jump
-
-        first = slopes(point)[1]
-        if not first < 0:
-            return None
-        dF = smoothed.problem.features.scores(D)
-        low, slope_low, high, slope_high, t = 0.0, first, np.inf, 0.0, 1.0
-        best = None
-        for trial in range(int(min(most, _TRIALS))):
-            there = theta + t * D
-            there[np.abs(kinks - t) <= 1e-12 * t] = 0.0
-            at = smoothed.at(there, point.F + t * dF)
-            left, right = slopes(at)
-            if left <= 0.0:
-                best = at
-            if left <= 0.5 * abs(first) and right >= 0.5 * first:
-                return at
-            if right < 0:
-                low, slope_low = t, right
-                if high == np.inf:
-                    t *= 2.0
-                    continue
-            else:
-                high, slope_high = t, left
-            inside = stops[(stops > low * (1 + 1e-12)) & (stops < high * (1 - 1e-12))]
-            if trial >= 3 and len(inside):
-                t = float(inside[len(inside) // 2])
-            else:
-                share = slope_low / (slope_low - slope_high)
-                t = low + min(max(share, 0.1), 0.9) * (high - low)
-        return best
+        method = _BoxStep(problem, limits, start)
+        status = minimise(method, method.at(method.theta, method.F))
+        memory = {"c": method.c, "sigma": method.sigma, "newton_steps": method.steps, **({"v": method.v} if problem.centred else {})}
+        best, seconds = method.best, time.perf_counter() - started
+        return Solution(best.theta, best.R, problem.lam, self.name, float(method.projections), seconds, status, memory)

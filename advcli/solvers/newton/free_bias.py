@@ -18,7 +18,8 @@ from ...problems.binary import BinaryProblems
 from ...problems.risk import Solution
 from ...problems.threshold import ThresholdProblem
 from .. import Limits
-from .threshold import ExplicitRows, KernelRows, ScoredRows, ThresholdPoint, minimise, moved
+from .scored_rows import ExplicitRows, KernelRows, ScoredRows
+from .threshold import ThresholdPoint, minimise, moved
 
 _STATUS = ("converged", "stalled", "max_passes", "max_seconds")
 

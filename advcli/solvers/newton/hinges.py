@@ -57,18 +57,18 @@ class HingesSolver(Solver):
         else:
             start = None
         left = Limits(limits.tol, limits.max_passes, limits.max_seconds - (time.perf_counter() - began))
-        found = solve_binary(problems, left, start, seed)
-        assert found.R is not None
-        dual_point = loss.unpaired(np.sign(signed) * found.R)
-        memory = {**found.memory, "support": int(dual_point.any(axis=1).sum())}
-        theta, seconds = loss.unpaired(found.theta), time.perf_counter() - began
-        return Solution(theta, dual_point, problem.lam, self.name, found.passes, seconds, found.status, memory)
+        solution = solve_binary(problems, left, start, seed)
+        assert solution.R is not None
+        dual_point = loss.unpaired(np.sign(signed) * solution.R)
+        memory = {**solution.memory, "support": int(dual_point.any(axis=1).sum())}
+        theta, seconds = loss.unpaired(solution.theta), time.perf_counter() - began
+        return Solution(theta, dual_point, problem.lam, self.name, solution.passes, seconds, solution.status, memory)
 
 
 def _columns(features: FeatureMap, count: int) -> FeatureMap:
     """Return the map of the same rows with ``count`` scores."""
     if not isinstance(features, KernelMap):
         return LinearFeatures(features.X, count)
-    found = PrecomputedFeatures(features.matrix, count)
-    found.store.matrix = found.X  # it is checked where it was made
-    return found
+    columns = PrecomputedFeatures(features.matrix, count)
+    columns.store.matrix = columns.X  # it is checked where it was made
+    return columns

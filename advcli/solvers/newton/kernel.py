@@ -23,9 +23,8 @@ from ...core.typing import Array, Labels
 from ...features.base import KernelMap
 from ...problems.risk import Problem, Solution
 from ..base import Limits, register
-from ..coordinate.kernel import KernelDualSolver
 from ..coordinate.threaded import ThreadedSolver
-from .linear import WARM, NewtonPoint, NewtonSolver, ProximalStep, Separate
+from .linear import NewtonPoint, NewtonSolver, ProximalStep, Separate
 
 MAX_ROWS = 10_000  # beyond, one product with K costs more than the block method's pass over the rows that matter
 MAX_FACTORED = 2500  # the same with free thresholds, which need a factor of n^3 operations
@@ -275,36 +274,9 @@ def sketch(kernel: KernelMap, free: int, k: int, shift: float) -> Array | None:
     return kernel.sketch(_LEFT * shift, min(free // _QUARTER, _MOST_PARAMETERS) // k) if free > _FEW_FREE else None
 
 
-_FIRST_PASSES = 60.0  # of the block method before the first estimate from the support
-_MOST_PASSES = 1500.0  # of the block method: a gap still open then stays open for long
 _STEPS = 4  # Newton steps expected after the block method
 _TIMES, _LEAST_C, _LARGEST_C = 10.0, 1.0, 30.0  # the first c of these, between these bounds: from 3 on it matters little
 _FLOPS = 1.5e10  # operations a second of one core
-
-
-def block_then_newton(problem: Problem, limits: Limits, start: Solution | None, seed: int, threads: int | str = 1) -> Solution:
-    """Run the block method, best on nearly separable data, until its cost is about that of Newton steps; then Newton, by ``threads``."""
-    block, newton = KernelDualSolver(), KernelNewtonSolver(threads)
-    if newton.lacks(problem) is not None:
-        return block.solve(problem, limits, start, seed)
-    done = block.solve(problem, replace(limits, turn=_FIRST_PASSES), start, seed)
-    while done.status == "max_passes" and limits.max_passes - done.passes >= 1.0:
-        assert done.R is not None
-        passes, weight = newton_after(problem, done.R)
-        wanted = min(passes, _MOST_PASSES)
-        last = done.passes >= wanted
-        # the support settles meanwhile, and with it the cost of Newton steps
-        turn = float("inf") if last else min(wanted - done.passes, done.passes)
-        if last:
-            done.memory["c"] = weight / WARM
-        left = limits.max_passes - done.passes
-        rest = replace(limits, max_passes=left, max_seconds=limits.max_seconds - done.seconds, turn=turn)
-        more = (newton if last else block).solve(problem, rest, done, seed)
-        name = f"{done.solver}+{more.solver}" if last else done.solver
-        done = replace(more, passes=done.passes + more.passes, seconds=done.seconds + more.seconds, solver=name)
-        if last:
-            break
-    return done
 
 
 def newton_after(problem: Problem, R: Array) -> tuple[float, float]:

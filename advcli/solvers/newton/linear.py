@@ -5,8 +5,8 @@ One proximal step on the dual point, r <- argmax D(r') - (C c/2) |r' - r|^2 (in 
     psi(theta) = 1/2 |theta|^2 + C sum_i s_i w_i max over r' of [c(r') + f_i/w_i . r' - (c/2) |r' - r_i|^2]
 
 by Newton steps with H = I + sum_i (C s_i / (c w_i)) J_i' M_i J_i, M_i the projector on the face of the exact block step
-(compiled), non-zero only for examples at a kink. Line search by regula falsi on the exact slope. The inner stop and the recovery are
-those of docs/notes/large-c.md, section 6; each was needed for robustness. Factors of 0.1, 0.3 and 0.5 for c took a quarter more steps.
+(compiled), non-zero only for examples at a kink. The inner stop and the recovery are those of docs/notes/large-c.md, section 6; each was
+needed for robustness.
 
 A loss whose dual variables are boxes, one for each label, and whose scores sum to zero (llw) gets a proximal term on those variables
 instead of r: then every label moves alone and H falls into one block for each class (`Separate`).
@@ -18,7 +18,7 @@ import math
 import time
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,19 +28,19 @@ from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from ...core.compiled import Family, kernels
 from ...core.typing import Array, Labels
 from ...features.linear import MAX_UPDATES, LinearFeatures, NewtonSystem, add_squares, most_changes
-from ...problems.risk import Problem, Solution, gap_scale
+from ...problems.risk import Problem, Solution
 from ..base import Limits, register, warm_start
+from ..best import BestSeen
 from ..coordinate.threaded import ThreadedSolver
+from .proximal import CLOSE, MAX_FAILURES, NewtonRun, ProximalMethod, fall, line_search, minimise
 
 MAX_DIMENSION = 6000  # k d beyond which a dense Hessian costs more than the block solver ever will
-_TRIALS = 40  # step lengths that are tried in a line search
-_MAX_INNER = 30  # Newton steps after which a proximal step counts as failed: c *= 5, keep r
-_SMALLEST_C = 1e-9
 WARM = 30.0  # largest ratio of the first c of a fit to the last c of the fit before
-_MAX_FAILURES = 25
+_TRIALS = 40  # step lengths that are tried in a line search
+_SMALLEST_C = 1e-9  # below it rounding errors of scores, divided by c, enter the dual point
+_MAX_RESTARTS = 1  # from the best point, with the first c, where `MAX_FAILURES` proximal steps have failed
 _NONE = np.empty((0, 0))
 _INDEFINITE = "the Newton system is not positive definite"
-_MAX_RESTARTS = 1  # from the best point, with the first c, where as many proximal steps have failed
 
 
 @dataclass
@@ -53,10 +53,15 @@ class NewtonPoint:
     residual: Array  # theta - theta(r), the gradient of psi
     where: Any  # where the block steps end, as the Hessian needs it: their faces, or dual variables before they are held in their set
     pull: Array  # scores of the residual, (n, k), with a kernel; else none, and no inner product reads scores
+    primal: float = float("nan")  # P(theta) in C form, once it is judged
 
 
-class ProximalStep:
+class ProximalStep(ProximalMethod):
     """psi of one proximal step, with faces and gaps; everything in C form, theta of shape (d, k)."""
+
+    limits = Limits(max_passes=float("inf"))
+    deadline = float("inf")
+    centred = False  # whether parameters sum to zero over the classes
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.features = problem, problem.features
@@ -70,7 +75,7 @@ class ProximalStep:
         self.ratio = self.sample / self.cost
         self.center: Array = np.zeros((len(problem.y), problem.loss.n_classes))
         self.c = 1.0
-        self.projections = 0
+        self.projections = self.steps = self.failures = self.restarts = 0
         # directions sum to zero over the classes: Newton systems have a class less
         features = problem.features
         self.system: NewtonSystem | None = None
@@ -85,8 +90,7 @@ class ProximalStep:
     def block_step(self, F: Array) -> tuple[Array, Any]:
         """Return the block steps r (n, k) at scores F, and their label states."""
         self.projections += 1
-        R, face = kernels.face(self.family, self.problem.scaled(F), self.center, self.problem.y, self.c)
-        return R, face
+        return kernels.face(self.family, self.problem.scaled(F), self.center, self.problem.y, self.c)
 
     def search(self, point: NewtonPoint, D: Array, dF: Array, slope0: float, most: int) -> tuple[float, Array, Array, Any]:
         """Return the step t along D, of scores dF, that the line search takes, and the scores and block steps there (`kernels.search`)."""
@@ -98,10 +102,6 @@ class ProximalStep:
         )  # fmt: skip
         self.projections += trials
         return t, F, R, face
-
-    def spent(self, limits: Limits) -> bool:
-        """Return whether it is another solver's turn, or one more evaluation would be one too many."""
-        return self.projections > limits.turn or self.projections + 1 > limits.max_passes
 
     def at(self, theta: Array, F: Array, R: Array, where: Any) -> NewtonPoint:
         """Return the point at theta, whose block steps are known."""
@@ -116,14 +116,13 @@ class ProximalStep:
         return kernels.tangents(self.family, point.where, self.nowhere)
 
     def tangents(self, point: NewtonPoint) -> tuple[Array, Labels, Array]:
-        """Return `bases` and C s_i / (c w_i) of their examples (m,)."""
+        """Return `bases` and the `scale` of their examples (m,)."""
         B, owner = self.bases(point)
         return B, owner, self.scale(owner)
 
     def scale(self, owner: Labels) -> Array:
         """Return C s_i / (c w_i) of examples."""
-        scale: Array = (self.C / self.c) * self.ratio[owner]
-        return scale
+        return np.asarray((self.C / self.c) * self.ratio[owner])
 
     def direction(self, point: NewtonPoint) -> tuple[Array, Array, float]:
         """Return the Newton direction D, H D = -residual, its scores (n, k) and the slope of psi along it."""
@@ -184,31 +183,90 @@ class ProximalStep:
         dual = self.C * offset - 0.5 * self.inner(model, model, point.F - point.pull if point.pull.size else point.F)
         return primal, dual, self.C * mismatch, R
 
+    # ---- what `proximal` asks -----------------------------------------------------------------------------------------
+    def begin(self, limits: Limits, start: Solution | None) -> NewtonPoint:
+        """Set the limits, the first center and c; return the first point. The values of the start count, as it is a certified point too."""
+        problem, C = self.problem, self.C
+        self.limits, self.tol, self.deadline = limits, limits.tol, time.perf_counter() + limits.max_seconds
+        self.center, factor = warm_start(problem, start)
+        self.c = max(1.0, 10.0 * C)
+        theta = np.zeros(problem.features.shape)
+        if start is not None:
+            theta = start.theta - start.theta.mean(axis=1, keepdims=True) if self.centred else start.theta.copy()
+            if (last := start.memory.get("c")) is not None:
+                self.c = min(10.0 * C, max(1e-3, WARM * last)) * factor
+        F = problem.features.scores(theta)
+        primal = problem.penalty(theta) / problem.lam + C * problem.n * problem.empirical(F)
+        R = problem.features.feasible(self.center, problem.y, problem.sample_weight)
+        self.best = BestSeen(theta, R, primal, problem.dual(R) / problem.lam)
+        return self._around(theta, F)
+
+    def _around(self, theta: Array, F: Array) -> NewtonPoint:
+        """Return the point at theta for the present center and c, where a proximal step begins."""
+        self.beginning = theta, F  # as given: the point may hold scores made anew
+        return self.at(theta, F, *self.block_step(F))
+
+    def limit(self) -> str:
+        """Return the status where it is another solver's turn, one more evaluation would be one too many, or time is up."""
+        if self.projections > self.limits.turn or self.projections + 1 > self.limits.max_passes:
+            return "max_passes"
+        return "max_seconds" if time.perf_counter() > self.deadline else ""
+
+    def judge(self, point: NewtonPoint, steps: int) -> bool:
+        """Compare the point's values with the best; return whether the gap is closed, or only a new centre brings it nearer."""
+        point.primal, dual, mismatch, R = self.values(point)
+        self.best.take(point.theta, point.primal, R, dual)
+        # P - D = 1/2 |residual|^2, left to Newton steps, + the block gaps, which only a new centre can remove
+        return self.best.reached(self.tol) or point.primal - dual - mismatch <= CLOSE * mismatch
+
+    def advance(self, point: NewtonPoint) -> NewtonPoint | None:
+        """Return the point at a step whose slope is at most half the slope at 0, or at the last that passes allow."""
+        D, dF, slope = self.direction(point)
+        if not math.isfinite(slope):
+            return None
+        self.steps += 1
+        if not slope < 0:
+            return None
+        t, F, R, where = self.search(point, D, dF, slope, int(min(self.limits.max_passes - self.projections, _TRIALS)))
+        return self.at(point.theta + t * D, F, R, where)
+
+    def recentre(self, descent: NewtonRun) -> NewtonPoint | None:
+        """Return the point for its own dual point as the center."""
+        if descent.steps >= self.most_inner:  # failed, even where the last of so many steps solves it
+            return self.recover(descent)
+        point = descent.point
+        self.center, self.c = point.R, max(self.c * fall(descent.steps), _SMALLEST_C)
+        return self._around(point.theta, point.F)
+
+    def recover(self, descent: NewtonRun) -> NewtonPoint | None:
+        """Return the point for a larger c; after many failures, once, the best point for the first c."""
+        self.failures += 1
+        if self.failures > MAX_FAILURES:
+            if self.restarts == _MAX_RESTARTS:
+                return None
+            self.restarts, self.failures = self.restarts + 1, 0
+            self.center, self.c = self.best.R, max(1.0, 10.0 * self.C)
+            return self._around(self.best.theta, self.problem.features.scores(self.best.theta))
+        self.c *= 5.0
+        lower = descent.point.primal < descent.first.primal
+        return self._around(descent.point.theta, descent.point.F) if lower else self._around(*self.beginning)
+
 
 def search_by_steps(
-    smoothed: ProximalStep, point: NewtonPoint, D: Array, dF: Array, slope0: float, most: int
+    method: ProximalStep, point: NewtonPoint, D: Array, dF: Array, slope0: float, most: int
 ) -> tuple[float, Array, Array, Any]:
     """Search as `kernels.search` does, for block steps that have no compiled family."""
-    inner_theta, inner_D = smoothed.inner(point.theta, D, dF), smoothed.inner(D, D, dF)
-    weighted = smoothed.C * (dF if smoothed.counts is None else smoothed.counts * dF)
-    low, slope_low, high, slope_high, t = 0.0, slope0, None, 0.0, 1.0
-    for _ in range(most):
-        last, F = t, point.F + t * dF
-        R, where = smoothed.block_step(F)
-        now = inner_theta + t * inner_D + float(np.vdot(R, weighted))
-        if abs(now) <= 0.5 * abs(slope0):
-            break
-        if now < 0:
-            low, slope_low = t, now
-            if high is None:
-                t *= 2.0
-                continue
-        else:
-            high, slope_high = t, now
-        assert high is not None
-        share = slope_low / (slope_low - slope_high)
-        t = low + min(max(share, 0.1), 0.9) * (high - low)
-    return last, F, R, where
+    inner_theta, inner_D = method.inner(point.theta, D, dF), method.inner(D, D, dF)
+    weighted = method.C * (dF if method.counts is None else method.counts * dF)
+
+    def line(t: float) -> tuple[float, float, Any]:
+        F = point.F + t * dF
+        R, where = method.block_step(F)
+        slope = inner_theta + t * inner_D + float(np.vdot(R, weighted))
+        return slope, slope, (F, R, where)
+
+    t, (F, R, where), _ = line_search(line, slope0, most)
+    return t, F, R, where
 
 
 class Separate(ProximalStep):
@@ -218,6 +276,8 @@ class Separate(ProximalStep):
     s X' diag(free_j) X, one (d, d) block for each class j; the constraint adds one (d, d) system for its multiplier
     (docs/notes/large-c.md, section 8).
     """
+
+    centred = True
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
@@ -236,8 +296,7 @@ class Separate(ProximalStep):
 
     def free(self, point: NewtonPoint) -> NDArray[np.bool_]:
         """Return which a_j lie inside their boxes, (n, k)."""
-        free: NDArray[np.bool_] = (point.where > 0.0) & (point.where < 1.0) & (self.sample > 0.0)[:, None]
-        return free
+        return np.asarray((point.where > 0.0) & (point.where < 1.0) & (self.sample > 0.0)[:, None])
 
     def bases(self, point: NewtonPoint) -> tuple[Array, Labels]:
         """Return e_j - 1/k for every a_j inside its box."""
@@ -308,36 +367,6 @@ def falls_into_blocks(problem: Problem) -> bool:
     return problem.loss.separate and problem.features.multiclass_linear and problem.features.regularised is None
 
 
-@dataclass
-class _Seen:
-    """The best primal value with its parameters and the best dual value with its dual point, in C form."""
-
-    primal: float
-    theta: Array
-    dual: float
-    R: Array
-
-    def offer(self, primal: float, theta: Array, dual: float, R: Array) -> None:
-        """Keep theta or r where its value is better than the best so far."""
-        if primal < self.primal:
-            self.primal, self.theta = primal, theta
-        if dual > self.dual:
-            self.dual, self.R = dual, R
-
-    def reached(self, tol: float) -> bool:
-        """Return whether the relative gap is at most ``tol``."""
-        return self.primal - self.dual <= tol * gap_scale(self.primal, self.dual)
-
-
-class _NewtonRun(NamedTuple):
-    """Where the Newton steps of one subproblem ended."""
-
-    point: NewtonPoint
-    steps: int
-    failed: bool
-    lower: bool  # whether P is lower at the end than at the beginning
-
-
 @register("newton")
 class NewtonSolver(ThreadedSolver):
     """Semismooth Newton proximal point; dense linear features with k d up to some thousands, any C.
@@ -370,96 +399,12 @@ class NewtonSolver(ThreadedSolver):
         return self.minimise(Separate(problem) if falls_into_blocks(problem) else ProximalStep(problem), limits, start)
 
     @classmethod
-    def minimise(cls, smoothed: ProximalStep, limits: Limits, start: Solution | None) -> Solution:
-        """Run the proximal point method (docs/notes/large-c.md) with the subproblems of `smoothed`."""
+    def minimise(cls, method: ProximalStep, limits: Limits, start: Solution | None) -> Solution:
+        """Run the proximal point method (docs/notes/large-c.md) with the subproblems of ``method``."""
         started = time.perf_counter()
-        deadline = started + limits.max_seconds
-        theta, F, seen = cls._begin(smoothed, start)
-        status, failures, restarts, steps = "", 0, 0, 0
-        while not status:
-            found = cls._descend(smoothed, smoothed.at(theta, F, *smoothed.block_step(F)), seen, limits, deadline)
-            steps += found.steps
-            if seen.reached(limits.tol):
-                status = "converged"
-            elif smoothed.spent(limits):
-                status = "max_passes"
-            elif time.perf_counter() > deadline:
-                status = "max_seconds"
-            elif not found.failed:
-                theta, F = found.point.theta, found.point.F
-                smoothed.center = found.point.R
-                smoothed.c = max(smoothed.c * (0.3 if found.steps <= 2 else 0.5 if found.steps <= 6 else 0.75), _SMALLEST_C)
-            else:
-                failures += 1
-                if failures > _MAX_FAILURES:
-                    if restarts == _MAX_RESTARTS:
-                        status = "stalled"
-                        continue
-                    restarts, failures = restarts + 1, 0
-                    smoothed.center, smoothed.c, theta = seen.R, max(1.0, 10.0 * smoothed.C), seen.theta
-                    F = smoothed.problem.features.scores(theta)
-                    continue
-                smoothed.c *= 5.0
-                if found.lower:  # a failed step may have run far away
-                    theta, F = found.point.theta, found.point.F
-        seconds, passes = time.perf_counter() - started, float(smoothed.projections)
-        memory = {"c": smoothed.c, "newton_steps": steps, "failures": failures}
-        if smoothed.problem.threads > 1:
-            memory["threads"] = smoothed.problem.threads
-        return Solution(seen.theta, seen.R, smoothed.problem.lam, cls.name, passes, seconds, status, memory)
-
-    @staticmethod
-    def _begin(smoothed: ProximalStep, start: Solution | None) -> tuple[Array, Array, _Seen]:
-        """Set the first center and c; return the first theta, its scores and the values of this start, a certified point too."""
-        problem, C = smoothed.problem, smoothed.C
-        smoothed.center, factor = warm_start(problem, start)
-        smoothed.c = max(1.0, 10.0 * C)
-        theta = np.zeros(problem.features.shape)
-        if start is not None:
-            # gradients of separate losses sum to zero over the classes
-            theta = start.theta - start.theta.mean(axis=1, keepdims=True) if isinstance(smoothed, Separate) else start.theta.copy()
-            known = start.memory.get("c")
-            if known is not None:
-                smoothed.c = min(10.0 * C, max(1e-3, WARM * known)) * factor
-        F = problem.features.scores(theta)
-        primal = problem.penalty(theta) / problem.lam + C * problem.n * problem.empirical(F)
-        R = problem.features.feasible(smoothed.center, problem.y, problem.sample_weight)
-        return theta, F, _Seen(primal, theta, problem.dual(R) / problem.lam, R)
-
-    @classmethod
-    def _descend(cls, smoothed: ProximalStep, point: NewtonPoint, seen: _Seen, limits: Limits, deadline: float) -> _NewtonRun:
-        """Take Newton steps from a point until the subproblem is solved well enough, a limit is reached, or a step fails."""
-        steps, first = 0, np.inf
-        while True:
-            primal, dual, mismatch, R = smoothed.values(point)
-            first = primal if steps == 0 else first
-            seen.offer(primal, point.theta, dual, R)
-            # P - D = 1/2 |residual|^2, left to Newton steps, + the block gaps, which only a new centre can remove
-            solved = seen.reached(limits.tol) or primal - dual - mismatch <= 0.3 * mismatch
-            failed = steps >= _MAX_INNER
-            if solved or failed or smoothed.spent(limits) or time.perf_counter() > deadline:
-                return _NewtonRun(point, steps, failed, primal < first)
-            try:
-                direction = smoothed.direction(point)
-            except LinAlgError:
-                return _NewtonRun(point, steps, True, primal < first)
-            if not math.isfinite(direction[2]):  # as it is not where D has a number that is none
-                return _NewtonRun(point, steps, True, primal < first)
-            steps += 1
-            moved = cls.line_search(smoothed, point, *direction, most=limits.max_passes - smoothed.projections)
-            if moved is None:
-                return _NewtonRun(point, steps, True, primal < first)
-            point = moved
-
-    @staticmethod
-    def line_search(
-        smoothed: ProximalStep, point: NewtonPoint, D: Array, dF: Array, slope0: float, most: float = _TRIALS
-    ) -> NewtonPoint | None:
-        """Return the point at a step whose slope is at most half the slope at 0, or None when D is no descent direction.
-
-        It is that of the last of ``most`` trials, at least 1, where none is.
-        """
-        if not slope0 < 0:
-            return None
-        t, F, R, where = smoothed.search(point, D, dF, slope0, int(min(most, _TRIALS)))
-        return smoothed.at(point.theta + t * D, F, R, where)
+        status = minimise(method, method.begin(limits, start))
+        memory = {"c": method.c, "newton_steps": method.steps, "failures": method.failures}
+        if method.problem.threads > 1:
+            memory["threads"] = method.problem.threads
+        best, seconds = method.best, time.perf_counter() - started
+        return Solution(best.theta, best.R, method.problem.lam, cls.name, float(method.projections), seconds, status, memory)

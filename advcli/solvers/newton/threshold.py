@@ -12,43 +12,39 @@ ends, free ones, have curvature. Let row i have q_i of them, B (rows, m) mark th
 
     (K_RR + sigma/q) dbeta - E deta = -pull_R,      E' dbeta + (M + (diag(1'B) - B'E)/sigma) deta = -gradient in eta
 
-over the rows R with free hinges alone (`kernel_systems` keeps a factor where R hardly changes from step to step), or the normal
-equations in (w, eta) where there are fewer columns than such rows. From w = 0 most rows lie on a kink, so the first point is the solution
-of every fourth row (recursively), with C four times as large.
+over the rows R with free hinges alone, or the normal equations in (w, eta) (`scored_rows`). From w = 0 most rows lie on a kink, so the
+first point is the solution of every fourth row (recursively), with C four times as large.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError
-from scipy.linalg.lapack import dposv, dpotrf, dpotrs
 
 from ...core.compiled import kernels
-from ...core.typing import Array, Labels
+from ...core.typing import Array
 from ...problems.threshold import ThresholdProblem
-from .systems import KernelSystems
+from ..best import BestSeen
+from . import proximal
+from .proximal import CLOSE, NewtonRun, ProximalMethod, line_search
+from .scored_rows import KernelRows, ScoredRows, ThresholdSystem
 
 _PAIRED = {"each": 0, "ordered": 1, "sum": 2}  # couplings that the ascent by pairs keeps, and how it knows them
 _PAIRS = 40  # pairs moved at most, in units of the rows
 _HOPELESS = ((10, 0.9), (20, 0.5))  # pairs after which a gap this large sends the problem to Newton's method, in the same units
-_SLICE = 1  # pairs after which the variables inside their ends are compared with those before, in the same units
-_SETTLED = 0.02  # share of the variables inside that may have changed since, where a system for their best values pays
+_SETTLED = 0.02  # share of the variables inside that may change while n pairs move, where a system for their best values pays
 _FACES = 4  # systems after which pairs have the turn again
 _LARGEST_FACE = 1000  # variables inside up to which a system is solved
 _RIGID = 1e-10  # proximal weight of that system in units of the mean of the diagonal of K
 _NEAR = 0.2  # gap up to which Newton's method begins where the ascent ended
 _CLOSER = 0.9  # of the tolerance at which the ascent stops: its own gap is summed from updates
-_FALL = 0.3  # of sigma after a proximal step
-_SLOW_FALL = 0.55  # the same over a kernel matrix: more proximal steps of fewer Newton steps, which are what costs there
 _WIDTH = 2.0  # of the first smoothing, in units of the margin
 _THINNED = 200.0  # C |x|^2 up to which the solution of a part of the rows is near that of all
-_INNER = 30  # Newton steps after which a proximal step has failed
-_IDLE = 12  # proximal steps without a better bound after which rounding has won
+_IDLE = 12  # proximal steps without a better bound, or that have failed, after which rounding has won
+_TRIALS = 30  # step lengths that are tried in a line search
 _LEAST = 150  # rows from which a problem begins with a part of them
 _THIN = 4  # every how many rows that part holds
 _AFTER = 0.1  # width of the first smoothing after a part of the rows, over that from nothing
@@ -59,297 +55,55 @@ _SETTLES = 0.1  # step length up to which thresholds are not settled next
 _EASE = 1e-3  # proximal weight of the order's multipliers, in units of sigma over the rows
 
 
-Solver = Callable[[Labels, Array, Array], Array]
-
-
-class ScoredRows(ABC):
-    """What the solver needs of the rows: coordinates v of w, and scores.
-
-    Attributes
-    ----------
-    n : int
-        Number of rows.
-    fall : float
-        By which sigma is multiplied after a proximal step.
-    """
-
-    n: int
-    fall: float = _FALL
-
-    @property
-    @abstractmethod
-    def square(self) -> float:
-        """Mean of |x_i|^2."""
-
-    @abstractmethod
-    def spanned(self, beta: Array) -> Array:
-        """Return the coordinates of sum_i beta_i x_i."""
-
-    @abstractmethod
-    def scores(self, v: Array) -> Array:
-        """Return g (n,)."""
-
-    @abstractmethod
-    def inner(self, v: Array, other: Array, scores: Array) -> float:
-        """Return <v, other>; ``scores`` are those of ``other``."""
-
-    @abstractmethod
-    def thinned(self, step: int) -> ScoredRows:
-        """Return every so many of the rows."""
-
-    @abstractmethod
-    def lifted(self, v: Array, step: int) -> Array:
-        """Return the coordinates, over all rows, of a w that was found over the thinned ones."""
-
-    @abstractmethod
-    def block(self, rows: Labels) -> Array:
-        """Return the inner products among some rows."""
-
-    @abstractmethod
-    def direction(self, residual: Array, pull: Array, system: ThresholdSystem) -> tuple[Array, Array, Array]:
-        """Return dv, its scores and deta of a Newton step for the residual w(alpha) - w; over a kernel ``pull`` are the scores of that."""
-
-    def solved(self, rows: Labels, diagonal: Array, right: Array) -> Array:
-        """Return (G + diagonal)^-1 right for the inner products G among some rows, by a new factor."""
-        G = self.block(rows)
-        G[np.diag_indices_from(G)] += diagonal
-        factor, info = dpotrf(G.T, lower=0, overwrite_a=1, clean=0)
-        if info:
-            raise LinAlgError("the system of the free rows has no factor")
-        return np.asarray(dpotrs(factor, right, lower=0)[0])
-
-    def _by_rows(self, pull: Array, system: ThresholdSystem, solved: Solver | None = None) -> tuple[Array, Array]:
-        """Return dbeta over the rows with free hinges and deta; ``pull`` are the scores of the residual, ``solved`` solves the system."""
-        at, E, H = system.rows, system.E, system.H
-        if not len(at):
-            return np.zeros(0), _solved(H, system.gradient)
-        found = (solved or self.solved)(at, system.sigma / system.q, np.column_stack([E, pull[at]]))
-        deta = _solved(H + E.T @ found[:, :-1], system.gradient + E.T @ found[:, -1])
-        return found[:, :-1] @ deta - found[:, -1], deta
-
-
-@dataclass
-class ThresholdSystem:
-    """The rows with free hinges, and what a Newton system needs of them."""
-
-    rows: Labels
-    q: Array  # free hinges of each of these rows
-    B: Array  # (rows, m) ones at free hinges
-    E: Array  # B / q
-    sigma: float
-    H: Array  # (m, m) curvature in eta that the rows' part does not hold
-    whole: Array  # (m, m) all curvature in eta
-    gradient: Array  # minus the gradient in eta
-
-
-def _solved(H: Array, right: Array) -> Array:
-    """Return H^-1 right for a positive semi-definite H; directions without curvature do not move."""
-    if H.shape == (1, 1):
-        return right / H[0, 0] if H[0, 0] > 0.0 else np.zeros(1)
-    values, vectors = np.linalg.eigh(H)
-    inverse = np.where(values > 1e-13 * max(float(values[-1]), 1e-300), 1.0 / np.maximum(values, 1e-300), 0.0)
-    return np.asarray(vectors @ (inverse * (vectors.T @ right)))
-
-
-class KernelRows(ScoredRows):
-    """Rows behind a kernel matrix; coordinates are coefficients over them."""
-
-    fall = _SLOW_FALL
-
-    def __init__(self, K: Array) -> None:
-        self.K, self.n = K, len(K)
-        self.systems = KernelSystems(K)
-
-    @property
-    def square(self) -> float:
-        """Mean of the diagonal."""
-        return float(self.K.diagonal().mean())
-
-    def spanned(self, beta: Array) -> Array:
-        """Return beta itself."""
-        return beta
-
-    def scores(self, v: Array) -> Array:
-        """Return K v."""
-        some = np.flatnonzero(v)
-        return self.K @ v if 3 * len(some) > len(v) else v[some] @ self.K[some]
-
-    def inner(self, v: Array, other: Array, scores: Array) -> float:
-        """Return v'K other."""
-        return float(v @ scores)
-
-    def thinned(self, step: int) -> ScoredRows:
-        """Return the rows of a part of K."""
-        return KernelRows(np.ascontiguousarray(self.K[::step, ::step]))
-
-    def lifted(self, v: Array, step: int) -> Array:
-        """Return coefficients that are 0 at the rows left out."""
-        found = np.zeros(self.n)
-        found[::step] = v
-        return found
-
-    def block(self, rows: Labels) -> Array:
-        """Return K among rows."""
-        return self.K[np.ix_(rows, rows)]
-
-    def direction(self, residual: Array, pull: Array, system: ThresholdSystem) -> tuple[Array, Array, Array]:
-        """Return the step by the rows' system."""
-        dbeta, deta = self._by_rows(pull, system, self.systems.solve)
-        moved = np.zeros(self.n)
-        moved[system.rows] = dbeta
-        return residual + moved, pull + self.scores(moved), deta
-
-
-class ExplicitRows(ScoredRows):
-    """Rows of features; coordinates are w itself."""
-
-    def __init__(self, X: Any) -> None:
-        self.X, self.n = X, X.shape[0]
-
-    @property
-    def square(self) -> float:
-        """Mean squared length of the rows."""
-        return float((self.X.multiply(self.X) if hasattr(self.X, "multiply") else np.square(self.X)).sum()) / self.n
-
-    def spanned(self, beta: Array) -> Array:
-        """Return X'beta."""
-        return np.asarray(self.X.T @ beta)
-
-    def scores(self, v: Array) -> Array:
-        """Return X w."""
-        return np.asarray(self.X @ v)
-
-    def inner(self, v: Array, other: Array, scores: Array) -> float:
-        """Return w.other."""
-        return float(v @ other)
-
-    def thinned(self, step: int) -> ScoredRows:
-        """Return every so many rows."""
-        return ExplicitRows(self.X[::step])
-
-    def lifted(self, v: Array, step: int) -> Array:
-        """Return w."""
-        return v
-
-    def block(self, rows: Labels) -> Array:
-        """Return X_R X_R'."""
-        part = self.X[rows]
-        found = part @ part.T
-        return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
-
-    def direction(self, residual: Array, pull: Array, system: ThresholdSystem) -> tuple[Array, Array, Array]:
-        """Return the step by the smaller of the two systems."""
-        d = len(residual)
-        if d <= len(system.rows):
-            dv, deta = self._by_columns(residual, system)
-        else:
-            dbeta, deta = self._by_rows(self.scores(residual), system)
-            dv = residual + np.asarray(self.X[system.rows].T @ dbeta)
-        return dv, self.scores(dv), deta
-
-    def _by_columns(self, residual: Array, system: ThresholdSystem) -> tuple[Array, Array]:
-        part, d, m = self.X[system.rows], len(residual), len(system.gradient)
-        sparse = hasattr(part, "tocsr")
-        weighed = part.multiply(system.q[:, None]).tocsr() if sparse else part * system.q[:, None]
-        square = part.T @ weighed
-        H = np.empty((d + m, d + m))
-        H[:d, :d] = (square.toarray() if sparse else square) / system.sigma
-        H[:d, d:] = -np.asarray(part.T @ system.B) / system.sigma
-        H[d:, :d] = H[:d, d:].T
-        H[d:, d:] = system.whole
-        H[np.arange(d), np.arange(d)] += 1.0
-        # a threshold that no free hinge sees has no curvature, and need not move
-        H[np.arange(d, d + m), np.arange(d, d + m)] += 1e-12 * max(1.0, float(system.whole.diagonal().max()))
-        _, found, info = dposv(H, np.concatenate([residual, system.gradient]), overwrite_a=1)
-        if info:
-            raise LinAlgError("the system of the columns has no factor")
-        return found[:d], found[d:]
-
-
 @dataclass
 class ThresholdPoint:
-    """The answer of a solver: the best primal and dual points seen, their values, and the work that they took.
+    """The best primal and dual points seen, their values in the scaling of (1), and the work that they took."""
 
-    Attributes
-    ----------
-    v, eta, g : ndarray
-        Coordinates of w, thresholds and scores of the best primal point.
-    alpha : ndarray (m, n)
-        The best dual point, feasible.
-    primal, dual : float
-        Their values in the scaling of (1).
-    steps, sigma : int, float
-        Newton steps, n pairs that moved counting as one; and the last proximal weight in units of the largest dual variable.
-    status : str
-        "converged", "max_passes" or "stalled".
-    solver : str
-        "newton", or "pairs" where these were enough.
-    C : float
-        Of the problem whose solution it is; nan for a point on the way.
-    """
-
-    v: Array
-    eta: Array
-    g: Array
-    alpha: Array
+    v: Array  # coordinates of w
+    eta: Array  # thresholds
+    g: Array  # scores
+    alpha: Array  # the dual point (m, n), feasible
     primal: float
     dual: float
-    steps: int
-    sigma: float
-    status: str
-    solver: str = "newton"
-    C: float = float("nan")
+    steps: int  # Newton steps, n pairs that moved counting as one
+    sigma: float  # the last proximal weight, in units of the largest dual variable
+    status: str  # converged, max_passes or stalled
+    solver: str = "newton"  # or "pairs", where these were enough
+    C: float = float("nan")  # of the problem that is solved; nan for a point on the way
 
     @property
     def gap(self) -> float:
         """The relative gap."""
         return (self.primal - self.dual) / self.primal if self.primal > 0 else 0.0
 
-    def take(self, other: ThresholdPoint) -> bool:
-        """Take over the primal and the dual point of another where they are better; tell whether one was."""
-        better = other.primal < self.primal or other.dual > self.dual
-        if other.primal < self.primal:
-            self.v, self.g, self.eta, self.primal = other.v, other.g, other.eta, other.primal
-        if other.dual > self.dual:
-            self.alpha, self.dual = other.alpha, other.dual
-        return better
-
 
 def minimise(
     problem: ThresholdProblem, rows: ScoredRows, tol: float, max_steps: float = 1000, start: ThresholdPoint | None = None
 ) -> ThresholdPoint:
-    """Minimise (1) to a relative gap of ``tol``.
+    """Minimise (1) to a relative gap of ``tol``, from a point of the same rows at any C.
 
-    Parameters
-    ----------
-    problem : ThresholdProblem
-    rows : ScoredRows
-    tol : float
-    max_steps : float
-        Newton steps on all rows, and n pairs that move as one, after which the best point is returned as it is.
-    start : ThresholdPoint, optional
-        Where to begin: a point of the same rows at another C.
+    After ``max_steps``, Newton steps on all rows and n pairs that move as one, the best point is returned as it is.
     """
     paired, max_steps = None, float(np.floor(max_steps))
-    if isinstance(rows, KernelRows) and problem.coupling in _PAIRED:
+    if isinstance(rows, KernelRows) and problem.coupling in _PAIRED:  # pairs read K itself
         paired = _by_pairs(problem, rows, tol, max_steps, start)
         if paired.gap <= tol:
             return replace(paired, status="converged", C=problem.C)
         start = paired if paired.gap <= _NEAR else start
         max_steps -= paired.steps
-    strength = problem.C * rows.square
     width = _WIDTH
     if start is not None:
         width *= _WARM
-    elif rows.n >= _LEAST and strength <= _THINNED:
+    elif rows.n >= _LEAST and problem.C * rows.square <= _THINNED:
         start = _from_part(problem, rows, width)
         width *= _AFTER
-    found = _ThresholdNewton(problem, rows, start, width).run(tol, max_steps)
+    method = _ThresholdStep(problem, rows, start, width, tol, max_steps)
+    status, steps, best = proximal.minimise(method, method.first), method.steps, method.best
     if paired is not None:
-        found.take(paired)
-        found.steps += paired.steps
-    found.C = problem.C
-    return found
+        best.take(_Thresholds(paired.v, paired.g, paired.eta), paired.primal, paired.alpha, paired.dual)
+        steps += paired.steps
+    v, g, eta, _ = best.theta
+    return ThresholdPoint(v, eta, g, best.R, best.primal, best.dual, steps, method.sigma * method.largest, status, C=problem.C)
 
 
 def _by_pairs(problem: ThresholdProblem, rows: KernelRows, tol: float, max_steps: float, start: ThresholdPoint | None) -> ThresholdPoint:
@@ -357,12 +111,12 @@ def _by_pairs(problem: ThresholdProblem, rows: KernelRows, tol: float, max_steps
     alpha = np.zeros((problem.m, rows.n)) if start is None else problem.feasible(start.alpha)
     g = np.zeros(rows.n) if start is None else rows.scores(problem.spanned(alpha))
     offset = np.empty(0) if problem.offset is None else problem.offset
-    given = problem.y, problem.U, rows.K, offset, _PAIRED[problem.coupling], alpha, g, _CLOSER * tol
+    arguments = problem.y, problem.U, rows.K, offset, _PAIRED[problem.coupling], alpha, g, _CLOSER * tol
     left, steps, solved = int(min(_PAIRS, max_steps) * rows.n), 0, 0
     inside = np.zeros(alpha.shape, dtype=bool)
     while True:
-        most = min(left - steps - solved * rows.n, _SLICE * rows.n)
-        moved, gap = kernels.pairs.ascend(*given, most)
+        most = min(left - steps - solved * rows.n, rows.n)
+        moved, gap = kernels.pairs.ascend(*arguments, most)
         steps += moved
         hopeless = any(gap >= large and steps >= pairs * rows.n for pairs, large in _HOPELESS)
         # pairs among a part of the rows count as a share of one, and may add up to none
@@ -372,22 +126,16 @@ def _by_pairs(problem: ThresholdProblem, rows: KernelRows, tol: float, max_steps
         count = int(inside.sum())
         if 0 < count <= _LARGEST_FACE and left - steps >= (solved + 1) * rows.n and np.count_nonzero(inside != before) <= _SETTLED * count:
             solved += to_face_optimum(problem, rows, alpha, g, (left - steps) // rows.n - solved)
-    found = _point_of(problem, rows, alpha)
-    return replace(found, steps=-(-steps // rows.n) + solved, status="max_passes", solver="pairs")
+    return replace(_point_of(problem, rows, alpha), steps=-(-steps // rows.n) + solved, status="max_passes", solver="pairs")
 
 
 def to_face_optimum(problem: ThresholdProblem, rows: KernelRows, alpha: Array, g: Array, most: int) -> int:
-    """Move dual variables inside their ends towards their best values, others and constraints held; return how many systems it takes.
+    """Move dual variables inside their ends towards their best values, others and constraints held; return how many systems that took.
 
-    They are at most ``most``.
-
-    One variable a row moves, the first inside: of two the slopes rarely agree. One that reaches an end stays there, and the next system
-    does without it. In place on alpha (m, n) and its scores g (n,). With x the changes of beta in the rows R, E (R, m) ones at their
-    thresholds and h their slopes, the optimum has
-
-        (K_RR + sigma) x - E deta = h,      E'x + M deta = 0,
-
-    the system of a Newton step (`ScoredRows._by_rows`), here with a sigma that is rounding beside K.
+    One variable a row moves, the first inside: of two the slopes rarely agree. One that reaches an end stays there, and the next of
+    ``most`` systems does without it. In place on alpha (m, n) and its scores g (n,). With x the changes of beta in the rows R, E (R, m)
+    ones at their thresholds and h their slopes, the optimum has (K_RR + sigma) x - E deta = h, E'x + M deta = 0: the system of a Newton
+    step (`ScoredRows.by_rows`), here with a sigma that is rounding beside K.
     """
     single = problem.coupling == "sum"
     systems = min(_FACES, most)
@@ -403,7 +151,7 @@ def to_face_optimum(problem: ThresholdProblem, rows: KernelRows, alpha: Array, g
         pull[at] = problem.seen(g)[at] - signs - theta[j]
         system = ThresholdSystem(at, q, E, E, _RIGID * rows.square, problem.M, problem.M, np.zeros(problem.m))
         try:
-            x, _ = rows._by_rows(pull, system)
+            x, _ = rows.by_rows(pull, system)
         except LinAlgError:
             return solved
         # a nearly singular K leaves few digits of the constraints
@@ -426,10 +174,8 @@ def _point_of(problem: ThresholdProblem, rows: ScoredRows, alpha: Array) -> Thre
     alpha = problem.feasible(alpha)
     v = rows.spanned(problem.spanned(alpha))
     g = rows.scores(v)
-    square = rows.inner(v, v, g)
-    dual = problem.dual(alpha, square)
-    eta = problem.thresholds(g, alpha)
-    return ThresholdPoint(v, eta, g, alpha, problem.primal(square, g, eta), dual, 0, 1.0, "")
+    square, eta = rows.inner(v, v, g), problem.thresholds(g, alpha)
+    return ThresholdPoint(v, eta, g, alpha, problem.primal(square, g, eta), problem.dual(alpha, square), 0, 1.0, "")
 
 
 def moved(problem: ThresholdProblem, rows: ScoredRows, start: ThresholdPoint | None) -> ThresholdPoint | None:
@@ -445,108 +191,86 @@ def moved(problem: ThresholdProblem, rows: ScoredRows, start: ThresholdPoint | N
 
 def _from_part(problem: ThresholdProblem, rows: ScoredRows, width: float) -> ThresholdPoint | None:
     """Return the solution of every fourth row, with the scores of all; None where a class would be missing."""
-    y = problem.y[::_THIN]
-    weight = problem.weight[::_THIN]
+    y, weight = np.ascontiguousarray(problem.y[::_THIN]), np.ascontiguousarray(problem.weight[::_THIN])
+    offset = None if problem.offset is None else np.ascontiguousarray(problem.offset[::_THIN])
     if not weight.any():
         return None
-    C = problem.C * problem.mass / float(weight.sum())
-    offset = None if problem.offset is None else np.ascontiguousarray(problem.offset[::_THIN])
-    part = replace(problem, y=np.ascontiguousarray(y), weight=np.ascontiguousarray(weight), C=C, offset=offset)
-    found = minimise(part, rows.thinned(_THIN), 3e-2, 100)
-    v = rows.lifted(found.v, _THIN)
+    part = replace(problem, y=y, weight=weight, C=problem.C * problem.mass / float(weight.sum()), offset=offset)
+    point = minimise(part, rows.thinned(_THIN), 3e-2, 100)
+    v = rows.lifted(point.v, _THIN)
     g = rows.scores(v)
-    z = 1.0 - problem.signs * (problem.seen(g) - found.eta[:, None])
-    alpha = problem.U * np.clip(0.5 + z / width, 0.0, 1.0)
-    return replace(found, v=v, g=g, alpha=alpha)
+    z = 1.0 - problem.signs * (problem.seen(g) - point.eta[:, None])
+    return replace(point, v=v, g=g, alpha=problem.U * np.clip(0.5 + z / width, 0.0, 1.0))
 
 
-class _ThresholdNewton:
-    def __init__(self, problem: ThresholdProblem, rows: ScoredRows, start: ThresholdPoint | None, width: float) -> None:
-        self.problem, self.rows = problem, rows
+class _Thresholds(NamedTuple):
+    """Coordinates of w, their scores and thresholds, reached by a step of length t."""
+
+    v: Array
+    g: Array
+    eta: Array
+    t: float = 1.0
+
+
+class _ThresholdStep(ProximalMethod):
+    """Proximal steps on the dual point; its arrays, and the thresholds of a point, are written in place."""
+
+    def __init__(
+        self, problem: ThresholdProblem, rows: ScoredRows, start: ThresholdPoint | None, width: float, tol: float, max_steps: float
+    ) -> None:
+        self.problem, self.rows, self.tol, self.max_steps = problem, rows, tol, max_steps
         m, n = problem.m, rows.n
         self.largest = float(problem.U.max())
         self.reach = n * (1.0 + rows.square)  # square of what a rounded sum over the rows grows by
         self.sigma = width / self.largest
-        self.A = np.zeros((m, n))
-        self.g = np.zeros(n)
-        self.v = rows.spanned(np.zeros(n))
-        self.eta = problem.thresholds(self.g, self.A)
-        if start is not None:
-            self.A, self.v, self.g, self.eta = start.alpha, start.v, start.g, start.eta
         self.centre = np.zeros(m - 1 if problem.coupling == "ordered" else 0)
         self.alpha, self.beta, self.total = np.empty((m, n)), np.empty(n), np.empty(m)
         self.free = np.empty(n, dtype=np.int32)
-        self.steps = 0
-        self.best: ThresholdPoint | None = None
+        self.steps = self.idle = self.failures = self.rounds = 0
+        if start is not None:
+            self.A, self.first = start.alpha, _Thresholds(start.v, start.g, start.eta)
+        else:
+            self.A, g = np.zeros((m, n)), np.zeros(n)
+            self.first = _Thresholds(rows.spanned(np.zeros(n)), g, problem.thresholds(g, self.A))
 
     @property
     def ease(self) -> float:
         """Proximal weight of the order's multipliers."""
         return _EASE * self.sigma / self.rows.n
 
-    def run(self, tol: float, max_steps: float) -> ThresholdPoint:
-        status, idle, failures = "stalled", 0, 0
-        while idle < _IDLE and failures < _IDLE:
-            kept = self.v, self.g, self.eta
-            try:
-                solved = self._proximal_step(max_steps)
-            except LinAlgError:
-                solved = False
-            if solved or self.best is None:
-                idle = 0 if self._evaluate() else idle + 1
-            else:
-                self.v, self.g, self.eta = kept
-            if self.best is not None and self.best.gap <= tol:
-                status = "converged"
-                break
-            if self.steps >= max_steps:
-                status = "max_passes"
-                break
-            if not solved:
-                failures += 1
-                self.sigma *= 5.0
-                continue
-            self.A, self.alpha = self.alpha, self.A
-            if len(self.centre):
-                self.centre = self._multipliers()
-            self.sigma *= self.rows.fall
-        assert self.best is not None
-        self.best.steps, self.best.sigma, self.best.status = self.steps, self.sigma * self.largest, status
-        return self.best
+    def _multipliers(self, eta: Array) -> Array:
+        return np.maximum(self.centre - np.diff(eta) / self.ease, 0.0)
 
-    def _multipliers(self) -> Array:
-        return np.maximum(self.centre - np.diff(self.eta) / self.ease, 0.0)
+    def limit(self) -> str:
+        """Return the status where steps are used up."""
+        return "max_passes" if self.steps >= self.max_steps else ""
 
-    def _proximal_step(self, max_steps: float) -> bool:
-        """Take Newton steps until the residual is small beside the gap that only a new centre closes; return whether it became so small."""
+    def judge(self, point: _Thresholds, steps: int) -> bool:
+        """Return whether the residual is small beside the gap that only a new centre closes; the first point never is."""
         p, rows, step = self.problem, self.rows, kernels.threshold
-        given = p.y, p.U
-        t = 1.0
-        for inner in range(_INNER + 1):
-            # a settled threshold lies at a kink, where a Newton step may see one side alone and be cut to nothing, again and again
-            if t > _SETTLES:
-                step.settle(*given, p.seen(self.g), self.eta, self.A, self.sigma, p.M, self.centre, self.ease)
-            short = step.step(*given, p.seen(self.g), self.eta, self.A, self.sigma, self.alpha, self.beta, self.total, self.free)
-            residual = rows.spanned(self.beta) - self.v
-            gradient = -(p.M @ self.eta + self.total)
-            if len(self.centre):
-                mu = self._multipliers()
-                gradient -= np.append(mu, 0.0) - np.append(0.0, mu)
-            pull = rows.scores(residual) if isinstance(rows, KernelRows) else residual
-            if inner:
-                left = float(residual @ pull) + float(gradient @ gradient)
-                # with no hinge free a step ends where the residual is 0, and so is what falls short: both are rounding then
-                if left <= 0.3 * short or left <= self.reach * (_ROUNDING * float(self.alpha.sum())) ** 2:
-                    return True
-            if inner == _INNER or self.steps >= max_steps:
-                return inner < _INNER
-            dv, dg, deta = rows.direction(residual, pull, self._system(gradient))
-            t = self._length(dv, dg, deta)
-            self.v, self.g, self.eta = self.v + t * dv, self.g + t * dg, self.eta + t * deta
-            self.steps += 1
-        return False
+        g = p.seen(point.g)
+        # a settled threshold lies at a kink, where a Newton step may see one side alone and be cut to nothing, again and again
+        if point.t > _SETTLES:
+            step.settle(p.y, p.U, g, point.eta, self.A, self.sigma, p.M, self.centre, self.ease)
+        short = step.step(p.y, p.U, g, point.eta, self.A, self.sigma, self.alpha, self.beta, self.total, self.free)
+        self.residual = rows.spanned(self.beta) - point.v
+        self.gradient = -(p.M @ point.eta + self.total)
+        if len(self.centre):
+            mu = self._multipliers(point.eta)
+            self.gradient -= np.append(mu, 0.0) - np.append(0.0, mu)
+        self.pull = rows.pull(self.residual)
+        left = float(self.residual @ self.pull) + float(self.gradient @ self.gradient)
+        # with no hinge free a step ends where the residual is 0, and so is what falls short: both are rounding then
+        return steps > 0 and (left <= CLOSE * short or left <= self.reach * (_ROUNDING * float(self.alpha.sum())) ** 2)
 
-    def _system(self, gradient: Array) -> ThresholdSystem:
+    def advance(self, point: _Thresholds) -> _Thresholds:
+        """Return the point at the step length of a line search along the Newton direction."""
+        dv, dg, deta = self.rows.direction(self.residual, self.pull, self._system(point.eta))
+        t = self._length(point, dv, dg, deta)
+        self.steps += 1
+        return _Thresholds(point.v + t * dv, point.g + t * dg, point.eta + t * deta, t)
+
+    def _system(self, eta: Array) -> ThresholdSystem:
         p = self.problem
         at = np.flatnonzero(self.free)
         part = self.alpha[:, at]
@@ -559,53 +283,68 @@ class _ThresholdNewton:
         whole = p.M + np.diag(B.sum(axis=0)) / self.sigma
         H = whole - (B.T @ E) / self.sigma
         if len(self.centre):
-            tied = np.flatnonzero(self._multipliers() > 0.0)
+            tied = np.flatnonzero(self._multipliers(eta) > 0.0)
             D = np.zeros((len(tied), p.m))
             D[np.arange(len(tied)), tied], D[np.arange(len(tied)), tied + 1] = 1.0, -1.0
             order = D.T @ D / self.ease
             whole, H = whole + order, H + order
-        return ThresholdSystem(at, q, B, E, self.sigma, H, whole, gradient)
+        return ThresholdSystem(at, q, B, E, self.sigma, H, whole, self.gradient)
 
-    def _length(self, dv: Array, dg: Array, deta: Array) -> float:
-        """Return the step length: regula falsi on the exact slope."""
-        p = self.problem
-        linear = self.rows.inner(self.v, dv, dg) + float(self.eta @ p.M @ deta)
+    def _length(self, point: _Thresholds, dv: Array, dg: Array, deta: Array) -> float:
+        """Return the step length, by the exact slope."""
+        p, g, eta = self.problem, self.problem.seen(point.g), point.eta
+        linear = self.rows.inner(point.v, dv, dg) + float(eta @ p.M @ deta)
         square = self.rows.inner(dv, dv, dg) + float(deta @ p.M @ deta)
 
-        g = p.seen(self.g)
+        def line(t: float) -> tuple[float, float, None]:
+            hinges = kernels.threshold.slope(p.y, p.U, g, eta, self.A, self.sigma, dg, deta, self.centre, self.ease, t)
+            slope = float(linear + t * square + hinges)
+            return slope, slope, None
 
-        def slope(t: float) -> float:
-            hinges = kernels.threshold.slope(p.y, p.U, g, self.eta, self.A, self.sigma, dg, deta, self.centre, self.ease, t)
-            return float(linear + t * square + hinges)
-
-        first = slope(0.0)
+        first = line(0.0)[0]
         if not first < 0.0:
             return 0.0 if first == 0.0 else 1.0
-        low, at_low, high, at_high, t = 0.0, first, 0.0, 0.0, 1.0
-        for _ in range(30):
-            value = slope(t)
-            if abs(value) <= -_ACCEPT * first:
-                break
-            if value < 0.0:
-                low, at_low = t, value
-            else:
-                high, at_high = t, value
-            if high == 0.0:
-                t *= 2.0
-            else:
-                t = low - at_low * (high - low) / (at_high - at_low)
-                t = min(max(t, low + 0.1 * (high - low)), high - 0.1 * (high - low))
-        return t
+        return line_search(line, first, _TRIALS, _ACCEPT, between=_secant)[0]
 
-    def _evaluate(self) -> bool:
-        """Compare the point with the best ones seen; tell whether a bound became better."""
+    def ended(self, descent: NewtonRun) -> str:
+        """Compare the values of a step that has not failed, or of the very first, with the best; return the status of a fit that ends."""
+        self.rounds += 1
+        if not descent.failed or self.rounds == 1:
+            self.idle = 0 if self._evaluate(descent.point) else self.idle + 1
+        return super().ended(descent)
+
+    def _evaluate(self, point: _Thresholds) -> bool:
+        """Compare the point, and the one that its dual point spans, with the best; return whether a bound became better."""
         p, rows = self.problem, self.rows
-        found = _point_of(p, rows, self.alpha)
-        own = p.thresholds(self.g, self.alpha)
-        mine = p.primal(rows.inner(self.v, self.v, self.g), self.g, own)
-        if mine < found.primal:
-            found.v, found.g, found.eta, found.primal = self.v, self.g, own, mine
-        if self.best is None:
-            self.best = found
+        spanned = _point_of(p, rows, self.alpha)
+        theta, value = _Thresholds(spanned.v, spanned.g, spanned.eta), spanned.primal
+        eta = p.thresholds(point.g, self.alpha)
+        primal = p.primal(rows.inner(point.v, point.v, point.g), point.g, eta)
+        if primal < value:
+            theta, value = _Thresholds(point.v, point.g, eta), primal
+        if self.rounds == 1:
+            self.best = BestSeen(theta, spanned.alpha, value, spanned.dual)
             return True
-        return self.best.take(found)
+        return self.best.take(theta, value, spanned.alpha, spanned.dual)
+
+    def recentre(self, descent: NewtonRun) -> _Thresholds | None:
+        """Return the point with its own dual point as the centre, for a smaller sigma."""
+        point = descent.point
+        self.A, self.alpha = self.alpha, self.A
+        if len(self.centre):
+            self.centre = self._multipliers(point.eta)
+        self.sigma *= self.rows.fall
+        return point._replace(t=1.0) if self.idle < _IDLE else None
+
+    def recover(self, descent: NewtonRun) -> _Thresholds | None:
+        """Return the first point for a larger sigma; the very first step goes on from where it failed."""
+        self.failures += 1
+        self.sigma *= 5.0
+        point = descent.point if self.rounds == 1 else descent.first
+        return point._replace(t=1.0) if self.failures < _IDLE else None
+
+
+def _secant(low: float, at_low: float, high: float, at_high: float) -> float:
+    """Return what `proximal.by_share` does, by sums in another order: its last bits decide which hinges are free next."""
+    t = low - at_low * (high - low) / (at_high - at_low)
+    return min(max(t, low + 0.1 * (high - low)), high - 0.1 * (high - low))

@@ -343,6 +343,10 @@ class Whole(NamedTuple):
     lam: float
     least: float
 
+    def gap_scale(self, primal: float, dual: float) -> float:
+        """Return what a gap is relative to."""
+        return max(gap_scale(primal, dual), self.least)
+
     def ridge(self, theta: Array) -> float:
         """Return lambda/2 |theta|^2."""
         return 0.5 * self.lam * float(np.vdot(theta, theta))
@@ -375,15 +379,3 @@ class ShardedObjective:
     def gaps(self, point: ShardedPoint) -> tuple[float, float, float, RemoteDualPoint]:
         """Return P(theta), D, the part of P - D that only new centres can remove, and the dual point that gives D."""
         return point.gaps
-
-
-class BestOfShards:
-    """The best theta and dual point so far (`lbfgs.BestSeen`)."""
-
-    def __init__(self, whole: Whole, theta: Array) -> None:
-        self.whole, self.theta, self.R = whole, theta, RemoteDualPoint(0, None, 0.0)
-        self.primal, self.dual, self.passes = np.inf, -np.inf, 0.0
-
-    def reached(self, tol: float) -> bool:
-        """Return whether the relative gap is at most ``tol``."""
-        return self.primal - self.dual <= tol * max(gap_scale(self.primal, self.dual), self.whole.least) < np.inf

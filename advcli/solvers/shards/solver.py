@@ -22,10 +22,11 @@ from ...core.errors import ConfigError, KilledError
 from ...core.typing import Array
 from ...problems.risk import Problem, Solution
 from ..base import Limits, Solver, register, warm_start, whole_option
+from ..best import BestSeen
 from ..lbfgs import ProximalRun
 from ..smoothing import first_smoothing
 from ..stochastic.passes import check_parameters
-from .rows import BestOfShards, InProcess, RemoteDualPoint, Rounds, Shard, ShardedObjective, Whole, WorkerLost, Workers, split
+from .rows import InProcess, RemoteDualPoint, Rounds, Shard, ShardedObjective, Whole, WorkerLost, Workers, split
 
 _ROOM = 300.0  # seconds after which a worker that no machine of the cluster has room for is given up
 _ANSWER = 30.0  # seconds that a cluster has to answer
@@ -87,7 +88,7 @@ class DistributedSolver(Solver):
 
     def minimise(self, rounds: Rounds, whole: Whole, theta: Array, mu: float, limits: Limits, started: float) -> Solution:
         """Run from theta and the shards' first centres; the solution's R is a `RemoteDualPoint`."""
-        best = BestOfShards(whole, theta)
+        best = BestSeen(theta, RemoteDualPoint(0, None, 0.0), scale=whole.gap_scale)
         run = ProximalRun(partial(ShardedObjective, rounds, whole), best, limits, started, self.pairs)
         status = run.minimise(RemoteDualPoint(0, None, 0.0), mu)
         memory = {"mu": run.mu, "rounds": rounds.count, "bytes_moved": rounds.moved, "restarted": rounds.restarted}

@@ -1,0 +1,66 @@
+"""Plans: solvers in turn, each with its passes and the reason, as data; `auto` makes them of a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from ..problems.risk import Problem, Solution
+from .base import Limits, Solver
+
+_ENDED = {"converged": "closed the gap", "stalled": "made no more progress"}
+
+
+class Turn(NamedTuple):
+    """One solver of a plan.
+
+    ``hand_over`` is asked after the passes, with the problem, the solution so far and the plan's start: it returns how many more the solver
+    gets, 0 to hand over, None to end.
+    """
+
+    solver: Solver
+    passes: float = float("inf")  # after which the next solver takes over
+    reason: str = ""  # why a fit ends here; {ended} stands for what ended it, {passes} for the passes of the solvers before
+    look: float = float("inf")  # `Limits.look`
+    least: float = 10.0  # passes without which nobody goes on: a solver that takes over reads its start, and has to make a step beside it
+    hand_over: Callable[[Problem, Solution, Solution | None], float | None] | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Turns, and the facts that decided; without turns ``reason`` says what the problem lacks."""
+
+    turns: tuple[Turn, ...]
+    reason: str
+
+    @property
+    def solvers(self) -> list[Solver]:
+        """The solvers in turn."""
+        return [turn.solver for turn in self.turns]
+
+    def solve(self, problem: Problem, limits: Limits, start: Solution | None, seed: int) -> Solution:
+        """Return the last solution; seconds and passes count all solvers that ran, ``memory["choice"]`` names them and the reason."""
+        solution, rest, names, why = start, limits, "", ""
+        for turn in self.turns:
+            before = limits.max_passes - rest.max_passes
+            names = f"{names}+{turn.solver.name}" if names else turn.solver.name
+            more: float | None = turn.passes
+            while more:
+                stint = turn.solver.solve(problem, replace(rest, turn=more, look=turn.look), solution, seed)
+                if rest is not limits:
+                    assert solution is not None
+                    stint = replace(stint, passes=solution.passes + stint.passes, seconds=solution.seconds + stint.seconds)
+                solution = stint
+                left = limits.max_passes - solution.passes
+                rest = replace(limits, max_passes=left, max_seconds=limits.max_seconds - solution.seconds)
+                if solution.status in ("converged", "max_seconds") or left < turn.least:
+                    more = None
+                else:
+                    more = turn.hand_over(problem, solution, start) if turn.hand_over else 0.0
+            if more is None:
+                break
+        assert solution is not None
+        if turn.reason:
+            why = "; " + turn.reason.format(ended=_ENDED.get(solution.status, "reached the limit"), passes=before)
+        return replace(solution, solver=names, memory={**solution.memory, "choice": f"{names}: {self.reason}{why}"})
