@@ -14,13 +14,7 @@ from .summary import in_order, with_unique_methods
 
 @dataclass(frozen=True)
 class Names:
-    """The names that tables, figures and pages show in the place of those in rows.
-
-    Attributes
-    ----------
-    methods, datasets, losses : dict of str to str
-        Names of rows to those that are shown; what is not there is shown as it is.
-    """
+    """The names that tables, figures and pages show instead of those in rows; what is not there is shown as it is."""
 
     methods: Mapping[str, str] = field(default_factory=dict)
     datasets: Mapping[str, str] = field(default_factory=dict)
@@ -78,24 +72,11 @@ class Choice:
         return cls(report["methods"], report["datasets"], report["names"] or {})
 
     def rows(self, runs: pd.DataFrame) -> tuple[pd.DataFrame, Names]:
-        """Return the rows that are shown, and their shown names.
+        """Return the rows as in runs.csv that are shown, and their shown names.
 
-        Parameters
-        ----------
-        runs : DataFrame
-            Rows as in runs.csv.
-
-        Returns
-        -------
-        runs : DataFrame
-            Rows with unique names of methods (`with_unique_methods`); where there is a choice, the columns ``dataset`` and ``method`` are
-            categories in the order of what is shown, which `in_order` and sorting by these columns follow.
-        names : Names
-
-        Raises
-        ------
-        ConfigError
-            A name that no row has, or that is given to two methods or data sets; a choice that leaves nothing.
+        The rows get unique names of methods (`with_unique_methods`); where there is a choice, the columns ``dataset`` and ``method`` are
+        categories in the order of what is shown, which `in_order` and sorting by these columns follow. Refused are a name that no row has,
+        or that is given to two methods or data sets, and a choice that leaves nothing.
         """
         plain = runs["method"].astype(str).tolist()
         runs = with_unique_methods(runs)

@@ -70,29 +70,19 @@ def as_ordered(frame: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     return frame.astype({name: runs[name].dtype for name in ("dataset", "method") if isinstance(runs[name].dtype, pd.CategoricalDtype)})
 
 
-def _flat(value: Any, name: str) -> dict[str, Any]:
-    """Return the options of nested groups by their whole names, without the texts that explain them."""
+def flat_options(value: Any, name: str = "") -> dict[str, Any]:
+    """Return the options of nested groups by their dotted names, without the texts that explain them."""
     if not isinstance(value, Mapping):
         return {name: value}
-    parts = [_flat(item, f"{name}.{key}" if name else str(key)) for key, item in value.items() if key != "description"]
+    parts = [flat_options(item, f"{name}.{key}" if name else str(key)) for key, item in value.items() if key != "description"]
     return {key: item for part in parts for key, item in part.items()}
 
 
 def told_apart(cells: pd.DataFrame, about: Callable[[str], Mapping[str, Any]]) -> dict[str, str]:
-    """Return for each cell the options that differ between cells of its method whose rows say the same of them.
+    """Return for each cell the options that differ between cells of its method whose rows say the same of them, written as ``options``.
 
-    Parameters
-    ----------
-    cells : DataFrame
-        A row for each cell, with the columns ``cell``, ``dataset``, ``method``, ``options`` and ``seed``.
-    about : callable
-        What is known of a cell by its key: ``cell``, its configuration, and ``dataset_sha256``.
-
-    Returns
-    -------
-    dict of cell to str
-        Written as the column ``options``; cells that need none are left out. Where options are the same and the data differ, the start of
-        their checksum.
+    ``cells`` has a row for each cell, ``about`` gives what is known of a cell by its key. Cells that need none are left out. Where options
+    are the same and the data differ, it is the start of their checksum.
     """
     told: dict[str, str] = {}
     head = [name for name in ("dataset", "options", "seed", RESULTS) if name in cells]
@@ -101,7 +91,7 @@ def told_apart(cells: pd.DataFrame, about: Callable[[str], Mapping[str, Any]]) -
         if alike.empty:
             continue
         known = {str(cell): about(str(cell)) for cell in group["cell"]}
-        flat = {cell: _flat(facts.get("cell", {}), "") for cell, facts in known.items()}
+        flat = {cell: flat_options(facts.get("cell", {})) for cell, facts in known.items()}
         keys: set[str] = set()
         for _, block in alike.groupby(head, sort=False, observed=True):
             found = [flat[str(cell)] for cell in block["cell"]]
@@ -240,15 +230,10 @@ def untested(summary: pd.DataFrame) -> list[str]:
 
 @dataclass(frozen=True)
 class Samples:
-    """What the methods of one data set reached on the splits that all of them have.
+    """What the methods of one data set reached on the splits that all of them have; methods with a failed split are left out.
 
-    Parameters
-    ----------
-    values : dict of method to ndarray, shape (n_splits,)
-        Paired over the splits: means per test row, as counts of parts of different size are no pairs. Methods with a failed split are
-        left out.
-    n_train, n_test : float
-        Mean rows in the parts of a split.
+    Values are paired over the splits, and means per test row, as counts of parts of different size are no pairs; ``n_train`` and
+    ``n_test`` are mean rows in the parts of a split.
     """
 
     values: dict[str, NDArray[np.float64]]
@@ -273,16 +258,18 @@ class _Splits:
     late: NDArray[np.bool_]
 
 
+def numbers(frame: pd.DataFrame, column: str) -> NDArray[np.float64]:
+    """Return a column as numbers, nan where it or a value of it is missing."""
+    if column not in frame:
+        return np.full(len(frame), np.nan)
+    return np.asarray(frame[column].to_numpy(dtype=float, na_value=np.nan), dtype=float)
+
+
 def _by_method(block: pd.DataFrame) -> dict[str, _Splits]:
     """Return the splits of every method; arrays, as frames of twenty rows cost milliseconds each and sweeps have many."""
 
-    def numbers(column: str) -> NDArray[np.float64]:
-        if column not in block:
-            return np.full(len(block), np.nan)
-        return np.asarray(block[column].to_numpy(dtype=float, na_value=np.nan), dtype=float)
-
     method, status = block["method"].to_numpy(dtype=str), block["status"].to_numpy(dtype=str)
-    split, value, n_train, n_test, gap = (numbers(name) for name in ("split", "value", "n_train", "n_test", "relative_gap"))
+    split, value, n_train, n_test, gap = (numbers(block, name) for name in ("split", "value", "n_train", "n_test", "relative_gap"))
     # A method without a metric on some split is a failure of that split, whatever the reason.
     good, late = (status != "failed") & ~np.isnan(value), status == "not_converged"
     order = np.lexsort((split, method))
@@ -318,13 +305,7 @@ def _samples(methods: Mapping[str, _Splits]) -> Samples:
 
 
 def paired_samples(block: pd.DataFrame) -> Samples:
-    """Return the paired values of the methods of one data set for one metric; none where their splits differ.
-
-    Parameters
-    ----------
-    block : DataFrame
-        Rows of one data set and one metric, and those of cells that failed before their first split.
-    """
+    """Return the paired values of the methods of one data set for one metric; none where their splits differ."""
     return _samples({} if unpaired(block) else _by_method(block))
 
 
@@ -336,23 +317,11 @@ def blocks(runs: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]
 
 
 def wins_ties_losses(runs: pd.DataFrame, metric: str, significance: Significance = DEFAULT) -> pd.DataFrame:
-    """Count the data sets on which one method is significantly better than, not different from, or worse than another.
+    """Count the data sets on which one method is significantly better than, not different from, or worse than another, by a metric.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        Rows of runs.csv.
-    metric : str
-        The metric to compare.
-    significance : Significance
-        Test and level, for every pair on every data set; not corrected for the number of pairs.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``method``, ``other``, ``wins``, ``ties``, ``losses``; one row for every ordered pair of different methods. A test
-        that is undefined (a single split) counts as a tie; a pair without common data sets has zeros. No row where there are more than
-        `MOST_PAIRED` methods.
+    The columns are ``method``, ``other``, ``wins``, ``ties``, ``losses``, one row for every ordered pair of different methods; tests are
+    not corrected for the number of pairs. A test that is undefined (a single split) counts as a tie; a pair without common data sets has
+    zeros. No row where there are more than `MOST_PAIRED` methods.
     """
     runs = with_unique_methods(runs)
     methods = in_order(runs["method"])
