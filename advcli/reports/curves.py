@@ -30,11 +30,6 @@ def curve_points(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the points of all curves; empty where no numeric option takes `LEAST` values in the cells of one method.
 
     The option with the most values is the abscissa; others that vary within a loss tell the lines apart.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        Rows as in runs.csv.
     """
     points: list[dict[str, Any]] = []
     for dataset, part in runs[runs["value"].notna()].groupby("dataset", sort=True, observed=True):

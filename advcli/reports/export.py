@@ -103,32 +103,10 @@ FORMATS: dict[str, Callable[[str, pd.DataFrame, Names, Path], str]] = {
 
 
 def export(folders: Sequence[ResultsFolder], to: str, out: Path, choice: Choice | None = None) -> tuple[str, list[str]]:
-    """Write the rows of the folders' cells, or their tables for ``latex``.
+    """Write the rows of the folders' cells, or their tables for ``latex``, in a format of `FORMATS`; return what was written, and remarks.
 
-    Parameters
-    ----------
-    folders : sequence of ResultsFolder
-        Several for one table, whose rows have their folder in a column ``results``.
-    to : str
-        Name in `FORMATS`.
-    out : Path
-        A file; for ``mlflow`` the folder of its runs.
-    choice : Choice, optional
-        Methods and data sets that are written, their order, and their names in tables; rows keep their own.
-
-    Returns
-    -------
-    said : str
-        What was written, in words.
-    remarks : list of str
-        In what the folders differ.
-
-    Raises
-    ------
-    ResultsError
-        There are no rows, or the file cannot be written.
-    ConfigError
-        The library of the format is not installed, or nothing has a name that was chosen.
+    ``out`` is a file; for ``mlflow`` the folder of its runs. Rows of several folders have their folder in a column ``results``; the names
+    of a choice are shown in tables, rows keep their own.
     """
     sources = Sources(folders, merge=False)
     runs, names = (choice or Choice()).rows(sources.runs.assign(**{KEPT: sources.runs["method"]}))

@@ -7,26 +7,14 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from ..metrics import Missed, missed_words, shown_as
+from .formats.document import listed
 from .summary import in_order
-
-_MOST = 6
-"""Names in a line; of more the number is said."""
-
-
-def listed(names: Sequence[str], between: str = ", ") -> str:
-    """Return names in a line, the first of many."""
-    return between.join(names[:_MOST]) + (f" and {len(names) - _MOST} more" if len(names) > _MOST else "")
 
 
 def selected_by(runs: pd.DataFrame, selected: Mapping[str, str]) -> dict[str, list[str]]:
     """Return for each metric that selected hyper-parameters the methods that it did this for, in the order of tables.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        Rows, with the names of methods that are shown.
-    selected : mapping of cell to str
-        The metric of its search; a cell without a search has no entry.
+    ``selected`` is the metric of the search of each cell that has one; ``runs`` have the names of methods that are shown.
     """
     cells = runs.drop_duplicates("cell")
     found: dict[str, list[str]] = {}
@@ -50,15 +38,7 @@ def selection_lines(summary: pd.DataFrame, metric: str) -> list[str]:
 
 
 def missed_lines(runs: pd.DataFrame, missed: Mapping[str, Sequence[Missed]]) -> list[str]:
-    """Return a line for every method that finds no row of some class.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        Rows, with the names of methods and data sets that are shown.
-    missed : mapping of cell to sequence of Missed
-        From `advcli.metrics.missed_classes`.
-    """
+    """Return a line for every method that finds no row of some class, of ``missed`` by cell (`advcli.metrics.missed_classes`)."""
     cells = runs.drop_duplicates("cell")
     lines = []
     for method in in_order(cells["method"]):

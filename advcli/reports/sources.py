@@ -26,11 +26,7 @@ from .summary import DRAWN, RESULTS, TOLD, told_apart
 class Sources:
     """One results folder, or several whose rows stand in one table.
 
-    Parameters
-    ----------
-    folders : sequence of ResultsFolder
-    merge : bool
-        Whether the tables of the folders are made anew from their cells; else nothing is written.
+    With ``merge`` the tables of the folders are made anew from their cells; else nothing is written.
 
     Attributes
     ----------
@@ -45,11 +41,6 @@ class Sources:
         The metric of its search; a cell without one has no entry.
     missed : dict of cell to list of Missed
         Classes of which it finds no row over all its splits; a cell without counts has no entry.
-
-    Raises
-    ------
-    ResultsError
-        A folder has no rows.
     """
 
     def __init__(self, folders: Sequence[ResultsFolder], merge: bool = True) -> None:

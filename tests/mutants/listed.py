@@ -588,7 +588,7 @@ RECIPE = (
     Mutant(
         "advcli/results/folder.py", "if not self._held and self.cells_path.is_dir():", "if False:", "tests/results/test_results_lock.py"
     ),
-    Mutant("advcli/reports/write.py", "Sources(folders, merge=False)", "Sources(folders)", "tests/results/test_results_lock.py"),
+    Mutant("advcli/reports/write.py", "merge=out is None", "merge=True", "tests/results/test_results_lock.py"),
     Mutant(
         "advcli/reports/regression/check.py",
         'if change.status == "unchanged" and new.stale else',

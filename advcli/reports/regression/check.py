@@ -19,6 +19,7 @@ Nothing is written into the folder that is checked; its rows are those of the ce
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,8 +33,18 @@ from ...metrics import meaning
 from ...results.folder import ResultsFolder
 from ...statistics.tests import TESTS, equivalence, paired_test
 from ..formats.document import counted
-from ..makers import differences, made_texts, said_first
-from .baseline import ALPHA, BASELINE_COLUMNS, CheckedEntry, Made, read_baseline, read_entries, split_fingerprints, value_of, value_text
+from .baseline import (
+    ALPHA,
+    BASELINE_COLUMNS,
+    CheckedEntry,
+    Made,
+    folder_facts,
+    read_baseline,
+    read_entries,
+    split_fingerprints,
+    value_of,
+    value_text,
+)
 
 TEST = "corrected_ttest"
 """Default paired test, a name in `advcli.statistics.tests.TESTS`."""
@@ -51,37 +62,13 @@ _NOISE = 1e-9  # relative differences up to this are rounding, on other processo
 
 @dataclass(frozen=True)
 class Change:
-    """What became of one entry.
+    """What became of one entry: its means, sample standard deviations and how they were compared; nan for what is not there.
 
-    Parameters
-    ----------
-    dataset, method, metric : str
-        The entry.
-    status : {"unchanged", "moved", "missing", "new", "stale"}
-        ``missing``: in the baseline, but not in the rows, or without any result there. ``stale``: unchanged, but other versions than the
-        installed ones made it.
-    old, new : float
-        Means; nan for what is not there.
-    old_std, new_std : float
-        Sample standard deviations; nan for what is not there.
-    p_value : float
-        Of the paired test (for information: how unlikely such differences are if nothing but chance made them) or of the equivalence
-        test (small: unchanged); nan where no test was possible.
-    margin : float
-        The tolerance of the entry.
-    test : str
-        ``identical``, ``rounding`` or ``paired`` (moved) on the same splits; on others ``equivalence``, or ``margin`` where only the
-        means can be compared (a single split); empty for missing and new entries.
-    reason : str
-        Why the entry counts as moved or missing; of an unchanged one, on which splits alone.
-    differs : tuple of str
-        What of the versions, the processor and the configuration differs from the baseline's.
-    stale : str
-        How the versions that made it differ from the installed ones; empty where they do not, or are not known.
-    costs : tuple of str
-        What became more than `COST_FACTOR` times as expensive as in the baseline.
-    seconds : float
-        Of its fits and predictions, as far as rows tell.
+    ``status`` is one of `STATUSES`: ``missing`` is in the baseline, but not in the rows or without a result there, ``stale`` is unchanged,
+    but was made by other versions than the installed ones. ``test`` is ``identical``, ``rounding`` or ``paired`` (moved) on the same
+    splits; on others ``equivalence``, or ``margin`` where only means can be compared (a single split); empty for missing and new entries.
+    ``p_value`` is that of the paired test (how unlikely such differences are if chance alone made them) or of the equivalence test (small:
+    unchanged).
     """
 
     dataset: str
@@ -159,12 +146,6 @@ def _shown(metric: str, mean: float, std: float) -> str:
     return f"{factor * mean:.{digits}f} ({spread}){' %' if percent else ''}"
 
 
-# ------------------------------------------------------------------------------------------------------------------ the baseline
-
-
-# --------------------------------------------------------------------------------------------------------------------- the check
-
-
 def compare(
     runs: pd.DataFrame,
     baseline: pd.DataFrame,
@@ -175,36 +156,13 @@ def compare(
     alpha: float = ALPHA,
     made: Made | None = None,
 ) -> list[Change]:
-    """Compare rows with a baseline.
+    """Return what became of every entry of the baseline or the rows, by data set, method and metric; new entries without a result are left
+    out.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        Rows of runs.csv (`advcli.results.folder.ResultsFolder.runs`).
-    baseline : DataFrame
-        From `read_baseline` or `make_baseline`.
-    splits : mapping, optional
-        From `split_fingerprints`. Without it the fingerprint tells seed, sizes and number of the splits only, and baselines made
-        with it are compared as if the splits were others.
-    shorter : callable, optional
-        The fingerprint of a cell key with another number of splits; without it such entries are compared as if the splits were others.
-    test : str
-        The paired test whose p-value stands beside an entry that moved, a name in `advcli.statistics.tests.TESTS`.
-    alpha : float
-        Level of the equivalence test.
-    made : mapping, optional
-        Who made the cells (`makers.made_texts`).
-
-    Returns
-    -------
-    list of Change
-        One per entry of the baseline or the rows, sorted by data set, method and metric. Entries of the rows alone that have no
-        result are left out.
-
-    Raises
-    ------
-    ConfigError
-        For an unknown test or a level outside (0, 1).
+    ``splits`` are from `split_fingerprints`; without them the fingerprint tells seed, sizes and number of the splits only, and baselines
+    made with them are compared as if the splits were others. ``shorter`` gives the fingerprint of a cell key with another number of
+    splits, without which such entries are compared as if the splits were others. ``test``, a name in `advcli.statistics.tests.TESTS`,
+    gives the p-value beside an entry that moved; ``alpha`` is the level of the equivalence test; ``made`` is from `made_texts`.
     """
     if test not in TESTS:
         raise ConfigError(f"no test {test!r}; {nearest(test, TESTS)}")
@@ -309,14 +267,39 @@ def check_folder(folder: ResultsFolder, baseline: Path, *, test: str = TEST, alp
     The rows are those of the cell files; `ResultsFolder.disagreement` tells whether runs.csv shows the same.
     """
     known = read_baseline(baseline)
-    runs = folder.runs_of_cells()
+    runs, facts = folder_facts(folder)
 
     def shorter(cell: str, n_splits: int) -> str | None:
         return split_fingerprints(folder, [cell], n_splits).get(cell)
 
-    cells = runs["cell"].tolist()
-    facts: dict[str, Any] = {"splits": split_fingerprints(folder, cells), "made": made_texts(folder, cells)}
     return compare(runs, known, **facts, shorter=shorter, test=test, alpha=alpha)
+
+
+def differences(old: Sequence[str], new: Sequence[str]) -> list[str]:
+    """Return in words what differs between two entries' `MADE_COLUMNS`: ``numpy 2.3 -> 2.4``; an empty column is not compared."""
+    said = []
+    for before, now in zip(reversed(old), reversed(new), strict=True):  # the configuration first
+        if before and now:
+            was, became = (dict(part.partition("=")[::2] for part in text.split("; ")) for text in (before, now))
+            names = [name for name in dict.fromkeys([*was, *became]) if was.get(name) != became.get(name)]
+            said += [f"{name} {was.get(name, 'null')} -> {became.get(name, 'null')}" for name in names]
+    return said
+
+
+def said_first(differing: Sequence[Sequence[str]], stale: Sequence[str]) -> list[str]:
+    """Return the lines above the changes: what differs from the baseline, and which entries the installed versions did not make.
+
+    ``differing`` are `differences` of every entry, ``stale`` the third of its `made_texts`.
+    """
+    lines = []
+    counts = Counter(clause for clauses in differing for clause in clauses)
+    if counts:
+        listed = [each if count == len(differing) else f"{each} ({count} of {len(differing)} entries)" for each, count in counts.items()]
+        lines.append(f"differs from the baseline: {'; '.join(listed)}")
+    for said, count in Counter(filter(None, stale)).items():
+        number = counted(count, "entry was", "entries were")
+        lines.append(f"{number} made by {said}: nothing is known of the installed versions; run the experiment again in a new folder")
+    return lines
 
 
 def cost_warnings(changes: Sequence[Change]) -> list[str]:

@@ -12,14 +12,7 @@ from .check import Change, cost_warnings
 def junit_xml(changes: Sequence[Change], name: str = "advcli check", *, finding: str = "") -> str:
     """Return the check as JUnit XML: moved and missing entries are failures, new ones are skipped, warnings stand in ``system-err``.
 
-    Parameters
-    ----------
-    changes : sequence of Change
-        From `compare`.
-    name : str
-        Of the test suite.
-    finding : str
-        From `ResultsFolder.disagreement`: a failure if it is not empty.
+    ``finding``, from `ResultsFolder.disagreement`, is a failure if it is not empty.
     """
     cases = []
     if finding:
