@@ -28,21 +28,14 @@ _REMEDY = "free space or choose another folder"
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What `compare` found.
-
-    Attributes
-    ----------
-    rows : DataFrame
-        One row for each method and split, as in runs.csv.
-    summary : DataFrame
-        One row for each method and metric: mean, deviation, tests (`advcli.reports.summarise`).
-    folder : Path
-        The results folder; ``advcli report results=FOLDER`` writes figures and pages of it.
-    """
+    """What `compare` found."""
 
     rows: pd.DataFrame
+    """One row for each method and split, as in runs.csv."""
     summary: pd.DataFrame
+    """One row for each method and metric: mean, deviation, tests (`advcli.reports.summarise`)."""
     folder: Path
+    """The results folder; ``advcli report results=FOLDER`` writes figures and pages of it."""
 
     @property
     def table(self) -> str:
@@ -88,8 +81,7 @@ def compare(
     losses : sequence
         Names of the group ``loss``, mappings with a ``name`` and options of one, or unfitted scikit-learn classifiers.
     folder : path, optional
-        Results folder. The same call resumes it. Default: one in ``results`` that is named by the frame's
-        contents and the keys.
+        Results folder. The same call resumes it. Default: one in ``results`` that is named by the frame's contents and the keys.
     order : sequence, optional
         Labels from the lowest to the highest. None: the order of an ordered pandas Categorical or a polars Enum, if the target is one.
     workers : int, optional
@@ -107,7 +99,7 @@ def compare(
     Raises
     ------
     ConfigError, DataError
-        Before any work: no such column, a loss or key that there is not, a frame that cannot be used. Nothing is left of it in the folder.
+        Before any work: no such column, loss or key, a frame that cannot be used. Nothing is left of it in the folder.
     """
     from ..data.labels.order import own_order
 

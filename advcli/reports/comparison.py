@@ -10,12 +10,11 @@ from typing import Any
 import pandas as pd
 
 from ..core.errors import ResultsError
-from ..metrics import shown, shown_mean, shown_value, title
+from ..metrics import Missed, missed_words, shown, shown_as, shown_mean, shown_value, title
 from ..statistics.marks import DEFAULT, MOST_IN_HOLM
 from ..statistics.tests import MIN_WILCOXON_SPLITS
-from .formats.document import ReportTable, TableField, metric_word
+from .formats.document import ReportTable, TableField, listed, metric_word
 from .formats.markdown import markdown_table
-from .remarks import selection_lines
 from .summary import in_order, untested
 
 MOST_COLUMNS = 25
@@ -112,17 +111,14 @@ def _legend(summary: pd.DataFrame, part: pd.DataFrame, metric: str, fields: Sequ
     if len(gaps):
         lines.append(f"largest certified relative duality gap of these fits: {gaps.max():.1e}")
     texts = [field.text + field.suffix for field in fields]
-    marks = {
-        "! at least one fit stopped before its relative gap reached the tolerance": any("!" in field.marks for field in fields),
-        "undefined: the metric has no value on these splits, for example where predictions abstain": any(
-            "undefined" in text for text in texts
-        ),
-        "failed: at least one fit did not happen (column error of runs.csv); the method is not compared on that data set": any(
-            "failed" in text for text in texts
-        ),
-        "-: not computed yet, or no average over all data sets": any(field.state == "missing" for field in fields),
-    }
-    lines += [line for line, stands in marks.items() if stands]
+    if any("!" in field.marks for field in fields):
+        lines.append("! at least one fit stopped before its relative gap reached the tolerance")
+    if any("undefined" in text for text in texts):
+        lines.append("undefined: the metric has no value on these splits, for example where predictions abstain")
+    if any("failed" in text for text in texts):
+        lines.append("failed: at least one fit did not happen (column error of runs.csv); the method is not compared on that data set")
+    if any(field.state == "missing" for field in fields):
+        lines.append("-: not computed yet, or no average over all data sets")
     if compared and significance.test == "wilcoxon" and splits and splits[0] < MIN_WILCOXON_SPLITS:
         lines.append(f"fewer than {MIN_WILCOXON_SPLITS} splits cannot be significant with the Wilcoxon test at 0.05")
     if compared and splits and splits[0] == 1:
@@ -141,12 +137,7 @@ def _turned(table: ReportTable) -> ReportTable:
 
 
 def comparison_table(
-    summary: pd.DataFrame,
-    *,
-    metric: str | None = None,
-    style: str = "terminal",
-    colour: bool = False,
-    notes: Sequence[str] = (),
+    summary: pd.DataFrame, *, metric: str | None = None, style: str = "terminal", colour: bool = False, notes: Sequence[str] = ()
 ) -> str:
     """Return the comparison table of one metric as text.
 
@@ -183,3 +174,42 @@ def comparison_table(
     body = [[entry.plain(strong) for entry in row] for row in (*table.rows, *table.footer)]
     text = tabulate(body, table.columns, tablefmt="simple", disable_numparse=True, stralign="right", colalign=("left",))
     return "\n".join([text, "", *table.notes]) + "\n"
+
+
+# ---- lines that stand on more than the rows of a table ---------------------------------------------------------------
+def selected_by(runs: pd.DataFrame, selected: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return for each metric that selected hyper-parameters the methods that it did this for, in the order of tables.
+
+    ``selected`` is the metric of the search of each cell that has one; ``runs`` have the names of methods that are shown.
+    """
+    cells = runs.drop_duplicates("cell")
+    chosen: dict[str, list[str]] = {}
+    for method in in_order(cells["method"]):
+        for cell in cells.loc[cells["method"] == method, "cell"]:
+            methods = chosen.setdefault(selected[str(cell)], []) if str(cell) in selected else None
+            if methods is not None and method not in methods:
+                methods.append(method)
+    return chosen
+
+
+def selection_lines(summary: pd.DataFrame, metric: str) -> list[str]:
+    """Return the line of what selected hyper-parameters; empty where that is the metric of the table for every method."""
+    selected = {name: methods for name, methods in summary.attrs.get("selected", {}).items() if methods}
+    if {shown_as(name).name for name in selected} <= {shown_as(metric).name}:
+        return []
+    words = {name: shown_as(name).name.replace("_", " ") for name in selected}
+    if len(set(words.values())) == 1:
+        return [f"hyper-parameters are selected by {next(iter(words.values()))}"]
+    return ["hyper-parameters are selected by " + "; by ".join(f"{words[name]}: {listed(methods)}" for name, methods in selected.items())]
+
+
+def missed_lines(runs: pd.DataFrame, missed: Mapping[str, Sequence[Missed]]) -> list[str]:
+    """Return a line for every method that finds no row of some class, of ``missed`` by cell (`advcli.metrics.missed_classes`)."""
+    cells = runs.drop_duplicates("cell")
+    lines = []
+    for method in in_order(cells["method"]):
+        part = cells[cells["method"] == method]
+        lacks = [(dataset, missed[str(cell)]) for dataset, cell in zip(part["dataset"], part["cell"], strict=True) if missed.get(str(cell))]
+        if lacks:
+            lines.append(f"{method}: {listed([f'on {dataset} it {missed_words(classes)}' for dataset, classes in lacks], '; ')}")
+    return lines

@@ -1,23 +1,19 @@
 """The table and the figures of `advcli bench`: how far each solver is from the optimum, against its time and against its passes.
 
-Distances are to the best dual value of the run, a lower bound of the optimum that some solver has proved: a curve ends at the accuracy of
-that proof, never below zero.
+Distances are to the best dual value of the run, a lower bound of the optimum that some solver has proved.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ..core.files import write_bytes, write_text
-from .drawing import canvas, look, saved
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from .drawing import Axes, canvas, look, saved
 
 PROBLEM = ["dataset", "loss", "features"]
 

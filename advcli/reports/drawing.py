@@ -19,7 +19,9 @@ from ..metrics import shown_as, shown_value
 from .formats.document import Figure
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
+else:
+    Axes = Any  # the library is imported by what draws
 
 COLOURS = ("#3b82c4", "#d9822b", "#2f9e6e", "#c2588f", "#8f6fd1", "#a3862b", "#3aa5a5", "#d35f4c")
 MARKERS = "osD^vP*X"
@@ -84,27 +86,11 @@ def saved(figure: Any, kind: str, **how: Any) -> bytes:
     return content.getvalue()
 
 
-def draw(
-    name: str,
-    caption: str,
-    size: tuple[float, float],
-    paint: Callable[[Any], None],
-    panels: tuple[int, int] | None = None,
-) -> Figure:
+def draw(name: str, caption: str, size: tuple[float, float], paint: Callable[[Any], None], panels: tuple[int, int] | None = None) -> Figure:
     """Return a figure; the same drawing gives the same bytes.
 
-    Parameters
-    ----------
-    name : str
-        Name of its files without the ending.
-    caption : str
-        One sentence.
-    size : (float, float)
-        Width and height in inches.
-    paint : callable
-        Draws on the axes that it is given.
-    panels : (int, int), optional
-        Rows and columns of axes, of which ``paint`` is given a flat list; default one, given by itself.
+    ``name`` is that of its files without the ending, ``caption`` one sentence, ``size`` width and height in inches. ``paint`` draws on the
+    axes that it is given: one, or a flat list of ``panels`` rows and columns.
     """
     pdf = png = b""
     with canvas(size, "tight") as figure:
@@ -142,6 +128,13 @@ def finish(axes: Axes, x: str, y: str, labels: Sequence[str]) -> None:
     axes.set_ylabel(y)
     axes.grid()
     legend(axes, labels)
+
+
+def label_axes(axes: Axes, x: str, y: str) -> None:
+    """Name the axes of a picture, whose texts are larger than those of a report."""
+    axes.set_xlabel(x, fontsize=12)
+    axes.set_ylabel(y, fontsize=12)
+    axes.tick_params(labelsize=11)
 
 
 def name_rows(axes: Axes, names: Sequence[str], *, named: bool = True) -> None:

@@ -66,8 +66,8 @@ def _mlflow(name: str, runs: pd.DataFrame, names: Names, out: Path) -> str:
     # newer releases keep files without developing them, and want to be asked for them; its database would take a server's libraries
     os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
     client = MlflowClient(tracking_uri=out.absolute().as_uri())
-    found = client.get_experiment_by_name(name)
-    experiment = client.create_experiment(name) if found is None else found.experiment_id
+    made_before = client.get_experiment_by_name(name)
+    experiment = client.create_experiment(name) if made_before is None else made_before.experiment_id
     known = {run.data.tags.get("advcli.cell"): run for run in client.search_runs([experiment], max_results=50_000)}
     new = grown = 0
     for cell, rows in _plain(runs).groupby("cell", sort=False):
@@ -83,7 +83,7 @@ def _mlflow(name: str, runs: pd.DataFrame, names: Names, out: Path) -> str:
                     client.log_param(made.info.run_id, column, rows[column].dropna().iloc[0])
             new += 1
         else:
-            there = {(name, each.step) for name in made.data.metrics for each in client.get_metric_history(made.info.run_id, name)}
+            there = {(name, value.step) for name in made.data.metrics for value in client.get_metric_history(made.info.run_id, name)}
             grown += 1
         for metric, split, value in zip(rows["metric"], rows["split"], rows["value"], strict=True):
             if isinstance(metric, str) and not math.isnan(value) and (metric, int(split)) not in there:
@@ -94,12 +94,7 @@ def _mlflow(name: str, runs: pd.DataFrame, names: Names, out: Path) -> str:
     return f"{new} runs, {len(known)} already there" + (f", {grown} of them with more rows" if grown else "")
 
 
-FORMATS: dict[str, Callable[[str, pd.DataFrame, Names, Path], str]] = {
-    "csv": _csv,
-    "latex": _latex,
-    "mlflow": _mlflow,
-    "parquet": _parquet,
-}
+FORMATS: dict[str, Callable[[str, pd.DataFrame, Names, Path], str]] = {"csv": _csv, "latex": _latex, "mlflow": _mlflow, "parquet": _parquet}
 
 
 def export(folders: Sequence[ResultsFolder], to: str, out: Path, choice: Choice | None = None) -> tuple[str, list[str]]:

@@ -61,9 +61,7 @@ def _columns() -> pd.DataFrame:
 
 
 def published_keys() -> tuple[str, ...]:
-    """Return the names under which published numbers can be asked for.
-
-    A whole table is named by its file (``fathony2018_table2``), the half with linear or Gaussian features by a suffix
+    """Return the names of published numbers: those of files (``fathony2018_table2``), and of the halves with linear or Gaussian features
     (``fathony2018_table2_linear``).
     """
     columns = _columns()
@@ -98,10 +96,9 @@ def load_published(key: str) -> pd.DataFrame:
 
 
 def z_score(mean_a: float, std_a: float, n_a: int, mean_b: float, std_b: float, n_b: int) -> float:
-    """Return the difference of two means in units of its standard error.
+    """Return the difference of two means in units of its standard error, sqrt(std_a^2 / n_a + std_b^2 / n_b).
 
-    z = (mean_a - mean_b) / sqrt(std_a^2 / n_a + std_b^2 / n_b); 0 if the means are equal and neither spreads, infinite if they
-    differ without any spread; nan where a deviation is not known.
+    It is 0 if the means are equal and neither spreads, infinite if they differ without any spread; nan where a deviation is not known.
     """
     error = math.sqrt(std_a**2 / n_a + std_b**2 / n_b) if min(n_a, n_b) > 0 else math.nan
     difference = mean_a - mean_b
@@ -254,28 +251,11 @@ def published_section(compared: pd.DataFrame, key: str, far: Sequence[str], name
 
 
 def published_table(folder: ResultsFolder, key: str, choice: Choice | None = None, cells: Collection[str] | None = None) -> str:
-    """Return ours beside the published numbers as text, for the terminal.
+    """Return ours beside the published numbers of that name as text, for the terminal; empty if no row is shown.
 
-    Parameters
-    ----------
-    folder : ResultsFolder
-    key : str
-        One of `published_keys`.
-    choice : Choice, optional
-        Methods and data sets that are shown, their order and names.
-    cells : collection of str, optional
-        Keys of the cells that are shown; default all of the folder.
-
-    Returns
-    -------
-    str
-        One line for each number that both have: means and deviations as printed and as computed, and z, the difference of the means in
-        units of its standard error (`z_score`); of more than `MOST` lines those with the largest z-scores. Empty if no row is shown.
-
-    Raises
-    ------
-    ConfigError
-        There are no published numbers of that name, or nothing has a name that was chosen.
+    A line for each number that both have: means and deviations as printed and as computed, and z, the difference of the means in units of
+    its standard error (`z_score`); of more than `MOST` lines those with the largest z-scores. ``cells`` are the keys of those that are
+    shown, default all of the folder.
     """
     from tabulate import tabulate
 

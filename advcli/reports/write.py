@@ -18,14 +18,13 @@ from ..results.folder import ResultsFolder
 from ..results.tables import format_value, plain
 from ..statistics.marks import DEFAULT, Significance
 from .choice import Choice
-from .comparison import comparison_table, result_entry
+from .comparison import comparison_table, missed_lines, result_entry, selected_by
 from .curves import curve_points
 from .drawing import svg_only
 from .figures import is_of
 from .formats.html_page import html_page
 from .formats.latex import latex
 from .formats.markdown import markdown
-from .remarks import missed_lines, selected_by
 from .sections.content import Contents, contents, shown_metrics
 from .sections.facts import read_facts
 from .sources import Sources
@@ -50,38 +49,19 @@ def write_reports(
     out: Path | None = None,
     spreadsheets: bool = False,
 ) -> pd.DataFrame:
-    """Write reports of the cells of a folder, or of several for one table, from their rows alone; the sweep may be partial.
+    """Write reports of the cells of a folder, or of several for one table, from their rows alone; return the summary with shown names.
 
     Without ``out`` the tables of the cells are merged first, and the folder is locked from then on: of two processes that end together
-    neither writes what it has read before the other. With ``out``, which several folders need, they are only read.
+    neither writes what it has read before the other. With ``out``, which several folders need, they are only read. The sweep may be
+    partial.
 
-    Parameters
-    ----------
-    folder : ResultsFolder or sequence of ResultsFolder
-    significance : Significance
-        Test, level and correction of the marks.
-    metric : str, optional
-        Metric of table.md, and the first one of the full report; default the one that the searches used.
-    notes : sequence of str
-        Lines below the tables.
-    full : bool
-        Whether to write, beside summary.csv (all metrics) and table.md (one metric), table.csv (the comparison tables, one row per metric
-        and data set), wins.csv, pairs.csv (tests across data sets), published.csv, report.md, report.tex, report.html and plots/.
-    page : bool
-        Whether to write report.html alone, with its plots inside; what keeps it from being made is a remark.
-    published : str, optional
-        Published numbers to set beside ours (`published_keys`); default the key ``published`` of the configuration in provenance.json.
-    choice : Choice, optional
-        Methods and data sets that are shown, their order and their names; default all. Files of numbers keep the names of rows.
-    out : Path, optional
-        Where the reports are written; default the folder.
-    spreadsheets : bool
-        Whether texts in CSV files that look like formulas get an apostrophe (`advcli.core.spreadsheets`).
-
-    Returns
-    -------
-    DataFrame
-        The summary with shown names; ``attrs["files"]`` names what was written, ``attrs["remarks"]`` are lines to say.
+    Always written are summary.csv (all metrics) and table.md (one metric: ``metric``, default the one that the searches used). The
+    ``full`` report adds table.csv (the comparison tables, one row per metric and data set), wins.csv, pairs.csv (tests across data sets),
+    published.csv, report.md, report.tex, report.html and plots/; the ``page`` alone is report.html, with its plots inside, and what keeps
+    it from being made is a remark. ``published`` names numbers to set beside ours (`published_keys`), default the key ``published`` of the
+    configuration in provenance.json. Files of numbers keep the names of rows, whatever the choice. With ``spreadsheets`` texts in CSV
+    files that look like formulas get an apostrophe. ``attrs["files"]`` of the summary names what was written, ``attrs["remarks"]`` are
+    lines to say.
     """
     folders = [folder] if isinstance(folder, ResultsFolder) else list(folder)
     if out is None and len(folders) > 1:

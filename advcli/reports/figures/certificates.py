@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..drawing import MAX_METHODS, MAX_POINTS, draw, finish, legend_height, log_scale, look, name_rows, power, tolerance_lines
+from ..drawing import MAX_METHODS, MAX_POINTS, Axes, draw, finish, legend_height, log_scale, look, name_rows, power, tolerance_lines
 from ..formats.document import Figure
 from ..summary import in_order, numbers
 from .base import Material, register
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MAX_FITS = 4000
 """More points make no readable plot and a slow page."""

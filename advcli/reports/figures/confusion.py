@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..drawing import draw
+from ..drawing import Axes, draw
 from ..formats.document import Figure, file_word
 from .base import Material, register
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MAX_CLASSES = 20
 """More classes make no readable matrix."""
@@ -28,14 +25,14 @@ def confusion(material: Material) -> Iterator[Figure]:
     cells = material.runs.drop_duplicates("cell")
     cells = cells[cells["cell"].isin(list(material.confusion))]
     for at, (dataset, part) in enumerate(cells.groupby("dataset", sort=True, observed=True)):
-        known = {str(row["method"]): material.confusion[str(row["cell"])] for row in part.sort_values("method").to_dict("records")}
-        labels = next(iter(known.values()))["labels"]
-        if at < MAX_DATASETS and len(known) <= MAX_METHODS and len(labels) <= MAX_CLASSES:
-            yield _matrices(str(dataset), [str(label) for label in labels], known)
+        counts = {str(row["method"]): material.confusion[str(row["cell"])] for row in part.sort_values("method").to_dict("records")}
+        labels = next(iter(counts.values()))["labels"]
+        if at < MAX_DATASETS and len(counts) <= MAX_METHODS and len(labels) <= MAX_CLASSES:
+            yield _matrices(str(dataset), [str(label) for label in labels], counts)
 
 
-def _matrices(dataset: str, labels: list[str], known: dict[str, Any]) -> Figure:
-    counts = {method: np.asarray(confusion["counts"], dtype=float) for method, confusion in known.items()}
+def _matrices(dataset: str, labels: list[str], confusions: dict[str, Any]) -> Figure:
+    counts = {method: np.asarray(confusion["counts"], dtype=float) for method, confusion in confusions.items()}
     wide = min(2, len(counts))
     high = -(-len(counts) // wide)
     short = [label if len(label) <= 14 else f"{label[:13]}…" for label in labels]
@@ -78,6 +75,5 @@ def _matrix(axes: Axes, matrix: NDArray[np.float64], labels: list[str], turned: 
     axes.set_xticks(range(len(columns)), columns, rotation=90 if turned else 0)
     axes.set_yticks(range(len(labels)), labels)
     axes.tick_params(length=0)
-    axes.set_xlabel("predicted")
-    axes.set_ylabel("true class")
+    axes.set(xlabel="predicted", ylabel="true class")
     axes.spines[:].set_visible(False)

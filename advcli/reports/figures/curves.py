@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ...metrics import title
-from ..drawing import MAX_METHODS, MAX_POINTS, as_shown, draw, finish, look, scale
+from ..drawing import MAX_METHODS, MAX_POINTS, Axes, as_shown, draw, finish, look, scale
 from ..formats.document import Figure, file_word, metric_word
 from ..summary import in_order
 from .base import Material, register
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def _lines(

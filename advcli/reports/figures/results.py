@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ...metrics import shown_as, title
-from ..drawing import MAX_METHODS, MAX_POINTS, as_shown, draw, legend, legend_height, look, name_rows, scale
+from ..drawing import MAX_METHODS, MAX_POINTS, Axes, as_shown, draw, legend, legend_height, look, name_rows, scale
 from ..formats.document import Figure, metric_word
 from ..published_numbers import FAR
 from ..summary import in_order
 from .base import Material, register
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MAX_DATASETS = 12
 """More panels make no readable figure; the means stand in another one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,13 +11,10 @@ import pandas as pd
 from ...core.hyper import SCALES
 from ...metrics import meaning, title
 from ...results.tables import SEARCH_COLUMNS, hyper_columns
-from ..drawing import MAX_METHODS, as_shown, draw, legend, legend_height, log_scale, look, power, scale, tolerance_lines
+from ..drawing import MAX_METHODS, Axes, as_shown, draw, legend, legend_height, log_scale, look, power, scale, tolerance_lines
 from ..formats.document import Figure, file_word, metric_word
 from ..summary import in_order, numbers
 from .base import Material, register
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MAX_DATASETS = 12
 

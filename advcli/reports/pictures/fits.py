@@ -24,9 +24,9 @@ _BINS = 40
 
 def _of(cell: Cell, loss: Any) -> Cell:
     """Return the cell with a loss, and of the fixed hyper-parameters those that it has, as methods of a sweep are fitted."""
-    known = {*searched(loss, cell.features), *candidates(loss)}
-    known |= {"C", "lambda"} if STRENGTH in known else set()
-    return dataclasses.replace(cell, loss=loss, hyper={name: value for name, value in cell.hyper.items() if name in known})
+    names = {*searched(loss, cell.features), *candidates(loss)}
+    names |= {"C", "lambda"} if STRENGTH in names else set()
+    return dataclasses.replace(cell, loss=loss, hyper={name: value for name, value in cell.hyper.items() if name in names})
 
 
 @register("reliability")
@@ -34,15 +34,12 @@ def reliability_picture(request: Request) -> Iterator[Picture]:
     """Yield accuracy over confidence of every method with probabilities, on the test rows of all splits together."""
     import pandas as pd
 
-    rows, said = [], []
+    rows, words = [], []
     for loss in map(as_in_sweeps, request.losses):
         name = str(loss["name"]) + (f", {loss['calibrate']}" if loss.get("calibrate") is not None else "")
         if not learner_of(loss).has_probabilities(loss):
-            raise IncompatibleError(
-                f"loss={loss['name']}",
-                "a distribution over the classes",
-                "choose loss=zero_one, or give calibrate=vector",
-            )
+            remedy = "choose loss=zero_one, or give calibrate=vector"
+            raise IncompatibleError(f"loss={loss['name']}", "a distribution over the classes", remedy)
         recipe = Recipe(_of(request.cell, loss), request.data_dir)
         if recipe.dataset.multilabel:
             raise IncompatibleError("figure=reliability", "one label a row", f"{recipe.dataset.name} has several")
@@ -57,21 +54,19 @@ def reliability_picture(request: Request) -> Iterator[Picture]:
         count, confidence, accuracy = metrics.reliability(y, P)
         rows += [(name, *each) for each in zip(count, confidence, accuracy, strict=True)]
         error, surprise = (metrics.compute(metric, y, y, P.shape[1], {"probabilities": P}) for metric in ("ece", "log_loss"))
-        said.append(f"{name} ECE {error:.3f}, log-loss {surprise:.3f}")
+        words.append(f"{name} ECE {error:.3f}, log-loss {surprise:.3f}")
     table = pd.DataFrame(rows, columns=["method", "rows", "confidence", "accuracy"])
 
     def paint(canvas: Any) -> None:
         axes = canvas.subplots()
         axes.plot([0.0, 1.0], [0.0, 1.0], color="0.6", linewidth=0.8, linestyle=":")
         for at, (_, part) in enumerate(table.groupby("method", sort=False)):
-            axes.plot(part["confidence"], part["accuracy"], label=said[at], linewidth=1.2, markersize=4.5, **look(at))
-        axes.set_xlim(0.0, 1.0)
-        axes.set_ylim(0.0, 1.0)
-        axes.set_xlabel("confidence: mean probability of the likeliest class")
-        axes.set_ylabel("accuracy: share of rows of that class")
+            axes.plot(part["confidence"], part["accuracy"], label=words[at], linewidth=1.2, markersize=4.5, **look(at))
+        axes.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0))
+        axes.set(xlabel="confidence: mean probability of the likeliest class", ylabel="accuracy: share of rows of that class")
         axes.legend(loc="upper left")
 
-    yield Picture(f"reliability_{request.cell.dataset['name']}", "; ".join(said), table, (5.0, 4.6), paint)
+    yield Picture(f"reliability_{request.cell.dataset['name']}", "; ".join(words), table, (5.0, 4.6), paint)
 
 
 def _line_of(learner: Any, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -101,9 +96,7 @@ def thresholds_picture(request: Request) -> Iterator[Picture]:
     classes = [str(name) for name in recipe.dataset.classes]
     edges = np.linspace(min(place.min(), eta.min()), max(place.max(), eta.max()), _BINS + 1)
     counts = np.array([np.histogram(place[recipe.dataset.y == at], edges)[0] for at in range(len(classes))])
-    bins = [
-        ("rows", classes[at], edges[bin_], edges[bin_ + 1], int(counts[at, bin_])) for at in range(len(classes)) for bin_ in range(_BINS)
-    ]
+    bins = [("rows", classes[at], edges[bin_], edges[bin_ + 1], int(count)) for (at, bin_), count in np.ndenumerate(counts)]
     cuts = [("threshold", f"{classes[at]} | {classes[at + 1]}", value, value, None) for at, value in enumerate(eta)]
     table = pd.DataFrame([*bins, *cuts], columns=["kind", "class", "from", "to", "rows"]).astype({"rows": "Int64"})
 
@@ -112,8 +105,8 @@ def thresholds_picture(request: Request) -> Iterator[Picture]:
         for at, axes in enumerate(grids):
             axes.stairs(counts[at], edges, fill=True, color=COLOURS[at % len(COLOURS)])
             for other, value in enumerate(eta):
-                own = other in (at - 1, at)  # between its neighbours a row is predicted right, where they are in order
-                axes.axvline(value, color="black", linewidth=1.8 if own else 0.8, linestyle="-" if own else ":")
+                near = other in (at - 1, at)  # between its neighbours a row is predicted right, where they are in order
+                axes.axvline(value, color="black", linewidth=1.8 if near else 0.8, linestyle="-" if near else ":")
             axes.set_ylabel(classes[at], rotation=0, ha="right", va="center", fontsize=12)
             axes.set_yticks([])
             axes.tick_params(labelsize=11)
@@ -121,5 +114,5 @@ def thresholds_picture(request: Request) -> Iterator[Picture]:
         grids[-1].set_xlabel("w.x, with the thresholds", fontsize=12)
 
     name = f"thresholds_{recipe.dataset.name}_{cell.loss['name']}"
-    said = f"thresholds {', '.join(f'{value:.3g}' for value in eta)}"
-    yield Picture(name, said, table, (6.0, 1.2 + 0.75 * len(classes)), paint)
+    words = f"thresholds {', '.join(f'{value:.3g}' for value in eta)}"
+    yield Picture(name, words, table, (6.0, 1.2 + 0.75 * len(classes)), paint)

@@ -6,7 +6,7 @@ Surrogates of two classes along the margin (section 3; their hinges in Bartlett 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from ...learners.options import OF_THE_FIT, own_options
 from ...losses import AdversarialLoss, loss_class, loss_names, make_loss, registry
 from ...losses.matrices import ABSTAIN
 from ...losses.surfaces import loss_surface, paint_surface
-from ..drawing import COLOURS
+from ..drawing import COLOURS, label_axes
 from .base import Picture, Request, register
 
 _EXTENT, _STEP = 3.0, 0.01  # of the margin
@@ -27,11 +27,8 @@ _ALPHAS = (0.2, 0.5)
 _MOST_WRITTEN = 12  # rows or columns of a matrix up to which the costs stand in their cells
 
 
-def margin_curves(losses: Any) -> Any:
-    """Return the values of surrogates of two classes along the margin f_y - f_other: columns loss, margin, value; logistic beside them.
-
-    ``losses`` are pairs of a label and a `Loss` made for two classes; the true class is the first.
-    """
+def _margin_curves(losses: Iterable[tuple[str, Any]]) -> Any:
+    """Return the values of labelled losses of two classes along the margin f_y - f_other, with the logistic loss and the error."""
     import pandas as pd
 
     margin = np.round(np.arange(-_EXTENT, _EXTENT + _STEP / 2, _STEP), 9)
@@ -47,15 +44,15 @@ def curves_picture(request: Request) -> Iterator[Picture]:
     """Yield the surrogates of two classes over the margin, with the logistic loss and the error."""
     losses = []
     for options in request.losses:
-        name, own = str(options["name"]), own_options(options, OF_THE_FIT)
+        name, arguments = str(options["name"]), own_options(options, OF_THE_FIT)
         if name not in loss_names():
             continue
-        if "alpha" in own:
-            both = dict.fromkeys([*_ALPHAS, own["alpha"]])
-            losses += [(f"{name}, alpha = {alpha:g}", make_loss(name, 2, **{**own, "alpha": alpha})) for alpha in both]
+        if "alpha" in arguments:
+            alphas = dict.fromkeys([*_ALPHAS, arguments["alpha"]])
+            losses += [(f"{name}, alpha = {alpha:g}", make_loss(name, 2, **arguments | {"alpha": alpha})) for alpha in alphas]
         else:
-            losses.append((name, make_loss(name, 2, **own)))
-    table = margin_curves(losses)
+            losses.append((name, make_loss(name, 2, **arguments)))
+    table = _margin_curves(losses)
 
     def paint(canvas: Any) -> None:
         axes = canvas.add_subplot()
@@ -65,11 +62,8 @@ def curves_picture(request: Request) -> Iterator[Picture]:
             else:
                 kind = {"color": COLOURS[at % len(COLOURS)], "linestyle": _DASHES[at % len(_DASHES)], "linewidth": 2.2}
                 axes.plot(part["margin"], part["value"], label=label, **kind)
-        axes.set_xlabel("margin: score of the true class less that of the other", fontsize=12)
-        axes.set_ylabel("loss", fontsize=12)
-        axes.tick_params(labelsize=11)
-        axes.set_xlim(-2.5, 2.5)
-        axes.set_ylim(0.0, 3.0)
+        label_axes(axes, "margin: score of the true class less that of the other", "loss")
+        axes.set(xlim=(-2.5, 2.5), ylim=(0.0, 3.0))
         axes.grid()
         axes.legend(fontsize=11, loc="upper right", handlelength=3.4)
 
@@ -117,8 +111,8 @@ def matrix_picture(request: Request) -> Iterator[Picture]:
 
     table = pd.DataFrame([(rows[i], names[j], cost) for (i, j), cost in np.ndenumerate(matrix)], columns=["prediction", "truth", "cost"])
     size = (5.2, min(0.7 + 4.2 * len(rows) / len(names), 7.0))
-    said = f"{len(rows)} predictions, {len(names)} classes"
-    yield Picture(f"loss_matrix_{loss.name}", said, table, size, lambda canvas: _paint_matrix(canvas, matrix, rows, names))
+    words = f"{len(rows)} predictions, {len(names)} classes"
+    yield Picture(f"loss_matrix_{loss.name}", words, table, size, lambda canvas: _paint_matrix(canvas, matrix, rows, names))
 
 
 def _paint_matrix(canvas: Any, matrix: Any, rows: list[str], names: list[str]) -> None:
@@ -136,7 +130,6 @@ def _paint_matrix(canvas: Any, matrix: Any, rows: list[str], names: list[str]) -
     turned = {"rotation": 90 if every > 1 else 0 if short else 30, "ha": "center" if short else "right"}
     axes.set_xticks(range(0, len(names), every), names[::every], **turned)
     axes.set_yticks(range(0, len(rows), every), rows[::every])
-    axes.set_xlabel("true class", fontsize=12)
-    axes.set_ylabel("prediction", fontsize=12)
-    axes.tick_params(labelsize=11, length=0)
+    label_axes(axes, "true class", "prediction")
+    axes.tick_params(length=0)
     axes.spines[:].set_visible(False)

@@ -20,7 +20,7 @@ from ...core.files import write_text
 from ...metrics import meaning
 from ...results import provenance
 from ...results.folder import ResultsFolder
-from ...results.tables import canonical_json, format_value, lasting
+from ...results.tables import canonical_json, format_value, lasting, plain
 from ..summary import blocks, flat_options, numbers, with_unique_methods
 
 COST_COLUMNS = ("passes", "fit_seconds", "predict_seconds")
@@ -178,7 +178,7 @@ class CheckedEntry:
 
     def first(self, n: int) -> CheckedEntry:
         """Return the entry on its first n splits, of which it has as many or more."""
-        return replace(self, sizes=self.sizes[:n], **_of_values(self.values[:n]))
+        return replace(self, sizes=self.sizes[:n], **of_values(self.values[:n]))
 
 
 def read_entries(runs: pd.DataFrame, splits: Mapping[str, str] | None, made: Made | None = None) -> list[CheckedEntry]:
@@ -199,21 +199,19 @@ def _entry(dataset: str, method: str, metric: str, rows: pd.DataFrame, splits: M
     cell, seed = str(rows["cell"].iloc[0]), int(rows["seed"].iloc[0])
     sizes = list(zip(*(good[name].astype(int).tolist() for name in ("split", "n_train", "n_test")), strict=True))
     made_by, config, stale = ("", "", "") if made is None else made[cell]
+    # passes are counted and one fit that runs away shows in their mean; the clock has outliers of its own
+    known: dict[str, Any] = {column: _known(good, column, np.mean) for column in ("n_train", "n_test", "passes")}
+    known |= {column: _known(good, column, np.median) for column in ("fit_seconds", "predict_seconds")}
     return CheckedEntry(
         dataset=dataset,
         method=method,
         metric=metric,
         seed=seed,
-        n_train=float(good["n_train"].mean()) if len(good) else math.nan,
-        n_test=float(good["n_test"].mean()) if len(good) else math.nan,
         # without the cell's own file: what rows tell of the splits
         splits=splits.get(cell) or _word([dataset, seed, sizes]),
-        **_of_values(good["value"].to_numpy(dtype=float)),
+        **of_values(good["value"].to_numpy(dtype=float)),
         sizes=tuple(size[2] for size in sizes),
-        # passes are counted and one fit that runs away shows in their mean; the clock has outliers of its own
-        passes=_known(good, "passes", np.mean),
-        fit_seconds=_known(good, "fit_seconds", np.median),
-        predict_seconds=_known(good, "predict_seconds", np.median),
+        **known,
         failed=len(rows) - len(good),
         error=next((str(error) for error in rows["error"] if error), "") if "error" in rows else "",
         cell=cell,
@@ -223,7 +221,7 @@ def _entry(dataset: str, method: str, metric: str, rows: pd.DataFrame, splits: M
     )
 
 
-def _of_values(values: NDArray[np.float64]) -> dict[str, Any]:
+def of_values(values: NDArray[np.float64]) -> dict[str, Any]:
     """Return values of splits with their number, mean and sample standard deviation."""
     mean, std = float(values.mean()) if len(values) else math.nan, float(values.std(ddof=1)) if len(values) > 1 else math.nan
     return {"values": values, "n": len(values), "mean": mean, "std": std}
@@ -267,9 +265,8 @@ def make_baseline(
     """
     if tolerance is not None and not tolerance >= 0:
         raise ConfigError(f"the tolerance of a baseline must be at least 0, got {tolerance}")
-    kept: dict[tuple[str, str, str], float] = {}
-    if previous is not None:
-        kept = {(row["dataset"], row["method"], row["metric"]): row["tolerance"] for row in previous.to_dict("records")}
+    rows = [] if previous is None else previous.to_dict("records")
+    tolerances = {(row["dataset"], row["method"], row["metric"]): row["tolerance"] for row in rows}
     entries = read_entries(runs, splits, made)
     whole = [entry for entry in entries if entry.n and not entry.failed]
     if not whole:
@@ -282,7 +279,7 @@ def make_baseline(
             {
                 **{column: getattr(entry, column) for column in BASELINE_COLUMNS},
                 **{column: float(f"{getattr(entry, column):.{digits}g}") for column, digits in _DIGITS.items()},
-                "tolerance": kept.get(entry.name, _rounded_up(usual)),
+                "tolerance": tolerances.get(entry.name, _rounded_up(usual)),
                 "values": " ".join(texts),
             }
         )
@@ -319,9 +316,7 @@ def write_baseline(path: Path, baseline: pd.DataFrame) -> None:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(BASELINE_COLUMNS)
     for row in baseline[list(BASELINE_COLUMNS)].itertuples(index=False):
-        fields = [value.item() if hasattr(value, "item") else value for value in row]
-        whole = [int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value for value in fields]
-        writer.writerow(["" if value != value else format_value(value) for value in whole])
+        writer.writerow(["" if value != value else format_value(plain(value, whole=True)) for value in row])
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -370,6 +365,14 @@ def _valid(column: str, values: pd.Series) -> pd.Series:
     if column in COST_COLUMNS:
         return values.isna() | ((values >= 0) & np.isfinite(values))
     return np.isfinite(values) & ((values >= 0) | (column != "tolerance"))
+
+
+def stored_entry(row: Mapping[Any, Any]) -> CheckedEntry:
+    """Return an entry of a baseline from its row."""
+    values = np.array([value_of(text) for text in str(row["values"]).split()], dtype=float)
+    # the printed mean and deviation are rounded
+    exact = of_values(values) if len(values) > 1 else {"values": values} | ({"mean": float(values[0])} if len(values) else {})
+    return CheckedEntry(**{column: row[column] for column in BASELINE_COLUMNS} | exact)
 
 
 def folder_facts(folder: ResultsFolder) -> tuple[pd.DataFrame, dict[str, Any]]:

@@ -38,8 +38,8 @@ def read_facts(sources: Sources, cells: Iterable[str]) -> Facts:
         about = sources.about(key)
         dataset = str(about.get("dataset", ""))
         for note in about.get("notes", ()):
-            known = facts.notes.setdefault(dataset, [])
-            known += [note] if note not in known else []
+            notes = facts.notes.setdefault(dataset, [])
+            notes += [note] if note not in notes else []
         if about.get("edges"):
             facts.edges[key] = list(about["edges"])
         cell = about.get("cell", {})
@@ -70,30 +70,29 @@ def provenance_section(facts: Facts) -> Section:
     """Return the section on versions, processors and configurations."""
     lines: list[str] = []
     details: list[tuple[str, str]] = []
-    for label, known in facts.provenance.items():
+    for label, document in facts.provenance.items():
         where = f"{label}: " if len(facts.provenance) > 1 else ""
-        lines += [f"{where}{line}" for line in _made(known) or ["no provenance.json in this folder"]]
-        details += [(f"{where}{key}", value) for key, value in _flat(known.get("config") or {}, "")]
+        lines += [f"{where}{line}" for line in _made(document) or ["no provenance.json in this folder"]]
+        details += [(f"{where}{key}", value) for key, value in _flat(document.get("config") or {}, "")]
     return Section("provenance", "Provenance", tuple(lines), details=tuple(details))
 
 
-def _made(known: Mapping[str, Any]) -> list[str]:
+def _made(document: Mapping[str, Any]) -> list[str]:
     """Return in lines how the rows of a folder were made, by its provenance.json."""
     lines = []
-    sets = known.get("made_by") or [known]
+    sets = document.get("made_by") or [document]
     for made in sets:
         cells = f"{counted(len(made['cells']), 'cell')}: " if len(sets) > 1 else ""
         lines += [f"{cells}{line}" for line in _made_by(made)]
-    if "wall_seconds" in known:
-        memory = known.get("peak_memory_bytes", 0) / 2**20
+    if "wall_seconds" in document:
+        memory = document.get("peak_memory_bytes", 0) / 2**20
         lines.append(
-            f"from {known.get('start')} to {known.get('end')}: {known['wall_seconds']:.0f} s of work in "
-            f"{counted(len(known.get('sessions', [1])), 'session')}, peak memory {memory:.0f} MiB"
+            f"from {document.get('start')} to {document.get('end')}: {document['wall_seconds']:.0f} s of work in "
+            f"{counted(len(document.get('sessions', [1])), 'session')}, peak memory {memory:.0f} MiB"
         )
-    if known.get("command"):
-        lines.append(f"command: {shlex.join(map(str, known['command']))}")
-    data = known.get("data") or {}
-    for name, contents in data.items():
+    if document.get("command"):
+        lines.append(f"command: {shlex.join(map(str, document['command']))}")
+    for name, contents in (document.get("data") or {}).items():
         lines += [f"data {name}: sha256 {digest}" for digest in ([contents] if isinstance(contents, str) else contents)]
     return lines
 
@@ -107,8 +106,7 @@ def _made_by(made: Mapping[str, Any]) -> list[str]:
     if git.get("commit"):
         changed = " with uncommitted changes" if git.get("dirty") else ""
         lines.append(f"commit {git['commit']}{changed}")
-    cpu = made.get("cpu") or {}
-    if cpu:
+    if cpu := made.get("cpu") or {}:
         level = f", {made['instruction_set']} kernels" if made.get("instruction_set") else ""
         lines.append(f"processor: {cpu.get('model')}, {cpu.get('logical_cores')} logical cores, {cpu.get('machine')}{level}")
     return lines
