@@ -72,7 +72,7 @@ def _mlflow(name: str, runs: pd.DataFrame, names: Names, out: Path) -> str:
     new = grown = 0
     for cell, rows in _plain(runs).groupby("cell", sort=False):
         made = known.get(str(cell))
-        if made is not None and made.data.tags.get("advcli.results.tables") == str(len(rows)):
+        if made is not None and made.data.tags.get("advcli.rows") == str(len(rows)):
             continue
         there: set[tuple[str, int]] = set()
         if made is None:
@@ -88,7 +88,7 @@ def _mlflow(name: str, runs: pd.DataFrame, names: Names, out: Path) -> str:
         for metric, split, value in zip(rows["metric"], rows["split"], rows["value"], strict=True):
             if isinstance(metric, str) and not math.isnan(value) and (metric, int(split)) not in there:
                 client.log_metric(made.info.run_id, metric, float(value), step=int(split))
-        client.set_tag(made.info.run_id, "advcli.results.tables", str(len(rows)))
+        client.set_tag(made.info.run_id, "advcli.rows", str(len(rows)))
         failed = (rows["status"] == "failed").any()
         client.set_terminated(made.info.run_id, status="FAILED" if failed else "FINISHED")
     return f"{new} runs, {len(known)} already there" + (f", {grown} of them with more rows" if grown else "")
