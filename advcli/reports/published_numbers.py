@@ -20,7 +20,7 @@ from ..metrics import shown_as
 from ..results.folder import ResultsFolder
 from .choice import Choice, Names
 from .formats.document import Section, TableField, counted
-from .sections.columns import MISSING, Column, itself, lay_out, words
+from .sections.columns import MISSING, ReportColumn, itself, lay_out, words
 from .sections.facts import read_facts
 from .sources import Sources
 from .summary import as_ordered, summarise
@@ -198,18 +198,20 @@ def _ours(row: Mapping[Any, Any]) -> TableField:
     return TableField(f"{row['mean']:.{digits}f}" + ("" if math.isnan(row["std"]) else f" ({row['std']:.{digits}f})"), row["mean"])
 
 
-def _columns_beside(metric: bool, note: bool) -> list[Column]:
+def _columns_beside(metric: bool, note: bool) -> list[ReportColumn]:
     """Return the columns of ours beside published numbers."""
     return [
-        Column("dataset"),
-        Column("method"),
-        Column("metric", words, lambda row: str(row["metric"]).replace("_", " "), metric),
-        Column("published as", words, "published_method"),
-        Column("published", printed, itself),
-        Column("ours", _ours, itself),
-        Column("difference", lambda row: TableField(f"{row['difference']:+.{max(2, _digits(row['metric']))}f}", row["difference"]), itself),
-        Column("z", lambda row: replace(z_field(row), strong=bool(row["far"])), itself),
-        Column("note", shown=note),
+        ReportColumn("dataset"),
+        ReportColumn("method"),
+        ReportColumn("metric", words, lambda row: str(row["metric"]).replace("_", " "), metric),
+        ReportColumn("published as", words, "published_method"),
+        ReportColumn("published", printed, itself),
+        ReportColumn("ours", _ours, itself),
+        ReportColumn(
+            "difference", lambda row: TableField(f"{row['difference']:+.{max(2, _digits(row['metric']))}f}", row["difference"]), itself
+        ),
+        ReportColumn("z", lambda row: replace(z_field(row), strong=bool(row["far"])), itself),
+        ReportColumn("note", shown=note),
     ]
 
 

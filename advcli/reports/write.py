@@ -69,12 +69,12 @@ def write_reports(
     locked = folders[0].locked(remedy="out=FOLDER takes the tables elsewhere") if out is None else contextlib.nullcontext()
     with locked:
         sources = Sources(folders, merge=out is None)
-        report = _Report(sources, choice or Choice(), significance, metric, notes, published)
+        report = _ReportFiles(sources, choice or Choice(), significance, metric, notes, published)
         report.make(full, page)
         return report.write(folders[0].path if out is None else out, out is not None, spreadsheets)
 
 
-class _Report:
+class _ReportFiles:
     """The files of a report, by name, and the lines to say."""
 
     def __init__(

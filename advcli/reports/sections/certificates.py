@@ -12,7 +12,7 @@ import pandas as pd
 from ...results.tables import hyper_columns, hyper_text, over_splits
 from ..formats.document import Section, TableField, counted
 from ..summary import DRAWN, RESULTS, TOLD, numbers
-from .columns import Column, alarm, lay_out, number, whole
+from .columns import ReportColumn, alarm, lay_out, number, whole
 from .facts import Facts
 
 
@@ -24,14 +24,16 @@ def certificate_section(runs: pd.DataFrame, facts: Facts) -> Section:
     cells = fits.groupby(["dataset", "method"], sort=True, observed=True)
     rows = [{"dataset": dataset, "method": method} | _effort(part, hyper, facts) for (dataset, method), part in cells]
     columns = [
-        *map(Column, ("dataset", "method", "solver", "hyper-parameters")),
-        Column("fits", whole),
-        Column("not converged", alarm),
-        Column("worst gap", lambda gap: TableField("no certificate", gap, state="missing") if math.isnan(gap) else number(gap, ".1e")),
-        Column("mean passes", number),
-        Column("most passes", whole),
-        Column("seconds per fit", number),
-        Column("edge of the search"),
+        *map(ReportColumn, ("dataset", "method", "solver", "hyper-parameters")),
+        ReportColumn("fits", whole),
+        ReportColumn("not converged", alarm),
+        ReportColumn(
+            "worst gap", lambda gap: TableField("no certificate", gap, state="missing") if math.isnan(gap) else number(gap, ".1e")
+        ),
+        ReportColumn("mean passes", number),
+        ReportColumn("most passes", whole),
+        ReportColumn("seconds per fit", number),
+        ReportColumn("edge of the search"),
     ]
     caption = "Certificates, chosen hyper-parameters and effort of every cell."
     table = lay_out("certificates", caption, columns, rows, is_long=True)
@@ -88,7 +90,7 @@ def failure_section(runs: pd.DataFrame) -> list[Section]:
             }
         )
     note = "a method with a failed split is not compared on that data set; the next run tries such cells again"
-    columns = [*map(Column, ("dataset", "method", "splits", "error", "traceback"))]
+    columns = [*map(ReportColumn, ("dataset", "method", "splits", "error", "traceback"))]
     return (
         [Section("failed-fits", "Failures", (), (lay_out("failures", "Fits that did not happen.", columns, rows, [note]),))] if rows else []
     )

@@ -62,7 +62,7 @@ def itself(row: Mapping[Any, Any]) -> Mapping[Any, Any]:
 
 
 @dataclass(frozen=True)
-class Column:
+class ReportColumn:
     """A column: its header, how a value becomes a field, and the value of a row (its entry of that name, default the header's)."""
 
     title: str
@@ -78,7 +78,7 @@ class Column:
 def lay_out(
     name: str,
     caption: str,
-    columns: Sequence[Column],
+    columns: Sequence[ReportColumn],
     rows: Iterable[Mapping[Any, Any]],
     notes: Sequence[str] = (),
     *,

@@ -17,7 +17,7 @@ from ..figures import Material
 from ..formats.document import ReportTable, Section, counted, metric_word
 from ..published_numbers import printed, z_field
 from ..summary import in_order
-from .columns import BLANK, MISSING, Column, alarm, fixed, in_metric, itself, lay_out, number, p_value, record, whole
+from .columns import BLANK, MISSING, ReportColumn, alarm, fixed, in_metric, itself, lay_out, number, p_value, record, whole
 
 
 def results_section(material: Material, wins: pd.DataFrame, notes: Sequence[str]) -> Section:
@@ -63,15 +63,15 @@ def _overview(part: pd.DataFrame, wins: pd.DataFrame, across: Across) -> ReportT
             | {name: wins.loc[wins["method"] == method, name].sum() for name in ("wins", "ties", "losses")}
             | {"complete": len(good), "with failures": len(lines) - len(good)}
         )
-    counts = [Column(name, whole, shown=len(wins) > 0) for name in ("wins", "ties", "losses")]
+    counts = [ReportColumn(name, whole, shown=len(wins) > 0) for name in ("wins", "ties", "losses")]
     columns = [
-        Column("method"),
-        Column("mean rank", fixed),
-        Column("mean", in_metric(metric)),
-        Column("best", whole),
-        Column("bold", whole),
+        ReportColumn("method"),
+        ReportColumn("mean rank", fixed),
+        ReportColumn("mean", in_metric(metric)),
+        ReportColumn("best", whole),
+        ReportColumn("bold", whole),
     ]
-    columns += [*counts, Column("complete", whole), Column("with failures", alarm)]
+    columns += [*counts, ReportColumn("complete", whole), ReportColumn("with failures", alarm)]
     over = (
         f"mean rank: over the {counted(len(across.datasets), 'data set')} on which all ranked methods have complete results; 1 is the best"
     )
@@ -90,7 +90,7 @@ def _wins_tables(part: pd.DataFrame, wins: pd.DataFrame, significance: Significa
         return []
     metric, methods = str(part["metric"].iloc[0]), in_order(part["method"])
     counts = {(row["method"], row["other"]): record(row) for row in wins.to_dict("records")}
-    columns = [Column("method"), *(Column(other, lambda field: field) for other in methods)]
+    columns = [ReportColumn("method"), *(ReportColumn(other, lambda field: field) for other in methods)]
     rows = [{"method": method} | {other: counts.get((method, other), BLANK) for other in methods} for method in methods]
     note = (
         f"data sets on which the row's method is significantly better / not different / significantly worse than the column's: "
@@ -101,16 +101,16 @@ def _wins_tables(part: pd.DataFrame, wins: pd.DataFrame, significance: Significa
 
 def _details(part: pd.DataFrame, metric: str, several: bool) -> ReportTable:
     columns = [
-        Column("dataset"),
-        Column("method"),
-        Column("mean (deviation)", lambda row: result_entry(row, metric, several), itself),
-        Column("median", in_metric(metric)),
-        Column("rank", lambda rank: number(rank, ".1f"), shown=several),
-        Column("p against best", p_value, "p_value", several),
-        Column("p adjusted", p_value, "p_adjusted", several),
-        Column("effect size", fixed, "effect_size", several),
-        Column("splits", whole, "n_splits"),
-        Column("failed splits", alarm, "failed"),
+        ReportColumn("dataset"),
+        ReportColumn("method"),
+        ReportColumn("mean (deviation)", lambda row: result_entry(row, metric, several), itself),
+        ReportColumn("median", in_metric(metric)),
+        ReportColumn("rank", lambda rank: number(rank, ".1f"), shown=several),
+        ReportColumn("p against best", p_value, "p_value", several),
+        ReportColumn("p adjusted", p_value, "p_adjusted", several),
+        ReportColumn("effect size", fixed, "effect_size", several),
+        ReportColumn("splits", whole, "n_splits"),
+        ReportColumn("failed splits", alarm, "failed"),
     ]
     notes = (
         "p adjusted: with the correction for the number of methods, by which the marks go",
@@ -142,14 +142,14 @@ def _pairs_table(across: Across, alpha: float) -> ReportTable:
     factor = (100.0 if about.percent else 1.0) * (1.0 if about.name == across.metric else -1.0)
     unit = f"percentage points of {about.name}" if about.percent else f"the unit of the metric {about.name}"
     columns = [
-        Column("method"),
-        Column("other"),
-        Column("better/equal/worse", record, itself),
-        Column("median difference", lambda difference: number(factor * difference), "median_difference"),
-        Column("effect size", fixed, "effect_size"),
-        Column("p Wilcoxon", p_value, "p_wilcoxon"),
-        Column("p Holm", lambda p: replace(p_value(p), strong=p < alpha), "p_holm"),
-        Column("p Nemenyi", p_value, "p_nemenyi"),
+        ReportColumn("method"),
+        ReportColumn("other"),
+        ReportColumn("better/equal/worse", record, itself),
+        ReportColumn("median difference", lambda difference: number(factor * difference), "median_difference"),
+        ReportColumn("effect size", fixed, "effect_size"),
+        ReportColumn("p Wilcoxon", p_value, "p_wilcoxon"),
+        ReportColumn("p Holm", lambda p: replace(p_value(p), strong=p < alpha), "p_holm"),
+        ReportColumn("p Nemenyi", p_value, "p_nemenyi"),
     ]
     notes = (
         f"Wilcoxon signed-rank test over the means of the data sets, two-sided; Holm's correction over all pairs; bold: below {alpha:g}",
