@@ -58,7 +58,7 @@ class Sources:
         for (one, first), (other, second) in itertools.combinations(parts.items(), 2):
             parts[other] = self._without_doubles(one, first, other, second)
         self._places = {cell: self.folders[label] for label, rows in parts.items() for cell in rows["cell"].tolist()}
-        if len(parts) > 1:
+        if len(folders) > 1:
             parts = {label: rows.assign(**{RESULTS: label}) for label, rows in parts.items()}
         self.runs = self._described(pd.concat([*parts.values()], ignore_index=True))
 
