@@ -1,8 +1,8 @@
 """Tables, figures and pages, from rows."""
 
-from .beside import published_table
 from .choice import Choice
 from .comparison import comparison_table
+from .published_numbers import published_table
 from .summary import SUMMARY_COLUMNS, primary_metric, summarise
 from .write import write_reports
 

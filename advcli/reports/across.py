@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..metrics import meaning
 from ..statistics.across import critical_difference, friedman, nemenyi, row_ranks
 from ..statistics.tests import TestResult, holm, rank_biserial, wilcoxon
-from .formats.document import counted
+from .formats.document import counted, listed
 
 MIN_DATASETS = 5
 """Fewer data sets support no test: five of one sign still have the Wilcoxon p-value 0.0625."""
@@ -44,102 +44,48 @@ PAIR_COLUMNS = (
 
 @dataclass(frozen=True)
 class Across:
-    """What can be said across data sets about one metric.
-
-    Parameters
-    ----------
-    metric : str
-        The metric.
-    methods, datasets : tuple of str
-        Those compared: every method has a complete result on every one of these data sets.
-    mean_ranks : ndarray, shape (n_methods,)
-        Ranks averaged over the data sets; 1 is the best. Empty if nothing is comparable.
-    friedman : TestResult or None
-        None when there are too few data sets or methods.
-    critical_difference : float
-        Of the Nemenyi test; nan when there are too few data sets or methods.
-    nemenyi : ndarray, shape (n_methods, n_methods)
-        Its p-values; empty when there are too few data sets or methods.
-    pairs : DataFrame
-        Columns `PAIR_COLUMNS`; empty when there are too few data sets.
-    remarks : tuple of str
-        What was left out or cannot be said, and why.
-    """
+    """What can be said across data sets about one metric."""
 
     metric: str
-    methods: tuple[str, ...]
+    methods: tuple[str, ...]  # every one of them has a complete result on every one of the data sets
     datasets: tuple[str, ...]
-    mean_ranks: NDArray[np.float64]
-    friedman: TestResult | None
-    critical_difference: float
-    nemenyi: NDArray[np.float64]
-    pairs: pd.DataFrame
-    remarks: tuple[str, ...]
-
-
-def _named(names: list[str]) -> str:
-    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+    mean_ranks: NDArray[np.float64]  # (n_methods,); 1 is the best; empty if nothing is comparable
+    friedman: TestResult | None  # None when there are too few data sets or methods
+    critical_difference: float  # of the Nemenyi test; nan as above
+    nemenyi: NDArray[np.float64]  # its p-values (n_methods, n_methods); empty as above
+    pairs: pd.DataFrame  # columns `PAIR_COLUMNS`; empty when there are too few data sets
+    remarks: tuple[str, ...]  # what was left out or cannot be said, and why
 
 
 def across_datasets(summary: pd.DataFrame, metric: str, alpha: float = 0.05) -> Across:
-    """Compare the methods of a summary across data sets.
+    """Compare the methods of a summary across data sets, at a level of the tests.
 
-    Parameters
-    ----------
-    summary : DataFrame
-        From `advcli.reports.summarise`.
-    metric : str
-        The metric to compare.
-    alpha : float
-        Level of the tests.
-
-    Returns
-    -------
-    Across
-        Methods without a complete result on at least half of the data sets are left out first, then the data sets that a
-        remaining method lacks.
+    Methods without a complete result on at least half of the data sets are left out first, then the data sets that a remaining method
+    lacks.
     """
     unpaired = summary.attrs.get("unpaired", [])
-    summary = summary[~summary["dataset"].isin(unpaired)]
-    part = summary[(summary["metric"] == metric) & (summary["failed"] == 0) & (summary["n_splits"] > 0)]
-    table = part.pivot(index="dataset", columns="method", values="mean")
-    everything = summary[summary["metric"] == metric]
-    n_all = everything["dataset"].nunique()
-    remarks = [f"left out, as splits differ there: {_named(unpaired)}"] if unpaired else []
-    thin = sorted(set(everything["method"]) - {str(method) for method in table.columns[table.notna().sum() * 2 >= n_all]})
-    table = table.drop(columns=thin, errors="ignore")
-    if thin:
-        remarks.append(f"left out, as complete on fewer than half of the data sets: {_named(thin)}")
+    summary = summary[(summary["metric"] == metric) & ~summary["dataset"].isin(unpaired)]
+    table = summary[(summary["failed"] == 0) & (summary["n_splits"] > 0)].pivot(index="dataset", columns="method", values="mean")
+    thin = set(summary["method"]) - {str(method) for method in table.columns[table.notna().sum() * 2 >= summary["dataset"].nunique()]}
+    table = table.drop(columns=list(thin), errors="ignore")
     whole = table.dropna()
-    lacking = sorted(set(everything["dataset"]) - set(map(str, whole.index)))
-    if lacking and len(table.columns):
-        remarks.append(f"left out, as a method has no complete result there: {_named(lacking)}")
+    lacking = set(summary["dataset"]) - set(map(str, whole.index)) if len(table.columns) else set()
+    left_out = {
+        "as splits differ there": unpaired,
+        "as complete on fewer than half of the data sets": sorted(thin),
+        "as a method has no complete result there": sorted(lacking),
+    }
+    remarks = [f"left out, {reason}: {listed(names)}" for reason, names in left_out.items() if names]
     methods, datasets = tuple(map(str, whole.columns)), tuple(map(str, whole.index))
     scores = whole.to_numpy(dtype=float)
     higher = meaning(metric).higher_is_better
-    comparable = len(methods) >= 2 and len(datasets) >= 1
-    places = row_ranks(scores, higher) if comparable else np.empty((0, 0))
     enough_data = len(datasets) >= MIN_DATASETS and len(methods) >= 2
     enough_methods = enough_data and len(methods) >= MIN_METHODS
-    if not enough_data:
-        have = f"{counted(len(datasets), 'data set')} and {counted(len(methods), 'method')}"
-        wanted = f"at least {MIN_DATASETS} data sets and 2 methods ({MIN_METHODS} for the Friedman test and the critical difference)"
-        remarks.append(f"too little to test across data sets: {have} with complete results; needed are {wanted}")
-    elif not enough_methods:
-        remarks.append(f"two methods only: no Friedman test and no critical difference, which are about {MIN_METHODS} or more")
-    means = places.mean(axis=0) if comparable else np.empty(0)
+    means = row_ranks(scores, higher).mean(axis=0) if len(methods) >= 2 and len(datasets) >= 1 else np.empty(0)
     pairwise = nemenyi(means, len(datasets)) if enough_methods else np.empty((0, 0))
-    few = len(methods) <= MOST_PAIRED
-    pairs = _pairs(metric, methods, scores, higher, pairwise) if enough_data and few else pd.DataFrame(columns=list(PAIR_COLUMNS))
-    if enough_data and not few:
-        remarks.append(f"more than {MOST_PAIRED} methods are not compared pair by pair; report.methods=[...] chooses some")
-    elif enough_data:
-        smallest = len(pairs) * 2.0 ** (1 - len(datasets))
-        if smallest >= alpha:
-            remarks.append(
-                f"{counted(len(datasets), 'data set is', 'data sets are')} too few for {counted(len(pairs), 'pair')}: "
-                f"the smallest p-value possible after Holm's correction is {min(1.0, smallest):.2g}"
-            )
+    paired = enough_data and len(methods) <= MOST_PAIRED
+    pairs = _pairs(metric, methods, scores, higher, pairwise) if paired else pd.DataFrame(columns=list(PAIR_COLUMNS))
+    remarks += _limits(len(methods), len(datasets), len(pairs), alpha)
     return Across(
         metric=metric,
         methods=methods,
@@ -151,6 +97,26 @@ def across_datasets(summary: pd.DataFrame, metric: str, alpha: float = 0.05) -> 
         pairs=pairs,
         remarks=tuple(remarks),
     )
+
+
+def _limits(n_methods: int, n_datasets: int, n_pairs: int, alpha: float) -> list[str]:
+    """Return what so few data sets or methods, or so many, do not allow."""
+    if n_datasets < MIN_DATASETS or n_methods < 2:
+        have = f"{counted(n_datasets, 'data set')} and {counted(n_methods, 'method')}"
+        wanted = f"at least {MIN_DATASETS} data sets and 2 methods ({MIN_METHODS} for the Friedman test and the critical difference)"
+        return [f"too little to test across data sets: {have} with complete results; needed are {wanted}"]
+    lines = []
+    if n_methods < MIN_METHODS:
+        lines.append(f"two methods only: no Friedman test and no critical difference, which are about {MIN_METHODS} or more")
+    if n_methods > MOST_PAIRED:
+        return [*lines, f"more than {MOST_PAIRED} methods are not compared pair by pair; report.methods=[...] chooses some"]
+    smallest = n_pairs * 2.0 ** (1 - n_datasets)
+    if smallest >= alpha:
+        lines.append(
+            f"{counted(n_datasets, 'data set is', 'data sets are')} too few for {counted(n_pairs, 'pair')}: "
+            f"the smallest p-value possible after Holm's correction is {min(1.0, smallest):.2g}"
+        )
+    return lines
 
 
 def _pairs(

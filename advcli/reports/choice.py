@@ -14,13 +14,7 @@ from .summary import in_order, with_unique_methods
 
 @dataclass(frozen=True)
 class Names:
-    """The names that tables, figures and pages show in the place of those in rows.
-
-    Attributes
-    ----------
-    methods, datasets, losses : dict of str to str
-        Names of rows to those that are shown; what is not there is shown as it is.
-    """
+    """The names that tables, figures and pages show instead of those in rows; what is not there is shown as it is."""
 
     methods: Mapping[str, str] = field(default_factory=dict)
     datasets: Mapping[str, str] = field(default_factory=dict)
@@ -59,18 +53,13 @@ def _renamed(frame: pd.DataFrame, columns: Mapping[str, Mapping[str, str]]) -> p
 class Choice:
     """What of its rows a report shows.
 
-    Attributes
-    ----------
-    methods, datasets : sequence of str or None
-        Those that are shown, in this order; None: all, in alphabetical order. A method goes by the name that tables have, by that name
-        without what stands in brackets, or by its loss; the last two may be several methods.
-    names : dict of str to str
-        Shown names by those of methods, as above, and of data sets.
+    A method goes by the name that tables have, by that name without what stands in brackets, or by its loss; the last two may be several
+    methods.
     """
 
-    methods: Sequence[str] | None = None
+    methods: Sequence[str] | None = None  # those that are shown, in this order; None: all, in alphabetical order
     datasets: Sequence[str] | None = None
-    names: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)  # shown names by those of methods, as above, and of data sets
 
     @classmethod
     def of(cls, report: Mapping[str, Any]) -> Choice:
@@ -78,24 +67,11 @@ class Choice:
         return cls(report["methods"], report["datasets"], report["names"] or {})
 
     def rows(self, runs: pd.DataFrame) -> tuple[pd.DataFrame, Names]:
-        """Return the rows that are shown, and their shown names.
+        """Return the rows as in runs.csv that are shown, and their shown names.
 
-        Parameters
-        ----------
-        runs : DataFrame
-            Rows as in runs.csv.
-
-        Returns
-        -------
-        runs : DataFrame
-            Rows with unique names of methods (`with_unique_methods`); where there is a choice, the columns ``dataset`` and ``method`` are
-            categories in the order of what is shown, which `in_order` and sorting by these columns follow.
-        names : Names
-
-        Raises
-        ------
-        ConfigError
-            A name that no row has, or that is given to two methods or data sets; a choice that leaves nothing.
+        The rows get unique names of methods (`with_unique_methods`); where there is a choice, the columns ``dataset`` and ``method`` are
+        categories in the order of what is shown, which `in_order` and sorting by these columns follow. Refused are a name that no row has,
+        or that is given to two methods or data sets, and a choice that leaves nothing.
         """
         plain = runs["method"].astype(str).tolist()
         runs = with_unique_methods(runs)
@@ -108,30 +84,27 @@ class Choice:
         runs = runs[runs["method"].isin(methods) & runs["dataset"].isin(datasets)]
         if runs.empty:
             raise ConfigError("report.methods and report.datasets leave no row: none of these methods is there on one of these data sets")
-        there = set(runs["method"]), set(runs["dataset"])
-        ordered = {
-            column: pd.Categorical(runs[column], [name for name in wanted if name in have])
-            for column, wanted, have in zip(("method", "dataset"), (methods, datasets), there, strict=True)
-        }
-        runs = runs.assign(**ordered).sort_values(["dataset", "method"], kind="stable", ignore_index=True)
-        return runs, names
+        for column, order in (("method", methods), ("dataset", datasets)):
+            present = set(runs[column])
+            runs = runs.assign(**{column: pd.Categorical(runs[column], [name for name in order if name in present])})
+        return runs.sort_values(["dataset", "method"], kind="stable", ignore_index=True), names
 
 
 def _aliases(about: pd.DataFrame) -> dict[str, list[str]]:
     """Return the methods that each name stands for: that of the table, the same without brackets, the loss."""
-    found: dict[str, list[str]] = {}
+    methods: dict[str, list[str]] = {}
     for method in in_order(about["method"]):
         row = about[about["method"] == method].iloc[0]
         for alias in dict.fromkeys(str(name) for name in (method, row["plain"], row["loss"])):
-            found.setdefault(alias, []).append(method)
-    return found
+            methods.setdefault(alias, []).append(method)
+    return methods
 
 
 def _chosen(key: str, wanted: Sequence[str] | None, known: Mapping[str, list[str]]) -> list[str]:
     """Return what the names of a list stand for, in its order; all in alphabetical order without a list."""
     names = known if wanted is None else [_known(key, name, known) for name in wanted]
-    found = list(dict.fromkeys(each for name in names for each in known[name]))
-    return sorted(found) if wanted is None else found
+    chosen = list(dict.fromkeys(item for name in names for item in known[name]))
+    return sorted(chosen) if wanted is None else chosen
 
 
 def _known(key: str, name: str, known: Iterable[str]) -> str:
@@ -152,14 +125,13 @@ def _names(given: Mapping[str, str], about: pd.DataFrame) -> Names:
         plain, loss = str(row["plain"]), str(row["loss"])
         alone = about.loc[about["loss"] == loss, "plain"].nunique() == 1
         brackets = method[len(plain) :] if method.startswith(plain) else ""
-        if method in given:
-            methods[method] = given[method]
-        elif plain in given:
-            methods[method] = given[plain] + brackets
-        elif loss in given:  # the feature map tells methods of one loss apart
-            methods[method] = given[loss] + ("" if alone else plain[len(loss) :]) + brackets
+        # the feature map tells methods of one loss apart
+        ends = {method: "", plain: brackets, loss: ("" if alone else plain[len(loss) :]) + brackets}
+        alias = next((name for name in (method, plain, loss) if name in given), None)
+        if alias is not None:
+            methods[method] = given[alias] + ends[alias]
         if loss in given or (alone and plain in given):
-            losses[loss] = given[loss] if loss in given else given[plain]
+            losses[loss] = given[loss if loss in given else plain]
     shown = Names(methods, {name: given[name] for name in datasets if name in given}, losses)
     for kind, known, names in (("method", in_order(about["method"]), shown.methods), ("data set", datasets, shown.datasets)):
         taken: dict[str, str] = {}

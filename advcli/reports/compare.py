@@ -23,24 +23,19 @@ from .comparison import comparison
 if TYPE_CHECKING:
     import pandas as pd
 
+_REMEDY = "free space or choose another folder"
+
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What `compare` found.
-
-    Attributes
-    ----------
-    rows : DataFrame
-        One row for each method and split, as in runs.csv.
-    summary : DataFrame
-        One row for each method and metric: mean, deviation, tests (`advcli.reports.summarise`).
-    folder : Path
-        The results folder; ``advcli report results=FOLDER`` writes figures and pages of it.
-    """
+    """What `compare` found."""
 
     rows: pd.DataFrame
+    """One row for each method and split, as in runs.csv."""
     summary: pd.DataFrame
+    """One row for each method and metric: mean, deviation, tests (`advcli.reports.summarise`)."""
     folder: Path
+    """The results folder; ``advcli report results=FOLDER`` writes figures and pages of it."""
 
     @property
     def table(self) -> str:
@@ -52,15 +47,15 @@ class Comparison:
         return self.table
 
     def _repr_html_(self) -> str:
-        found = comparison(self.summary)
-        heads = "".join(f"<th>{escape(column)}</th>" for column in found.columns)
-        lines = [
-            "".join(f"<td>{'<b>' if field.strong else ''}{escape(field.text)}{'</b>' if field.strong else ''}</td>" for field in row)
-            for row in (*found.rows, *found.footer)
+        table = comparison(self.summary)
+        heads = "".join(f"<th>{escape(column)}</th>" for column in table.columns)
+        fields = [
+            [f"<b>{escape(field.text)}</b>" if field.strong else escape(field.text) for field in row]
+            for row in (*table.rows, *table.footer)
         ]
-        body = "".join(f"<tr>{line}</tr>" for line in lines)
-        notes = "".join(f"<p>{escape(note)}</p>" for note in found.notes)
-        return f"<table><caption>{escape(found.caption)}</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{notes}"
+        body = "".join(f"<tr>{''.join(f'<td>{field}</td>' for field in row)}</tr>" for row in fields)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in table.notes)
+        return f"<table><caption>{escape(table.caption)}</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
 
 def compare(
@@ -86,8 +81,7 @@ def compare(
     losses : sequence
         Names of the group ``loss``, mappings with a ``name`` and options of one, or unfitted scikit-learn classifiers.
     folder : path, optional
-        Results folder. The same call resumes it. Default: one in ``results`` that is named by the frame's
-        contents and the keys.
+        Results folder. The same call resumes it. Default: one in ``results`` that is named by the frame's contents and the keys.
     order : sequence, optional
         Labels from the lowest to the highest. None: the order of an ordered pandas Categorical or a polars Enum, if the target is one.
     workers : int, optional
@@ -105,11 +99,30 @@ def compare(
     Raises
     ------
     ConfigError, DataError
-        Before any work: no such column, a loss or key that there is not, a frame that cannot be used. Nothing is left of it in the folder.
+        Before any work: no such column, loss or key, a frame that cannot be used. Nothing is left of it in the folder.
     """
     from ..data.labels.order import own_order
 
     frame, target = _flat(frame), str(target).strip()
+    _refuse(frame, target, losses)
+    order = own_order(frame[target]) if order is None else order
+    text = str(frame.to_csv(index=False, lineterminator="\n")).encode()
+    name = f"compared-{hashlib.sha256(text + repr((target, order, sorted(keys.items()))).encode()).hexdigest()[:12]}"
+    place = Path("results", name) if folder is None else expanded(folder)
+    source = place.parent / f"{place.name}.csv"
+    common = {"dataset": "csv", "dataset.path": str(source.absolute()), "dataset.target": target, "dataset.name": place.name}
+    if order is not None:
+        common["dataset.order"] = [str(label) for label in order]
+    if not {"dataset__categorical", "dataset__features"} & set(keys) and _has_text(frame, {target, *_columns_in(keys)}):
+        common["dataset.categorical"] = "auto"
+    common |= {key.replace("__", "."): value for key, value in keys.items()}
+    with _beside(source, text, place):
+        rows = sweep([{**common, **_loss_keys(loss)} for loss in losses], place, workers=workers, quiet=quiet)
+    return Comparison(rows, summarise(rows), place)
+
+
+def _refuse(frame: pd.DataFrame, target: str, losses: Any) -> None:
+    """Raise `ConfigError` for a target that is not one column, and for no losses."""
     columns = list(frame.columns)
     if target not in columns:
         raise ConfigError(f"compare: the frame has no column {target!r}; {nearest(target, columns)}")
@@ -117,47 +130,37 @@ def compare(
         raise ConfigError(f"compare: losses={losses!r} must be a list of at least one loss")
     if columns.count(target) > 1:
         raise ConfigError(f"compare: the frame has {columns.count(target)} columns {target!r}; rename them")
-    order = own_order(frame[target]) if order is None else order
-    text = str(frame.to_csv(index=False, lineterminator="\n")).encode()
-    named = f"compared-{hashlib.sha256(text + repr((target, order, sorted(keys.items()))).encode()).hexdigest()[:12]}"
-    place = Path("results", named) if folder is None else expanded(folder)
-    source = place.parent / f"{place.name}.csv"
-    common = {"dataset": "csv", "dataset.path": str(source.absolute()), "dataset.target": target, "dataset.name": place.name}
-    if order is not None:
-        common["dataset.order"] = [str(label) for label in order]
-    if not {"dataset__categorical", "dataset__features"} & set(keys) and _has_text(frame, {target, *_named(keys)}):
-        common["dataset.categorical"] = "auto"
-    common |= {name.replace("__", "."): value for name, value in keys.items()}
-    with _kept(source, text, place):
-        rows = sweep([{**common, **_loss_keys(loss)} for loss in losses], place, workers=workers, quiet=quiet)
-    return Comparison(rows, summarise(rows), place)
 
 
 @contextlib.contextmanager
-def _kept(source: Path, text: bytes, place: Path) -> Iterator[None]:
+def _beside(source: Path, text: bytes, place: Path) -> Iterator[None]:
     """Write a frame beside the results that are made of it; a call that is refused leaves what was there before it.
 
     Keys of the command line in a message become arguments of `compare`.
     """
-    made = next((each for each in reversed([source.parent, *source.parent.parents]) if not each.exists()), None)
+    new = next((folder for folder in reversed([source.parent, *source.parent.parents]) if not folder.exists()), None)
     before = source.read_bytes() if source.is_file() else None
     source.parent.mkdir(parents=True, exist_ok=True)
     if before != text:
-        write_bytes(source, text, "free space or choose another folder")
+        write_bytes(source, text, _REMEDY)
     try:
         yield
     except AdvcliError as error:
         if before is not None:
-            write_bytes(source, before, "free space or choose another folder")
+            write_bytes(source, before, _REMEDY)
         elif not place.exists():
             source.unlink()
-        if made is not None:
-            with contextlib.suppress(OSError):  # not empty
-                for each in [source.parent, *source.parent.parents]:
-                    each.rmdir()
-                    if each == made:
-                        break
+        if new is not None:
+            _remove_empty(source.parent, new)
         raise _in_python(error, source) from error
+
+
+def _remove_empty(folder: Path, top: Path) -> None:
+    """Remove a folder and those around it up to ``top``, as far as they are empty."""
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+        if folder != top:
+            _remove_empty(folder.parent, top)
 
 
 def _in_python(error: AdvcliError, source: Path) -> AdvcliError:
@@ -195,7 +198,7 @@ def _has_text(frame: pd.DataFrame, others: set[str]) -> bool:
     return any(kind.kind not in "iufb" for name, kind in zip(frame.columns, frame.dtypes, strict=True) if name not in others)
 
 
-def _named(keys: Mapping[str, Any]) -> list[str]:
+def _columns_in(keys: Mapping[str, Any]) -> list[str]:
     """Return the columns that keys of ``dataset`` name, whatever for."""
     values = [value for key, value in keys.items() if key.startswith("dataset__")]
     return [str(each) for value in values for each in ([value] if isinstance(value, str | int) else value or ())]

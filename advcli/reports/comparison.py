@@ -10,12 +10,11 @@ from typing import Any
 import pandas as pd
 
 from ..core.errors import ResultsError
-from ..metrics import shown, shown_mean, shown_value, title
+from ..metrics import Missed, missed_words, shown, shown_as, shown_mean, shown_value, title
 from ..statistics.marks import DEFAULT, MOST_IN_HOLM
 from ..statistics.tests import MIN_WILCOXON_SPLITS
-from .formats.document import ReportTable, TableField, metric_word
+from .formats.document import ReportTable, TableField, listed, metric_word
 from .formats.markdown import markdown_table
-from .remarks import selection_lines
 from .summary import in_order, untested
 
 MOST_COLUMNS = 25
@@ -24,16 +23,9 @@ _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
 def result_entry(row: Mapping[Any, Any] | None, metric: str, compared: bool = True) -> TableField:
-    """Return the field of one data set and method: its mean, deviation and marks, or what went wrong.
+    """Return the field of a line of the summary: mean, deviation and marks, or what went wrong; a dash where there is no line.
 
-    Parameters
-    ----------
-    row : mapping or None
-        A line of the summary; None when there is none.
-    metric : str
-        The metric of the line.
-    compared : bool
-        Whether there are methods to compare with: a single one is not marked as the best.
+    ``compared`` tells whether there are methods to compare with: a single one is not marked as the best.
     """
     if row is None:
         return TableField("-", math.nan, state="missing")
@@ -53,73 +45,88 @@ def result_entry(row: Mapping[Any, Any] | None, metric: str, compared: bool = Tr
     )
 
 
-def comparison(
-    summary: pd.DataFrame,
-    *,
-    metric: str | None = None,
-    notes: Sequence[str] = (),
-) -> ReportTable:
+def comparison(summary: pd.DataFrame, *, metric: str | None = None, notes: Sequence[str] = ()) -> ReportTable:
     """Return the comparison table of one metric, fit for every format (see `comparison_table` for its contents)."""
     metric = metric if metric is not None else summary.attrs.get("primary") or (summary["metric"].iloc[0] if len(summary) else "")
-    significance = summary.attrs.get("significance", DEFAULT)
     part = summary[summary["metric"] == metric]
     if part.empty:
         raise ResultsError(f"no summary of the metric {metric!r}")
     datasets, methods = in_order(part["dataset"]), in_order(part["method"])
     compared = len(methods) > 1
     lines = {(str(row["dataset"]), str(row["method"])): row for row in part.to_dict("records")}
-    body = [[result_entry(lines.get((dataset, method)), metric, compared) for method in methods] for dataset in datasets]
-    averages, counts = [TableField("average")], [TableField("count")]
-    for method in methods:
-        rows = [lines.get((dataset, method)) for dataset in datasets]
-        whole = all(row is not None and row["n_splits"] and not row["failed"] for row in rows)
-        averages.append(TableField(shown_mean(metric, sum(row["mean"] for row in rows if row is not None) / len(rows)) if whole else "-"))
-        counts.append(TableField(str(sum(bool(row is not None and row["bold"]) for row in rows))))
-    splits = sorted({int(row["n_splits"]) for row in lines.values() if row["n_splits"]})
-    if splits == [1]:
-        legend = [f"{title(metric)} of 1 split"]
-    elif splits:
-        legend = [f"{title(metric)}: mean (sample standard deviation) over {'/'.join(map(str, splits))} splits"]
-    else:
-        legend = [f"{title(metric) or 'results'}: no fit has a value"]
-    footer = [averages] if len(datasets) > 1 else []
-    if footer:
-        legend.append("average: mean over data sets, for methods with a result on all of them")
-    if compared and splits != [1] and not set(datasets) <= set(summary.attrs.get("unpaired", ())):
-        footer.append(counts)
-        legend.insert(1, f"* best mean; = not significantly worse than the best: {significance.row}")
-        legend.append("count: data sets where the method is best or not significantly worse")
-        if significance.correction == "holm" and len(methods) > MOST_IN_HOLM:
-            legend.append(f"more than {MOST_IN_HOLM} methods in a row: Bonferroni's correction over all their pairs in the place of Holm's")
-    gaps = part["worst_gap"].dropna()
-    if len(gaps):
-        legend.append(f"largest certified relative duality gap of these fits: {gaps.max():.1e}")
-    entries = [entry for row in body for entry in row]
-    if any("!" in entry.marks for entry in entries):
-        legend.append("! at least one fit stopped before its relative gap reached the tolerance")
-    if any("undefined" in (entry.text + entry.suffix) for entry in entries):
-        legend.append("undefined: the metric has no value on these splits, for example where predictions abstain")
-    if any("failed" in (entry.text + entry.suffix) for entry in entries):
-        legend.append("failed: at least one fit did not happen (column error of runs.csv); the method is not compared on that data set")
-    if any(entry.state == "missing" for entry in entries):
-        legend.append("-: not computed yet, or no average over all data sets")
-    if compared and significance.test == "wilcoxon" and splits and splits[0] < MIN_WILCOXON_SPLITS:
-        legend.append(f"fewer than {MIN_WILCOXON_SPLITS} splits cannot be significant with the Wilcoxon test at 0.05")
-    if compared and splits and splits[0] == 1:
-        legend.append("a single split allows no test: nobody is marked there")
-    elif compared and len(splits) > 1:
-        legend.append("marks and tests are of the splits that all methods of a data set have")
-    legend += [*untested(summary), *selection_lines(summary, metric)]
-    legend += summary.attrs.get("missed", ()) if metric == summary.attrs.get("primary") else ()
+    grid = {method: [lines.get((dataset, method)) for dataset in datasets] for method in methods}
+    fields = [[result_entry(row, metric, compared) for row in rows] for rows in grid.values()]
+    footer = []
+    if len(datasets) > 1:
+        footer.append([TableField("average"), *(_average(rows, metric) for rows in grid.values())])
+    if compared and _has_tests(summary, part):
+        best = (sum(bool(row is not None and row["bold"]) for row in rows) for rows in grid.values())
+        footer.append([TableField("count"), *(TableField(str(count)) for count in best)])
+    label = title(metric) or "results"
     table = ReportTable(
         name=f"comparison-{metric_word(metric)}",
-        caption=f"Data sets against methods: {title(metric) or 'results'}." if compared else f"{methods[0]}: {title(metric) or 'results'}.",
+        caption=f"Data sets against methods: {label}." if compared else f"{methods[0]}: {label}.",
         columns=("dataset", *methods),
-        rows=tuple((TableField(dataset), *row) for dataset, row in zip(datasets, body, strict=True)),
+        rows=tuple((TableField(dataset), *row) for dataset, row in zip(datasets, zip(*fields, strict=True), strict=True)),
         footer=tuple(map(tuple, footer)),
-        notes=(*legend, *notes),
+        notes=(*_legend(summary, part, metric, [field for row in fields for field in row]), *notes),
     )
     return table if len(methods) <= MOST_COLUMNS else _turned(table)
+
+
+def _average(rows: Sequence[Mapping[Any, Any] | None], metric: str) -> TableField:
+    """Return the mean over the data sets of a method that has a complete result on each."""
+    means = [row["mean"] for row in rows if row is not None and row["n_splits"] and not row["failed"]]
+    return TableField(shown_mean(metric, sum(means) / len(rows)) if len(means) == len(rows) else "-")
+
+
+def _splits(part: pd.DataFrame) -> list[int]:
+    """Return the different numbers of splits, without 0."""
+    return sorted({int(count) for count in part["n_splits"] if count})
+
+
+def _has_tests(summary: pd.DataFrame, part: pd.DataFrame) -> bool:
+    """Return whether methods are tested on some data set."""
+    return _splits(part) != [1] and not set(in_order(part["dataset"])) <= set(summary.attrs.get("unpaired", ()))
+
+
+def _legend(summary: pd.DataFrame, part: pd.DataFrame, metric: str, fields: Sequence[TableField]) -> list[str]:
+    """Return the lines below a comparison table."""
+    significance, splits = summary.attrs.get("significance", DEFAULT), _splits(part)
+    compared = (n_methods := part["method"].nunique()) > 1
+    lines = [f"{title(metric) or 'results'}: no fit has a value"]
+    if splits:
+        spread = f": mean (sample standard deviation) over {'/'.join(map(str, splits))} splits"
+        lines = [title(metric) + (" of 1 split" if splits == [1] else spread)]
+    tested = compared and _has_tests(summary, part)
+    if tested:
+        lines.append(f"* best mean; = not significantly worse than the best: {significance.row}")
+    if part["dataset"].nunique() > 1:
+        lines.append("average: mean over data sets, for methods with a result on all of them")
+    if tested:
+        lines.append("count: data sets where the method is best or not significantly worse")
+    if tested and significance.correction == "holm" and n_methods > MOST_IN_HOLM:
+        lines.append(f"more than {MOST_IN_HOLM} methods in a row: Bonferroni's correction over all their pairs in the place of Holm's")
+    gaps = part["worst_gap"].dropna()
+    if len(gaps):
+        lines.append(f"largest certified relative duality gap of these fits: {gaps.max():.1e}")
+    texts = [field.text + field.suffix for field in fields]
+    if any("!" in field.marks for field in fields):
+        lines.append("! at least one fit stopped before its relative gap reached the tolerance")
+    if any("undefined" in text for text in texts):
+        lines.append("undefined: the metric has no value on these splits, for example where predictions abstain")
+    if any("failed" in text for text in texts):
+        lines.append("failed: at least one fit did not happen (column error of runs.csv); the method is not compared on that data set")
+    if any(field.state == "missing" for field in fields):
+        lines.append("-: not computed yet, or no average over all data sets")
+    if compared and significance.test == "wilcoxon" and splits and splits[0] < MIN_WILCOXON_SPLITS:
+        lines.append(f"fewer than {MIN_WILCOXON_SPLITS} splits cannot be significant with the Wilcoxon test at 0.05")
+    if compared and splits and splits[0] == 1:
+        lines.append("a single split allows no test: nobody is marked there")
+    elif compared and len(splits) > 1:
+        lines.append("marks and tests are of the splits that all methods of a data set have")
+    lines += [*untested(summary), *selection_lines(summary, metric)]
+    return [*lines, *(summary.attrs.get("missed", ()) if metric == summary.attrs.get("primary") else ())]
 
 
 def _turned(table: ReportTable) -> ReportTable:
@@ -130,12 +137,7 @@ def _turned(table: ReportTable) -> ReportTable:
 
 
 def comparison_table(
-    summary: pd.DataFrame,
-    *,
-    metric: str | None = None,
-    style: str = "terminal",
-    colour: bool = False,
-    notes: Sequence[str] = (),
+    summary: pd.DataFrame, *, metric: str | None = None, style: str = "terminal", colour: bool = False, notes: Sequence[str] = ()
 ) -> str:
     """Return the comparison table of one metric as text.
 
@@ -172,3 +174,42 @@ def comparison_table(
     body = [[entry.plain(strong) for entry in row] for row in (*table.rows, *table.footer)]
     text = tabulate(body, table.columns, tablefmt="simple", disable_numparse=True, stralign="right", colalign=("left",))
     return "\n".join([text, "", *table.notes]) + "\n"
+
+
+# ---- lines that stand on more than the rows of a table ---------------------------------------------------------------
+def selected_by(runs: pd.DataFrame, selected: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return for each metric that selected hyper-parameters the methods that it did this for, in the order of tables.
+
+    ``selected`` is the metric of the search of each cell that has one; ``runs`` have the names of methods that are shown.
+    """
+    cells = runs.drop_duplicates("cell")
+    chosen: dict[str, list[str]] = {}
+    for method in in_order(cells["method"]):
+        for cell in cells.loc[cells["method"] == method, "cell"]:
+            methods = chosen.setdefault(selected[str(cell)], []) if str(cell) in selected else None
+            if methods is not None and method not in methods:
+                methods.append(method)
+    return chosen
+
+
+def selection_lines(summary: pd.DataFrame, metric: str) -> list[str]:
+    """Return the line of what selected hyper-parameters; empty where that is the metric of the table for every method."""
+    selected = {name: methods for name, methods in summary.attrs.get("selected", {}).items() if methods}
+    if {shown_as(name).name for name in selected} <= {shown_as(metric).name}:
+        return []
+    words = {name: shown_as(name).name.replace("_", " ") for name in selected}
+    if len(set(words.values())) == 1:
+        return [f"hyper-parameters are selected by {next(iter(words.values()))}"]
+    return ["hyper-parameters are selected by " + "; by ".join(f"{words[name]}: {listed(methods)}" for name, methods in selected.items())]
+
+
+def missed_lines(runs: pd.DataFrame, missed: Mapping[str, Sequence[Missed]]) -> list[str]:
+    """Return a line for every method that finds no row of some class, of ``missed`` by cell (`advcli.metrics.missed_classes`)."""
+    cells = runs.drop_duplicates("cell")
+    lines = []
+    for method in in_order(cells["method"]):
+        part = cells[cells["method"] == method]
+        lacks = [(dataset, missed[str(cell)]) for dataset, cell in zip(part["dataset"], part["cell"], strict=True) if missed.get(str(cell))]
+        if lacks:
+            lines.append(f"{method}: {listed([f'on {dataset} it {missed_words(classes)}' for dataset, classes in lacks], '; ')}")
+    return lines

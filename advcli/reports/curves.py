@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .summary import numbers as column_numbers
+
 LEAST = 3
 """Different values of an option that make a curve."""
 
@@ -30,11 +32,6 @@ def curve_points(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the points of all curves; empty where no numeric option takes `LEAST` values in the cells of one method.
 
     The option with the most values is the abscissa; others that vary within a loss tell the lines apart.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        Rows as in runs.csv.
     """
     points: list[dict[str, Any]] = []
     for dataset, part in runs[runs["value"].notna()].groupby("dataset", sort=True, observed=True):
@@ -43,30 +40,27 @@ def curve_points(runs: pd.DataFrame) -> pd.DataFrame:
         values: dict[str, set[str]] = {}
         for _, group in cells.groupby(["loss", "features"]):
             for key in {key for cell in group["cell"] for key in options[cell]}:
-                found = {options[cell].get(key, "") for cell in group["cell"]}
-                if len(found) > 1:
-                    values.setdefault(key, set()).update(found)
-        numeric = {
-            key: found for key, found in values.items() if len(found) >= LEAST and not any(math.isnan(_number(text)) for text in found)
-        }
+                texts = {options[cell].get(key, "") for cell in group["cell"]}
+                if len(texts) > 1:
+                    values.setdefault(key, set()).update(texts)
+        numeric = {key: texts for key, texts in values.items() if len(texts) >= LEAST and not np.isnan([*map(_number, texts)]).any()}
         if not numeric:
             continue
         option = max(sorted(numeric), key=lambda key: len(numeric[key]))
         others = sorted(set(values) - {option})
         for (cell, metric), rows in part.groupby(["cell", "metric"], sort=False):
-            known = options[str(cell)]
-            if option not in known:
+            chosen = options[str(cell)]
+            if option not in chosen:
                 continue
-            named = [f"{key.rpartition('.')[2]}={known[key]}" for key in others if key in known]
+            named = [f"{key.rpartition('.')[2]}={chosen[key]}" for key in others if key in chosen]
             numbers = rows["value"].to_numpy(dtype=float)
-            norms = rows["confusion_norm"].to_numpy(dtype=float) if "confusion_norm" in rows else np.full(len(rows), math.nan)
             points.append(
                 {
                     "dataset": dataset,
                     "line": " ".join([str(rows["loss"].iloc[0]), *named]),
                     "option": option,
-                    "x": _number(known[option]),
-                    "confusion_norm": float(norms.mean()),
+                    "x": _number(chosen[option]),
+                    "confusion_norm": float(column_numbers(rows, "confusion_norm").mean()),
                     "metric": metric,
                     "mean": float(numbers.mean()),
                     "standard_error": float(numbers.std(ddof=1) / math.sqrt(len(numbers))) if len(numbers) > 1 else math.nan,

@@ -66,13 +66,13 @@ def _mlflow(name: str, runs: pd.DataFrame, names: Names, out: Path) -> str:
     # newer releases keep files without developing them, and want to be asked for them; its database would take a server's libraries
     os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
     client = MlflowClient(tracking_uri=out.absolute().as_uri())
-    found = client.get_experiment_by_name(name)
-    experiment = client.create_experiment(name) if found is None else found.experiment_id
+    made_before = client.get_experiment_by_name(name)
+    experiment = client.create_experiment(name) if made_before is None else made_before.experiment_id
     known = {run.data.tags.get("advcli.cell"): run for run in client.search_runs([experiment], max_results=50_000)}
     new = grown = 0
     for cell, rows in _plain(runs).groupby("cell", sort=False):
         made = known.get(str(cell))
-        if made is not None and made.data.tags.get("advcli.results.tables") == str(len(rows)):
+        if made is not None and made.data.tags.get("advcli.rows") == str(len(rows)):
             continue
         there: set[tuple[str, int]] = set()
         if made is None:
@@ -83,52 +83,25 @@ def _mlflow(name: str, runs: pd.DataFrame, names: Names, out: Path) -> str:
                     client.log_param(made.info.run_id, column, rows[column].dropna().iloc[0])
             new += 1
         else:
-            there = {(name, each.step) for name in made.data.metrics for each in client.get_metric_history(made.info.run_id, name)}
+            there = {(name, value.step) for name in made.data.metrics for value in client.get_metric_history(made.info.run_id, name)}
             grown += 1
         for metric, split, value in zip(rows["metric"], rows["split"], rows["value"], strict=True):
             if isinstance(metric, str) and not math.isnan(value) and (metric, int(split)) not in there:
                 client.log_metric(made.info.run_id, metric, float(value), step=int(split))
-        client.set_tag(made.info.run_id, "advcli.results.tables", str(len(rows)))
+        client.set_tag(made.info.run_id, "advcli.rows", str(len(rows)))
         failed = (rows["status"] == "failed").any()
         client.set_terminated(made.info.run_id, status="FAILED" if failed else "FINISHED")
     return f"{new} runs, {len(known)} already there" + (f", {grown} of them with more rows" if grown else "")
 
 
-FORMATS: dict[str, Callable[[str, pd.DataFrame, Names, Path], str]] = {
-    "csv": _csv,
-    "latex": _latex,
-    "mlflow": _mlflow,
-    "parquet": _parquet,
-}
+FORMATS: dict[str, Callable[[str, pd.DataFrame, Names, Path], str]] = {"csv": _csv, "latex": _latex, "mlflow": _mlflow, "parquet": _parquet}
 
 
 def export(folders: Sequence[ResultsFolder], to: str, out: Path, choice: Choice | None = None) -> tuple[str, list[str]]:
-    """Write the rows of the folders' cells, or their tables for ``latex``.
+    """Write the rows of the folders' cells, or their tables for ``latex``, in a format of `FORMATS`; return what was written, and remarks.
 
-    Parameters
-    ----------
-    folders : sequence of ResultsFolder
-        Several for one table, whose rows have their folder in a column ``results``.
-    to : str
-        Name in `FORMATS`.
-    out : Path
-        A file; for ``mlflow`` the folder of its runs.
-    choice : Choice, optional
-        Methods and data sets that are written, their order, and their names in tables; rows keep their own.
-
-    Returns
-    -------
-    said : str
-        What was written, in words.
-    remarks : list of str
-        In what the folders differ.
-
-    Raises
-    ------
-    ResultsError
-        There are no rows, or the file cannot be written.
-    ConfigError
-        The library of the format is not installed, or nothing has a name that was chosen.
+    ``out`` is a file; for ``mlflow`` the folder of its runs. Rows of several folders have their folder in a column ``results``; the names
+    of a choice are shown in tables, rows keep their own.
     """
     sources = Sources(folders, merge=False)
     runs, names = (choice or Choice()).rows(sources.runs.assign(**{KEPT: sources.runs["method"]}))

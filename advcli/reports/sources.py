@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
@@ -24,40 +25,20 @@ from .summary import DRAWN, RESULTS, TOLD, told_apart
 
 
 class Sources:
-    """One results folder, or several whose rows stand in one table.
+    """One results folder, or several whose rows stand in one table; with ``merge`` the tables of the folders are made anew from their
+    cells.
 
-    Parameters
-    ----------
-    folders : sequence of ResultsFolder
-    merge : bool
-        Whether the tables of the folders are made anew from their cells; else nothing is written.
-
-    Attributes
-    ----------
-    name : str
-        Those of the folders.
-    runs : DataFrame
-        Rows of all folders, each cell once, with two columns more: `DRAWN`, equal for cells of one data set whose splits are the same, and
-        `TOLD`, further options that tell cells of one method apart. Of several folders they have `RESULTS` as well, the folder.
-    remarks : list of str
-        In what the folders differ, and which cells stand in two of them.
-    selected : dict of cell to str
-        The metric of its search; a cell without one has no entry.
-    missed : dict of cell to list of Missed
-        Classes of which it finds no row over all its splits; a cell without counts has no entry.
-
-    Raises
-    ------
-    ResultsError
-        A folder has no rows.
+    ``runs`` are the rows of all folders, each cell once, with two columns more: `DRAWN`, equal for cells of one data set whose splits are
+    the same, and `TOLD`, further options that tell cells of one method apart; of several folders they have `RESULTS` as well, the folder.
+    A folder without rows is refused.
     """
 
     def __init__(self, folders: Sequence[ResultsFolder], merge: bool = True) -> None:
         self.folders = dict(zip(_labels([folder.path for folder in folders]), folders, strict=True))
         self.name = " and ".join(self.folders)
-        self.remarks: list[str] = []
-        self.selected: dict[str, str] = {}
-        self.missed: dict[str, list[Missed]] = {}
+        self.remarks: list[str] = []  # in what the folders differ, and which cells stand in two of them
+        self.selected: dict[str, str] = {}  # of a cell with a search: its metric
+        self.missed: dict[str, list[Missed]] = {}  # of a cell with counts: classes of which it finds no row over all its splits
         self._merged = merge
         for folder in folders if merge else ():
             folder.merge()
@@ -69,23 +50,17 @@ class Sources:
         for label, rows in parts.items():
             if not len(rows):
                 raise ResultsError(f"{self.folders[label].path} holds no rows yet; run or resume its sweep first")
-        if len(folders) == 1:
-            (runs,) = parts.values()
-            self._places = dict.fromkeys(runs["cell"].tolist(), folders[0])
-            self.runs = self._described(runs)
-            return
         self._differences()
         metrics = {label: dict.fromkeys(name for name in rows["metric"] if name) for label, rows in parts.items()}
         if all(metrics.values()) and not set.intersection(*map(set, metrics.values())):
-            said = "; ".join(f"{label} has {', '.join(names)}" for label, names in metrics.items())
-            self.remarks.append(f"no metric is in all of these folders: {said}")
-        self._places = {}
+            listed = "; ".join(f"{label} has {', '.join(names)}" for label, names in metrics.items())
+            self.remarks.append(f"no metric is in all of these folders: {listed}")
         for (one, first), (other, second) in itertools.combinations(parts.items(), 2):
             parts[other] = self._without_doubles(one, first, other, second)
-        for label, rows in parts.items():
-            self._places |= dict.fromkeys(rows["cell"].tolist(), self.folders[label])
-        runs = pd.concat([rows.assign(**{RESULTS: label}) for label, rows in parts.items()], ignore_index=True)
-        self.runs = self._described(runs)
+        self._places = {cell: self.folders[label] for label, rows in parts.items() for cell in rows["cell"].tolist()}
+        if len(folders) > 1:
+            parts = {label: rows.assign(**{RESULTS: label}) for label, rows in parts.items()}
+        self.runs = self._described(pd.concat([*parts.values()], ignore_index=True))
 
     def _described(self, runs: pd.DataFrame) -> pd.DataFrame:
         """Return rows with the columns `DRAWN` and `TOLD`, and keep what else is said of their cells."""
@@ -106,15 +81,13 @@ class Sources:
     @cached_property
     def search(self) -> pd.DataFrame | None:
         """Rows of the searches of all folders, those of a cell once; None where no folder has a table of searches."""
-        found = []
+        tables = []
         for folder in self.folders.values():
-            try:
+            with contextlib.suppress(ResultsError):  # a folder of tables alone may have none
                 rows = folder.search() if self._merged else folder.search_of_cells()
-            except ResultsError:  # a folder of tables alone may have none
-                continue
-            own = [cell for cell, place in self._places.items() if place is folder]
-            found.append(rows if len(self.folders) == 1 else rows[rows["cell"].isin(own)])
-        return pd.concat(found, ignore_index=True) if len(found) > 1 else found[0] if found else None
+                cells = [cell for cell, place in self._places.items() if place is folder]
+                tables.append(rows if len(self.folders) == 1 else rows[rows["cell"].isin(cells)])
+        return pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0] if tables else None
 
     def _stored(self, cell: str) -> dict[str, Any]:
         folder = self._places.get(cell)
@@ -128,8 +101,8 @@ class Sources:
     @property
     def provenance(self) -> dict[str, dict[str, Any]]:
         """The contents of each folder's provenance.json; empty without one."""
-        found = {label: read_json(folder.path / "provenance.json") for label, folder in self.folders.items()}
-        return {label: known if isinstance(known, dict) else {} for label, known in found.items()}
+        files = {label: read_json(folder.path / "provenance.json") for label, folder in self.folders.items()}
+        return {label: content if isinstance(content, dict) else {} for label, content in files.items()}
 
     def _differences(self) -> None:
         """Say in what the configurations of the folders differ from that of the first."""
@@ -146,7 +119,7 @@ class Sources:
         if double:
             same = [name for name in first.columns if name in second and name not in TIMING_COLUMNS]
             a, b = (frame[frame["cell"].isin(double)].sort_values(["cell", "split", "metric"])[same] for frame in (first, second))
-            equal = len(a) == len(b) and all(_equal(a[name], b[name]) for name in same)
+            equal = len(a) == len(b) and all([*map(str, a[name])] == [*map(str, b[name])] for name in same)
             rows = f"the rows of {one} are shown" if equal else f"their rows differ, and those of {one} are shown"
             self.remarks.append(f"{counted(len(double), 'cell stands', 'cells stand')} in both {one} and {other}; {rows}")
             second = second[~second["cell"].isin(double)]
@@ -154,10 +127,6 @@ class Sources:
         done = set(first.loc[first["status"] != "failed", head].itertuples(index=False, name=None))
         late = [row[0] == "failed" and row[1:] in done for row in second[["status", *head]].itertuples(index=False, name=None)]
         return second[~np.array(late, dtype=bool)] if any(late) else second
-
-
-def _equal(first: pd.Series, second: pd.Series) -> bool:
-    return [str(value) for value in first] == [str(value) for value in second]
 
 
 def _labels(paths: Sequence[Path]) -> list[str]:

@@ -17,7 +17,7 @@ from ..core.errors import ConfigError, ResultsError, nearest
 from ..metrics import check_metric, meaning
 from ..results.tables import GROWING, canonical_json, option_text
 from ..statistics.across import row_ranks
-from ..statistics.marks import DEFAULT, Significance, mark_best
+from ..statistics.marks import DEFAULT, Mark, Significance, mark_best
 from ..statistics.tests import paired_test, rank_biserial
 from .across import MOST_PAIRED
 
@@ -70,29 +70,19 @@ def as_ordered(frame: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     return frame.astype({name: runs[name].dtype for name in ("dataset", "method") if isinstance(runs[name].dtype, pd.CategoricalDtype)})
 
 
-def _flat(value: Any, name: str) -> dict[str, Any]:
-    """Return the options of nested groups by their whole names, without the texts that explain them."""
+def flat_options(value: Any, name: str = "") -> dict[str, Any]:
+    """Return the options of nested groups by their dotted names, without the texts that explain them."""
     if not isinstance(value, Mapping):
         return {name: value}
-    parts = [_flat(item, f"{name}.{key}" if name else str(key)) for key, item in value.items() if key != "description"]
+    parts = [flat_options(item, f"{name}.{key}" if name else str(key)) for key, item in value.items() if key != "description"]
     return {key: item for part in parts for key, item in part.items()}
 
 
 def told_apart(cells: pd.DataFrame, about: Callable[[str], Mapping[str, Any]]) -> dict[str, str]:
-    """Return for each cell the options that differ between cells of its method whose rows say the same of them.
+    """Return for each cell the options that differ between cells of its method whose rows say the same of them, written as ``options``.
 
-    Parameters
-    ----------
-    cells : DataFrame
-        A row for each cell, with the columns ``cell``, ``dataset``, ``method``, ``options`` and ``seed``.
-    about : callable
-        What is known of a cell by its key: ``cell``, its configuration, and ``dataset_sha256``.
-
-    Returns
-    -------
-    dict of cell to str
-        Written as the column ``options``; cells that need none are left out. Where options are the same and the data differ, the start of
-        their checksum.
+    ``cells`` has a row for each cell, ``about`` gives what is known of a cell by its key. Cells that need none are left out. Where options
+    are the same and the data differ, it is the start of their checksum.
     """
     told: dict[str, str] = {}
     head = [name for name in ("dataset", "options", "seed", RESULTS) if name in cells]
@@ -100,17 +90,18 @@ def told_apart(cells: pd.DataFrame, about: Callable[[str], Mapping[str, Any]]) -
         alike = group[group.duplicated(head, keep=False)]
         if alike.empty:
             continue
-        known = {str(cell): about(str(cell)) for cell in group["cell"]}
-        flat = {cell: _flat(facts.get("cell", {}), "") for cell, facts in known.items()}
+        facts = {str(cell): about(str(cell)) for cell in group["cell"]}
+        options = {cell: flat_options(fact.get("cell", {})) for cell, fact in facts.items()}
         keys: set[str] = set()
         for _, block in alike.groupby(head, sort=False, observed=True):
-            found = [flat[str(cell)] for cell in block["cell"]]
-            keys |= {key for part in found for key in part if len({canonical_json(each.get(key)) for each in found}) > 1}
+            sets = [options[str(cell)] for cell in block["cell"]]
+            keys |= {key for part in sets for key in part if len({canonical_json(other.get(key)) for other in sets}) > 1}
         keys -= {f"protocol.{key}" for key in GROWING}
-        for cell, options in flat.items():
-            data = {} if keys else {"data": str(known[cell].get("dataset_sha256", ""))[:8]}
-            own = {key: options[key] for key in sorted(keys) if key in options} | {key: value for key, value in data.items() if value}
-            told[cell] = "; ".join(f"{key}={option_text(value)}" for key, value in own.items())
+        for cell, chosen in options.items():
+            words = {key: chosen[key] for key in sorted(keys) if key in chosen}
+            if not keys and (content := facts[cell].get("dataset_sha256")):
+                words = {"data": str(content)[:8]}
+            told[cell] = "; ".join(f"{key}={option_text(value)}" for key, value in words.items())
     return told
 
 
@@ -151,24 +142,17 @@ def with_unique_methods(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def primary_metric(runs: pd.DataFrame) -> str:
-    """Return the metric to show: the first one of a cell that all cells have, else the first in their lists that all have, else the most
-    frequent first one.
-
-    The first metric of a cell is the one that its search used.
-
-    Raises
-    ------
-    ResultsError
-        If no row has a metric.
+    """Return the metric to show: the first one of a cell, by which its search went, that all cells have, else the first in their lists
+    that all have, else the most frequent first one; without any, raise `ResultsError`.
     """
-    known = runs[runs["metric"] != ""]
-    if known.empty:
+    scored = runs[runs["metric"] != ""]
+    if scored.empty:
         raise ResultsError("no cell has a result yet; see the column 'error' of runs.csv")
-    key = ["dataset", "method"] + (["cell"] if "cell" in known else [])
-    firsts = known.groupby(key, sort=False, observed=True)["metric"].first().value_counts()
+    key = ["dataset", "method"] + (["cell"] if "cell" in scored else [])
+    firsts = scored.groupby(key, sort=False, observed=True)["metric"].first().value_counts()
     ordered = sorted(firsts.index, key=lambda metric: (-firsts[metric], metric))
-    shared = set.intersection(*(set(part) for _, part in known.groupby(key, sort=False, observed=True)["metric"]))
-    listed = dict.fromkeys(known["metric"])  # of each cell: that of its search, then as the protocol lists them
+    shared = set.intersection(*(set(part) for _, part in scored.groupby(key, sort=False, observed=True)["metric"]))
+    listed = dict.fromkeys(scored["metric"])  # of each cell: that of its search, then as the protocol lists them
     return next((metric for metric in (*ordered, *listed) if metric in shared), ordered[0])
 
 
@@ -202,10 +186,10 @@ def summarise(runs: pd.DataFrame, significance: Significance = DEFAULT, metric: 
     if runs.empty:
         raise ResultsError("no rows to summarise; run an experiment first")
     runs = with_unique_methods(runs)
-    known = list(dict.fromkeys(name for name in runs["metric"] if name))
-    if metric is not None and metric not in known:
-        raise ConfigError(f"no rows with the metric {metric!r}; {nearest(metric, known)}")
-    wanted = [metric] if metric is not None else known
+    recorded = list(dict.fromkeys(name for name in runs["metric"] if name))
+    if metric is not None and metric not in recorded:
+        raise ConfigError(f"no rows with the metric {metric!r}; {nearest(metric, recorded)}")
+    wanted = [metric] if metric is not None else recorded
     lines: list[dict[str, Any]] = []
     apart = unpaired(runs)
     # Cells that failed before their first split have no metric: they appear under every metric.
@@ -217,7 +201,7 @@ def summarise(runs: pd.DataFrame, significance: Significance = DEFAULT, metric: 
     summary = summary.sort_values(["metric", "dataset", "method"], kind="stable", ignore_index=True)
     summary.attrs["significance"] = significance
     summary.attrs["unpaired"] = apart
-    summary.attrs["primary"] = metric or (primary_metric(runs) if known else "")
+    summary.attrs["primary"] = metric or (primary_metric(runs) if recorded else "")
     return summary
 
 
@@ -240,15 +224,10 @@ def untested(summary: pd.DataFrame) -> list[str]:
 
 @dataclass(frozen=True)
 class Samples:
-    """What the methods of one data set reached on the splits that all of them have.
+    """What the methods of one data set reached on the splits that all of them have; methods with a failed split are left out.
 
-    Parameters
-    ----------
-    values : dict of method to ndarray, shape (n_splits,)
-        Paired over the splits: means per test row, as counts of parts of different size are no pairs. Methods with a failed split are
-        left out.
-    n_train, n_test : float
-        Mean rows in the parts of a split.
+    Values are paired over the splits, and means per test row, as counts of parts of different size are no pairs; ``n_train`` and
+    ``n_test`` are mean rows in the parts of a split.
     """
 
     values: dict[str, NDArray[np.float64]]
@@ -258,13 +237,10 @@ class Samples:
 
 @dataclass(frozen=True)
 class _Splits:
-    """The splits of one method on one data set that have a value, in order.
+    """The splits of one method on one data set that have a value, in order."""
 
-    ``n_failed`` counts the others, ``n_undefined`` those of them whose fit is there.
-    """
-
-    n_failed: int
-    n_undefined: int
+    n_failed: int  # splits without a value
+    n_undefined: int  # those of them whose fit is there
     split: NDArray[np.float64]
     value: NDArray[np.float64]
     n_train: NDArray[np.float64]
@@ -273,35 +249,33 @@ class _Splits:
     late: NDArray[np.bool_]
 
 
+def numbers(frame: pd.DataFrame, column: str) -> NDArray[np.float64]:
+    """Return a column as numbers, nan where it or a value of it is missing."""
+    if column not in frame:
+        return np.full(len(frame), np.nan)
+    return np.asarray(frame[column].to_numpy(dtype=float, na_value=np.nan), dtype=float)
+
+
 def _by_method(block: pd.DataFrame) -> dict[str, _Splits]:
     """Return the splits of every method; arrays, as frames of twenty rows cost milliseconds each and sweeps have many."""
 
-    def numbers(column: str) -> NDArray[np.float64]:
-        if column not in block:
-            return np.full(len(block), np.nan)
-        return np.asarray(block[column].to_numpy(dtype=float, na_value=np.nan), dtype=float)
-
     method, status = block["method"].to_numpy(dtype=str), block["status"].to_numpy(dtype=str)
-    split, value, n_train, n_test, gap = (numbers(name) for name in ("split", "value", "n_train", "n_test", "relative_gap"))
+    columns = [numbers(block, name) for name in ("split", "value", "n_train", "n_test", "relative_gap")]
     # A method without a metric on some split is a failure of that split, whatever the reason.
-    good, late = (status != "failed") & ~np.isnan(value), status == "not_converged"
+    good, late = (status != "failed") & ~np.isnan(columns[1]), status == "not_converged"
+    split = columns[0]
     order = np.lexsort((split, method))
     names, starts = np.unique(method[order], return_index=True)
-    found = {}
+    splits = {}
     for name, rows in zip(names.tolist(), np.split(order, starts[1:]), strict=True):
-        kept = rows[good[rows]]
-        undefined = int((status[rows] != "failed").sum()) - len(kept)
-        found[name] = _Splits(
-            len(rows) - len(kept),
-            undefined,
-            split[kept],
-            value[kept],
-            n_train[kept],
-            n_test[kept],
-            gap[kept],
-            late[kept],
-        )
-    return found
+        valued = rows[good[rows]]
+        undefined = int((status[rows] != "failed").sum()) - len(valued)
+        splits[name] = _Splits(len(rows) - len(valued), undefined, *(values[valued] for values in (*columns, late)))
+    return splits
+
+
+_UNMARKED = Mark(best=False, p_value=math.nan, p_adjusted=math.nan, bold=False)
+_PAIRED = ("value", "n_train", "n_test")
 
 
 def _samples(methods: Mapping[str, _Splits]) -> Samples:
@@ -311,21 +285,8 @@ def _samples(methods: Mapping[str, _Splits]) -> Samples:
     if not len(common):
         return Samples({}, math.nan, math.nan)
     shared = {name: np.isin(splits.split, common) for name, splits in whole.items()}
-    n_train, n_test = (
-        float(np.mean([getattr(splits, part)[shared[name]] for name, splits in whole.items()])) for part in ("n_train", "n_test")
-    )
-    return Samples({name: splits.value[shared[name]] for name, splits in whole.items()}, n_train, n_test)
-
-
-def paired_samples(block: pd.DataFrame) -> Samples:
-    """Return the paired values of the methods of one data set for one metric; none where their splits differ.
-
-    Parameters
-    ----------
-    block : DataFrame
-        Rows of one data set and one metric, and those of cells that failed before their first split.
-    """
-    return _samples({} if unpaired(block) else _by_method(block))
+    values, n_train, n_test = ({name: getattr(splits, part)[shared[name]] for name, splits in whole.items()} for part in _PAIRED)
+    return Samples(values, float(np.mean([*n_train.values()])), float(np.mean([*n_test.values()])))
 
 
 def blocks(runs: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -336,23 +297,11 @@ def blocks(runs: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]
 
 
 def wins_ties_losses(runs: pd.DataFrame, metric: str, significance: Significance = DEFAULT) -> pd.DataFrame:
-    """Count the data sets on which one method is significantly better than, not different from, or worse than another.
+    """Count the data sets on which one method is significantly better than, not different from, or worse than another, by a metric.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        Rows of runs.csv.
-    metric : str
-        The metric to compare.
-    significance : Significance
-        Test and level, for every pair on every data set; not corrected for the number of pairs.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``method``, ``other``, ``wins``, ``ties``, ``losses``; one row for every ordered pair of different methods. A test
-        that is undefined (a single split) counts as a tie; a pair without common data sets has zeros. No row where there are more than
-        `MOST_PAIRED` methods.
+    The columns are ``method``, ``other``, ``wins``, ``ties``, ``losses``, one row for every ordered pair of different methods; tests are
+    not corrected for the number of pairs. A test that is undefined (a single split) counts as a tie; a pair without common data sets has
+    zeros. No row where there are more than `MOST_PAIRED` methods.
     """
     runs = with_unique_methods(runs)
     methods = in_order(runs["method"])
@@ -373,11 +322,19 @@ def wins_ties_losses(runs: pd.DataFrame, metric: str, significance: Significance
 
 
 def _block(dataset: str, metric: str, block: pd.DataFrame, significance: Significance, paired: bool) -> list[dict[str, Any]]:
-    about = meaning(metric)
-    lines: list[dict[str, Any]] = []
+    higher = meaning(metric).higher_is_better
     methods = _by_method(block)
+    samples = _samples(methods if paired else {})
+    marks = mark_best(samples.values, significance, higher_is_better=higher, n_train=samples.n_train, n_test=samples.n_test)
+    names = list(samples.values)
+    ranks = row_ranks([[samples.values[name].mean() for name in names]], higher)[0].tolist() if names else []
+    places = dict(zip(names, ranks, strict=True))
+    best = next((name for name in names if marks[name].best), None)
+    lines = []
     for method, splits in methods.items():
-        values, gaps = splits.value, splits.gap
+        values, gaps, mark = splits.value, splits.gap, marks.get(method, _UNMARKED)
+        compared = method in marks and best is not None and not mark.best
+        effect = rank_biserial(samples.values[method], samples.values[str(best)]) if compared else math.nan
         lines.append(
             {
                 "dataset": dataset,
@@ -391,33 +348,14 @@ def _block(dataset: str, metric: str, block: pd.DataFrame, significance: Signifi
                 "not_converged": int(splits.late.sum()),
                 "worst_gap": math.nan if np.isnan(gaps).all() else float(np.nanmax(gaps)),
                 "median": float(np.median(values)) if len(values) else math.nan,
+                "best": mark.best,
+                "p_value": mark.p_value,
+                "p_adjusted": mark.p_adjusted,
+                "bold": mark.bold,
+                "rank": places.get(method, math.nan),
+                "effect_size": -effect if higher else effect,
             }
         )
-    samples = _samples(methods if paired else {})
-    names = list(samples.values)
-    marks = mark_best(
-        samples.values,
-        significance,
-        higher_is_better=about.higher_is_better,
-        n_train=samples.n_train,
-        n_test=samples.n_test,
-    )
-    means = [[samples.values[name].mean() for name in names]]
-    places = dict(zip(names, row_ranks(means, about.higher_is_better)[0].tolist(), strict=True)) if names else {}
-    best = next((name for name in names if marks[name].best), None)
-    worse = -1 if about.higher_is_better else 1
-    for line in lines:
-        method = line["method"]
-        mark = marks.get(method)
-        compared = mark is not None and best is not None and not mark.best
-        line |= {
-            "best": bool(mark and mark.best),
-            "p_value": mark.p_value if mark else math.nan,
-            "p_adjusted": mark.p_adjusted if mark else math.nan,
-            "bold": bool(mark and mark.bold),
-            "rank": places.get(method, math.nan),
-            "effect_size": worse * rank_biserial(samples.values[method], samples.values[str(best)]) if compared else math.nan,
-        }
     return lines
 
 

@@ -602,7 +602,7 @@ RECIPE = (
     Mutant(
         "advcli/results/folder.py", "if not self._held and self.cells_path.is_dir():", "if False:", "tests/results/test_results_lock.py"
     ),
-    Mutant("advcli/reports/write.py", "Sources(folders, merge=False)", "Sources(folders)", "tests/results/test_results_lock.py"),
+    Mutant("advcli/reports/write.py", "merge=out is None", "merge=True", "tests/results/test_results_lock.py"),
     Mutant(
         "advcli/reports/regression/check.py",
         'if change.status == "unchanged" and new.stale else',
@@ -953,25 +953,25 @@ CHECK = (
     Mutant("advcli/reports/regression/check.py", "and now > SECONDS_FLOOR", "", CHECKED),
     Mutant("advcli/reports/regression/check.py", "if new.passes > COST_FACTOR * old.passes:", "if False:", CHECKED),
     Mutant(
-        "advcli/reports/regression/check.py",
-        "known = read_baseline(baseline)\n    runs = folder.runs_of_cells()",
-        "known = read_baseline(baseline)\n    folder.merge()\n    runs = folder.runs()",
+        "advcli/reports/regression/baseline.py",
+        "    runs = folder.runs_of_cells()",
+        "    folder.merge()\n    runs = folder.runs()",
         CHECKED,
     ),
     Mutant(
-        "advcli/reports/regression/check.py",
-        "known = read_baseline(baseline)\n    runs = folder.runs_of_cells()",
-        "known = read_baseline(baseline)\n    runs = folder.runs()",
+        "advcli/reports/regression/baseline.py",
+        "    runs = folder.runs_of_cells()",
+        "    runs = folder.runs()",
         CHECKED,
     ),
     Mutant(
         "advcli/reports/regression/junit.py", "if change.failed:\n            ET.", 'if change.status == "moved":\n            ET.', CHECKED
     ),
     Mutant("advcli/reports/regression/junit.py", "if finding:\n        case", "if False:\n        case", CHECKED),
-    Mutant("advcli/reports/regression/baseline.py", "kept.get(entry.name, _rounded_up(usual))", "_rounded_up(usual)", CHECKED),
     Mutant("advcli/results/folder.py", 'return difference(path.name, self._merged("runs"), csv.reader(file))', 'return ""', CHECKED),
     Mutant("advcli/results/cell_tables.py", "if self._numbers[path] < newest[text]}", "if False}", f"{RUNNER_TESTS} -k numbers"),
     Mutant("advcli/results/cell_tables.py", "canonical_json(lasting(cell))", "canonical_json(cell)", f"{RUNNER_TESTS} -k numbers"),
+    Mutant("advcli/reports/regression/baseline.py", "tolerances.get(entry.name, _rounded_up(usual))", "_rounded_up(usual)", CHECKED),
     Mutant("advcli/cli/actions/check.py", "print(finding)\n            self.code = 1", "print(finding)", CHECK_COMMAND),
     Mutant(
         "advcli/cli/actions/check.py", "if not settings.update and any(change.failed for change in changes):", "if False:", CHECK_COMMAND

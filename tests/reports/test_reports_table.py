@@ -11,7 +11,7 @@ from advcli.core.errors import ConfigError, ResultsError
 from advcli.reports import SUMMARY_COLUMNS, comparison_table, primary_metric, summarise, write_reports
 from advcli.reports.comparison import comparison
 from advcli.reports.formats.latex import latex_table
-from advcli.reports.summary import paired_samples, wins_ties_losses
+from advcli.reports.summary import _by_method, _samples, wins_ties_losses
 from advcli.results.folder import ResultsFolder
 from advcli.statistics.marks import Significance
 from advcli.statistics.tests import TESTS, corrected_t, wilcoxon
@@ -300,7 +300,7 @@ def test_shares_are_those_of_each_split_s_own_size():
     """Parts of 20 to 90 rows: the splits tie where the methods make as many errors, and only there; a row counts more in a small part."""
     sizes = [20, 90, 30, 80, 40, 70, 50, 60]
     runs = pd.DataFrame([*with_sizes(rows("d", "a", A), sizes), *with_sizes(rows("d", "b", B), sizes)])
-    samples = paired_samples(runs)
+    samples = _samples(_by_method(runs))
     a, b = np.array(A) / sizes, np.array(B) / sizes
     assert samples.values["a"] == pytest.approx(a)
     assert samples.values["b"] == pytest.approx(b)

@@ -28,43 +28,19 @@ LEARNING_COLUMNS = ("cell", "dataset", "split", "share", "n_train", "relative_ga
 
 @dataclass(frozen=True)
 class Material:
-    """What a figure may draw: rows, and what reports make of them.
+    """What a figure may draw: rows, and what reports make of them."""
 
-    Attributes
-    ----------
-    runs : DataFrame
-        Rows as in runs.csv, with unique names of methods and the names that are shown; `advcli.reports.summary.in_order` gives the order of
-        data sets and methods.
-    summary : DataFrame
-        `advcli.reports.summarise` of them.
-    metrics : tuple of str
-        The metrics that are shown, the primary one first.
-    metric : str
-        The metric of the section; the primary one where the section has none.
-    alpha : float
-        Level of the tests.
-    tolerances : tuple of float
-        The relative gaps that were asked for.
-    compared : DataFrame or None
-        Published numbers beside ours; None when none were asked for.
-    search : DataFrame or None
-        Rows as in search.csv of the cells in ``runs``, with their names; None where there are none.
-    confusion : dict of cell key to dict
-        ``labels`` of the k classes and ``counts``, a row for each true class and a column for each prediction, abstentions last.
-    learning : DataFrame or None
-        Columns `LEARNING_COLUMNS` and ``method`` of the cells in ``runs``; None where no learning curve was asked for.
-    """
-
-    runs: pd.DataFrame
-    summary: pd.DataFrame
-    metrics: tuple[str, ...]
-    metric: str
-    alpha: float = 0.05
-    tolerances: tuple[float, ...] = ()
-    compared: pd.DataFrame | None = None
-    search: pd.DataFrame | None = None
+    runs: pd.DataFrame  # as runs.csv, with unique names of methods as they are shown; `advcli.reports.summary.in_order` orders names
+    summary: pd.DataFrame  # `advcli.reports.summarise` of them
+    metrics: tuple[str, ...]  # those that are shown, the primary one first
+    metric: str  # of the section; the primary one where the section has none
+    alpha: float = 0.05  # level of the tests
+    tolerances: tuple[float, ...] = ()  # the relative gaps that were asked for
+    compared: pd.DataFrame | None = None  # published numbers beside ours, where they were asked for
+    search: pd.DataFrame | None = None  # rows as in search.csv of the cells in ``runs``, with their names
+    # by key of a cell: ``labels`` of the k classes and ``counts``, a row a true class, a column a prediction, abstentions last
     confusion: Mapping[str, Any] = field(default_factory=dict)
-    learning: pd.DataFrame | None = None
+    learning: pd.DataFrame | None = None  # columns `LEARNING_COLUMNS` and ``method``, where a learning curve was asked for
 
     @cached_property
     def across(self) -> Across:
@@ -82,22 +58,11 @@ Draw = Callable[[Material], Iterator[Figure]]
 
 @dataclass(frozen=True)
 class ReportFigure:
-    """A figure of a report.
+    """A figure of a report."""
 
-    Attributes
-    ----------
-    name : str
-        Letters, digits and hyphens: the stem of its files, which are NAME or begin with NAME-.
-    section : str
-        One of `SECTIONS`.
-    needs : tuple of str
-        Columns of the rows that it reads; without one of them it is not drawn.
-    draw : callable
-    """
-
-    name: str
-    section: str
-    needs: tuple[str, ...]
+    name: str  # letters, digits and hyphens: the stem of its files, which are NAME or begin with NAME-
+    section: str  # one of `SECTIONS`
+    needs: tuple[str, ...]  # columns of the rows that it reads; without one of them it is not drawn
     draw: Draw
 
 
@@ -105,13 +70,7 @@ registry: Registry[ReportFigure] = Registry("figure", "figure", __package__)
 
 
 def register(name: str, *, section: str, needs: tuple[str, ...]) -> Callable[[Draw], Draw]:
-    """Register a function as a figure; the arguments are attributes of `ReportFigure`.
-
-    Raises
-    ------
-    ConfigError
-        The section is not one of `SECTIONS`, or the name would not be the stem of a file.
-    """
+    """Register a function as a figure of a section in `SECTIONS`; the arguments are attributes of `ReportFigure`."""
     if section not in SECTIONS:
         raise ConfigError(f"figure {name}: section={section} is not valid; choose one of {', '.join(SECTIONS)}")
     if not name.replace("-", "").isalnum():
@@ -127,13 +86,13 @@ def register(name: str, *, section: str, needs: tuple[str, ...]) -> Callable[[Dr
 def _figures() -> list[ReportFigure]:
     """Return the package's figures and those of the current users' folders; those of folders that are no longer in use are left out."""
     current = {module.__name__ for module in plugins.load("figure")}
-    found = [registry.get(name) for name in registry]
-    return [each for each in found if not plugins.is_plugin(each.draw.__module__) or each.draw.__module__ in current]
+    figures = [registry.get(name) for name in registry]
+    return [figure for figure in figures if not plugins.is_plugin(figure.draw.__module__) or figure.draw.__module__ in current]
 
 
 def is_of(stem: str) -> bool:
     """Tell whether a file of that stem is of one of the figures."""
-    return any(_belongs(stem, each) for each in _figures())
+    return any(_belongs(stem, figure) for figure in _figures())
 
 
 def _belongs(stem: str, figure: ReportFigure) -> bool:
@@ -141,14 +100,8 @@ def _belongs(stem: str, figure: ReportFigure) -> bool:
 
 
 def drawn(section: str, material: Material) -> tuple[Figure, ...]:
-    """Return the figures of a section.
-
-    Raises
-    ------
-    ResultsError
-        A figure cannot be drawn, or names its files by another stem; one line that names the figure, its file and the reason.
-    """
-    found: list[Figure] = []
+    """Return the figures of a section; an error of one is one line that names the figure, its file and the reason."""
+    drawings: list[Figure] = []
     for figure in _figures():
         if figure.section != section or not set(figure.needs) <= set(material.runs.columns):
             continue
@@ -165,5 +118,5 @@ def drawn(section: str, material: Material) -> tuple[Figure, ...]:
                 raise ResultsError(f"{where}: it yields a {type(each).__name__}, not what advcli.reports.drawing.draw returns")
             if not _belongs(each.name, figure):
                 raise ResultsError(f"{where}: the file {each.name} must be named {figure.name} or {figure.name}-WORDS")
-        found += made
-    return tuple(found)
+        drawings += made
+    return tuple(drawings)

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ...metrics import shown_as
 
 MARKS = {"*": "best mean", "=": "not significantly worse than the best", "!": "a fit did not converge"}
 """Marks behind the figures of a table and what they mean."""
+_MOST = 6  # names in a line
 
 
 def counted(count: int, one: str, several: str = "") -> str:
     """Return a number of things in words; without ``several`` the plural has an s."""
     return f"{count} {one if count == 1 else several or one + 's'}"
+
+
+def listed(names: Sequence[str], between: str = ", ") -> str:
+    """Return names in a line, the first of many and the number of the others."""
+    return between.join(names[:_MOST]) + (f" and {len(names) - _MOST} more" if len(names) > _MOST else "")
 
 
 def file_word(text: str) -> str:
@@ -29,30 +35,14 @@ def metric_word(metric: str) -> str:
 
 @dataclass(frozen=True)
 class TableField:
-    """One field of a table.
-
-    Parameters
-    ----------
-    text : str
-        As printed.
-    value : float or None
-        What a page sorts by; None sorts by the text, nan goes last.
-    strong : bool
-        Bold type.
-    marks : str
-        Any of `MARKS`.
-    suffix : str
-        Plain words after the marks.
-    state : {"", "failed", "missing", "far"}
-        What a page colours.
-    """
+    """One field of a table."""
 
     text: str
-    value: float | None = None
+    value: float | None = None  # what a page sorts by; None sorts by the text, nan goes last
     strong: bool = False
-    marks: str = ""
-    suffix: str = ""
-    state: str = ""
+    marks: str = ""  # any of `MARKS`
+    suffix: str = ""  # plain words after the marks
+    state: str = ""  # what a page colours: failed, missing or far
 
     def plain(self, strong: Callable[[str], str] = str, marks: Callable[[str], str] = str) -> str:
         """Return the field as text, its bold part and its marks as the two functions write them."""
@@ -62,59 +52,27 @@ class TableField:
 
 @dataclass(frozen=True)
 class ReportTable:
-    """A table.
+    """A table."""
 
-    Parameters
-    ----------
-    name : str
-        A word of letters, digits and hyphens that no other table of the report has.
-    caption : str
-        One sentence.
-    columns : tuple of str
-        Headers.
-    rows, footer : tuple of tuples of TableField
-        The footer is not sorted.
-    notes : tuple of str
-        Lines below the table.
-    n_text_columns : int
-        How many columns from the left hold words.
-    is_long : bool
-        For pages only: too long for print.
-    """
-
-    name: str
-    caption: str
+    name: str  # a word of letters, digits and hyphens that no other table of the report has
+    caption: str  # one sentence
     columns: tuple[str, ...]
     rows: tuple[tuple[TableField, ...], ...]
-    footer: tuple[tuple[TableField, ...], ...] = ()
-    notes: tuple[str, ...] = ()
-    n_text_columns: int = 1
-    is_long: bool = False
+    footer: tuple[tuple[TableField, ...], ...] = ()  # not sorted
+    notes: tuple[str, ...] = ()  # lines below the table
+    n_text_columns: int = 1  # how many from the left hold words
+    is_long: bool = False  # for pages only: too long for print
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A plot.
+    """A plot."""
 
-    Parameters
-    ----------
-    name : str
-        Name of its files without the ending.
-    caption : str
-        One sentence.
-    svg : str
-        Its SVG text, whose texts and lines are black.
-    pdf : bytes
-        The same as PDF.
-    png : bytes
-        The same as PNG on white ground, where one was asked for.
-    """
-
-    name: str
-    caption: str
-    svg: str
+    name: str  # of its files without the ending
+    caption: str  # one sentence
+    svg: str  # its SVG text, whose texts and lines are black
     pdf: bytes
-    png: bytes = b""
+    png: bytes = b""  # on white ground, where one was asked for
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,4 @@
-"""A report as one HTML page that needs nothing else: style, script and plots inside, no network.
-
-The style sheet and the script lie in the folder ``page/``.
-"""
+"""A report as one HTML page that needs nothing else: style, script (in the folder ``page/``) and plots inside, no network."""
 
 from __future__ import annotations
 
@@ -105,26 +102,23 @@ def html_page(document: Document) -> str:
     """Return a report as one HTML page."""
     style, script = ((FOLDER / name).read_text(encoding="utf-8") for name in ("style.css", "sort.js"))
     links = "".join(f'<li><a href="#{escape(section.name)}">{escape(section.title)}</a></li>' for section in document.sections)
-    return "\n".join(
-        [
-            "<!DOCTYPE html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{escape(document.title)}</title>",
-            '<link rel="icon" href="data:,">',
-            f"<style>\n{style}</style>",
-            "</head>",
-            "<body>",
-            f"<h1>{escape(document.title)}</h1>",
-            *_lines(document.lines),
-            f"<nav><ul>{links}</ul></nav>",
-            *(_section(section) for section in document.sections),
-            f"<script>\n{script}</script>",
-            "</body>",
-            "</html>",
-            "",
-        ]
-    )
+    body = "\n".join([*_lines(document.lines), f"<nav><ul>{links}</ul></nav>", *map(_section, document.sections)])
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(document.title)}</title>
+<link rel="icon" href="data:,">
+<style>
+{style}</style>
+</head>
+<body>
+<h1>{escape(document.title)}</h1>
+{body}
+<script>
+{script}</script>
+</body>
+</html>
+"""

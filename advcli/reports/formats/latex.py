@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from .document import Document, ReportTable, TableField
 
-_SPECIAL = {
+_SPECIAL = {character: f"\\{character}" for character in "{}&%$#_"} | {
     "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "<": r"\textless{}",

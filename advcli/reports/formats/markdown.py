@@ -56,15 +56,7 @@ def _section(section: Section, plots: str) -> str:
 
 
 def markdown(document: Document, plots: str = "plots") -> str:
-    """Return a report in Markdown.
-
-    Parameters
-    ----------
-    document : Document
-        The report.
-    plots : str
-        Folder of the plots as seen from the file.
-    """
+    """Return a report in Markdown; ``plots`` is the folder of the plots as seen from the file."""
     head = [f"# {_escape(document.title)}"]
     if document.lines:
         head.append("\n".join(f"- {_escape(line)}" for line in document.lines))

@@ -7,76 +7,42 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...core.files import atomic_bytes, atomic_file
+from ...core.files import atomic_file, write_bytes
 from ...core.registry import Registry
 from ...core.spreadsheets import frame_as_text
 from ...evaluation.cell import Cell
-from ..drawing import style
+from ...evaluation.recipe import ALL, Fitted, Recipe
+from ..drawing import WIDTH, canvas, saved
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _REMEDY = "free space or choose another results_dir"
-_WIDTH = 1200  # pixels of a PNG
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a picture may draw.
+    """What a picture may draw."""
 
-    Attributes
-    ----------
-    cell : Cell
-        Data set and method, as a run takes them.
-    data_dir : Path
-        Where data sets lie.
-    losses : tuple of mapping
-        Groups ``loss``: that of the cell first, then those that stand beside it.
-    C : tuple of float
-        Values of C, one panel each.
-    columns : tuple of str or None
-        Names of the two features; None leaves the choice to the picture.
-    classes : int
-        Classes of a loss that needs no data.
-    rows : int
-        Rows of a training that searches are compared along.
-    epsilon : float
-        Violation of a margin above which its label is new to that training.
-    """
-
-    cell: Cell
-    data_dir: Path
-    losses: tuple[Mapping[str, Any], ...]
-    C: tuple[float, ...] = (10.0, 100.0, 1000.0, 10_000.0)
-    columns: tuple[str, ...] | None = None
-    classes: int = 4
-    rows: int = 80
-    epsilon: float = 0.3
+    cell: Cell  # data set and method, as a run takes them
+    data_dir: Path  # where data sets lie
+    losses: tuple[Mapping[str, Any], ...]  # groups ``loss``: that of the cell first, then those beside it
+    C: tuple[float, ...] = (10.0, 100.0, 1000.0, 10_000.0)  # one panel each
+    columns: tuple[str, ...] | None = None  # names of two features; None leaves the choice to the picture
+    classes: int = 4  # of a loss that needs no data
+    rows: int = 80  # of a training that searches are compared along
+    epsilon: float = 0.3  # violation of a margin above which its label is new to that training
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture before it is written.
+    """A picture before it is written."""
 
-    Attributes
-    ----------
-    name : str
-        Name of its files without the ending.
-    said : str
-        What it shows, in one line.
-    table : DataFrame
-        The numbers that are drawn.
-    size : (float, float)
-        Width and height in inches.
-    paint : callable
-        Draws on the matplotlib figure that it is given.
-    """
-
-    name: str
-    said: str
-    table: pd.DataFrame
-    size: tuple[float, float]
-    paint: Callable[[Any], None]
+    name: str  # of its files without the ending
+    said: str  # what it shows, in one line
+    table: pd.DataFrame  # the numbers that are drawn
+    size: tuple[float, float]  # width and height in inches
+    paint: Callable[[Any], None]  # draws on the matplotlib figure that it is given
 
 
 @dataclass(frozen=True)
@@ -103,22 +69,19 @@ def register(name: str, beside: tuple[str, ...] = ()) -> Callable[[Callable[[Req
 
 def write_picture(picture: Picture, folder: Path, spreadsheets: bool = False) -> list[Path]:
     """Write NAME.csv, NAME.svg and NAME.png, 1,200 pixels wide, into a folder, on white ground; return their paths."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure as Canvas
-
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{picture.name}.{ending}" for ending in ("csv", "svg", "png")]
     with atomic_file(paths[0], _REMEDY) as text:
         table = frame_as_text(picture.table) if spreadsheets else picture.table
         table.to_csv(text, index=False, lineterminator="\n", float_format="%.10g")
-    with style():
-        canvas = Canvas(figsize=picture.size, layout="constrained")
-        FigureCanvasAgg(canvas)
-        picture.paint(canvas)
-        for path in paths[1:]:
-            own: dict[str, Any] = (
-                {"metadata": {"Date": None, "Creator": None}} if path.suffix == ".svg" else {"dpi": _WIDTH / picture.size[0]}
-            )
-            with atomic_bytes(path, _REMEDY) as file:
-                canvas.savefig(file, format=path.suffix[1:], facecolor="white", **own)
+    with canvas(picture.size) as figure:
+        picture.paint(figure)
+        for path, how in zip(paths[1:], ({}, {"dpi": WIDTH / picture.size[0]}), strict=True):
+            write_bytes(path, saved(figure, path.suffix[1:], facecolor="white", **how), _REMEDY)
     return paths
+
+
+def fit_to_all(recipe: Recipe) -> tuple[Any, Fitted]:
+    """Return all rows, and the fit to them with the hyper-parameters that their search chooses."""
+    rows = recipe.part()
+    return rows, recipe.fit(rows, recipe.search(rows, ALL).hyper, ALL)

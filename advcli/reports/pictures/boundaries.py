@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,11 +15,11 @@ from numpy.typing import NDArray
 from ...core.errors import ConfigError, nearest
 from ...core.hyper import STRENGTH
 from ...evaluation.cell import Cell
-from ...evaluation.recipe import ALL, Recipe
+from ...evaluation.recipe import Recipe
 from ...learners import Method
 from ...losses.matrices import ABSTAIN
 from ..drawing import COLOURS, look
-from .base import Picture, Request, register
+from .base import Picture, Request, fit_to_all, register
 
 _POINTS = 161  # of the grid along each feature
 _MARGIN = 0.06  # how far the grid goes beyond the rows, in parts of their range
@@ -53,15 +55,13 @@ def _at(cell: Cell, C: float) -> Cell:
     return cell
 
 
-def regions(cell: Cell, request: Request, grid: NDArray[np.float64], columns: list[int]) -> NDArray[np.intp]:
+def _regions(cell: Cell, data_dir: Path, grid: NDArray[np.float64], columns: list[int]) -> NDArray[np.intp]:
     """Return the predicted codes at the points (m, 2) of a grid, of a fit to all rows in two features."""
-    recipe = Recipe(cell, request.data_dir)
+    recipe = Recipe(cell, data_dir)
     data = recipe.dataset
-    recipe.dataset = dataclasses.replace(
-        data, X=_dense(data.X)[:, columns], feature_names=tuple(data.feature_names[at] for at in columns), encoding=None, cells=None
-    )
-    everything = recipe.part()
-    fitted = recipe.fit(everything, recipe.search(everything, ALL).hyper, ALL)
+    names = tuple(data.feature_names[at] for at in columns)
+    recipe.dataset = dataclasses.replace(data, X=_dense(data.X)[:, columns], feature_names=names, encoding=None, cells=None)
+    _, fitted = fit_to_all(recipe)
     return np.asarray(fitted.learner.predict_codes(fitted.rows(grid)))
 
 
@@ -69,113 +69,120 @@ def _dense(X: Any) -> Any:
     return X.toarray() if hasattr(X, "toarray") else X
 
 
+def _panels(request: Request, grid: NDArray[np.float64], columns: list[int]) -> dict[tuple[str, float | None], NDArray[np.intp]]:
+    """Return the predicted codes of every method at every C, or at None where C changes nothing."""
+    panels = {}
+    for loss in request.losses:
+        cell = dataclasses.replace(request.cell, loss=loss)
+        cells = {C: _at(cell, C) for C in request.C}
+        alone = next((C for C, chosen in cells.items() if chosen is cell), None)
+        for C, chosen in cells.items() if alone is None else [(None, cell)]:
+            panels[str(loss["name"]), C] = _regions(chosen, request.data_dir, grid, columns)
+    return panels
+
+
+@dataclasses.dataclass(frozen=True)
+class _Plane:
+    """What all panels show: a grid over two features, some rows with their classes, and the labels, abstention last."""
+
+    lines: list[NDArray[np.float64]]
+    points: NDArray[np.float64]
+    y: NDArray[np.intp]
+    labels: list[str]
+
+    @functools.cached_property
+    def colours(self) -> list[str]:
+        """A colour for each class: two regions of one colour could not be told apart."""
+        k = len(self.labels) - 1
+        if k <= len(COLOURS):
+            return list(COLOURS[:k])
+        import matplotlib as mpl
+        from matplotlib.colors import to_hex
+
+        return [to_hex(mpl.colormaps["turbo"](at / (k - 1))) for at in range(k)]
+
+    @functools.cached_property
+    def tints(self) -> NDArray[np.float64]:
+        """The ground of each label, on white."""
+        from matplotlib.colors import to_rgb
+
+        return 1.0 - 0.42 * (1.0 - np.array([*map(to_rgb, self.colours), (0.45, 0.45, 0.45)]))
+
+    def paint(self, axes: Any, codes: NDArray[np.intp]) -> None:
+        """Draw the regions of one method, the lines between them and the rows."""
+        (left, *_, right), (low, *_, high) = self.lines
+        image, k = codes.reshape(_POINTS, _POINTS), len(self.colours)
+        ground = {"origin": "lower", "extent": (left, right, low, high), "aspect": "auto", "interpolation": "nearest"}
+        axes.imshow(self.tints[np.minimum(image, k)], **ground)
+        for code in np.unique(image)[:-1]:
+            axes.contour(*self.lines, (image > code).astype(float), levels=[0.5], colors="black", linewidths=0.9)
+        kind = {"linestyle": "none", "markersize": 3.4, "markeredgecolor": "black", "markeredgewidth": 0.35}
+        for at in range(k):
+            axes.plot(*self.points[self.y == at].T, **kind, **self._marks(at))
+        axes.set_xticks([])
+        axes.set_yticks([])
+        axes.spines[:].set_visible(True)
+
+    def _marks(self, at: int) -> dict[str, Any]:
+        return {"color": self.colours[at], "marker": look(at)["marker"]}
+
+    def legend(self, canvas: Any, width: float, abstains: bool) -> None:
+        """Draw the markers of the classes above the panels, and the ground of abstentions, which has none."""
+        from matplotlib.lines import Line2D
+
+        kind: dict[str, Any] = {"linestyle": "none", "markersize": 10, "markeredgewidth": 0.5}
+        classes: list[tuple[str, dict[str, Any]]] = [
+            (label, self._marks(at) | {"markeredgecolor": "black"}) for at, label in enumerate(self.labels[:-1])
+        ]
+        keys = [*classes, *([(ABSTAIN, {"marker": "s", "color": self.tints[-1]})] if abstains else [])]
+        handles = [Line2D([], [], label=label, **kind, **marks) for label, marks in keys]
+        across = max(1, min(5, int(width / (0.6 + 0.14 * max(map(len, self.labels))))))
+        how = {"ncols": min(across, len(handles)), "fontsize": 15, "columnspacing": 1.0, "handletextpad": 0.2}
+        canvas.legend(handles=handles, loc="outside upper center", **how)
+
+
 @register("boundaries", beside=("cs", "ww", "llw"))
 def boundaries_picture(request: Request) -> Iterator[Picture]:
     """Yield the regions of the predictions of every method at every C over two features, with the rows."""
     import pandas as pd
 
-    recipe = Recipe(request.cell, request.data_dir, search=False)
-    data = recipe.dataset
+    data = Recipe(request.cell, request.data_dir, search=False).dataset
     if data.multilabel:
         raise ConfigError(f"figure=boundaries is for one label a row, {data.name} has several")
     X = _dense(data.X)
     columns = two_columns(X, data.y, data.feature_names, request.columns)
     points, names = X[:, columns], [str(data.feature_names[at]) for at in columns]
-    axes_of = []
-    for values in points.T:
-        low, high = float(values.min()), float(values.max())
+    lines = []
+    for low, high in zip(points.min(axis=0).tolist(), points.max(axis=0).tolist(), strict=True):
         reach = _MARGIN * ((high - low) or 1.0)
-        axes_of.append(np.linspace(low - reach, high + reach, _POINTS))
-    first, second = np.meshgrid(*axes_of)
-    grid = np.column_stack([first.ravel(), second.ravel()])
-    labels = [*map(str, data.classes), ABSTAIN]
-    panels: dict[tuple[str, float | None], NDArray[np.intp]] = {}
-    for loss in request.losses:
-        for C in request.C:
-            cell = dataclasses.replace(request.cell, loss=loss)
-            chosen = _at(cell, C)
-            panels[str(loss["name"]), None if chosen is cell else C] = regions(chosen, request, grid, columns)
-            if chosen is cell:
-                break  # nothing that C could change
-    table = pd.DataFrame({names[0]: grid[:, 0], names[1]: grid[:, 1]})
-    for (name, at_C), codes in panels.items():
-        table[name if at_C is None else f"{name} C={at_C:g}"] = [labels[code] for code in codes]
+        lines.append(np.linspace(low - reach, high + reach, _POINTS))
+    grid = np.column_stack([values.ravel() for values in np.meshgrid(*lines)])
+    drawn = np.linspace(0, len(points) - 1, min(len(points), _MOST_DRAWN)).astype(int)
+    plane = _Plane(lines, points[drawn], data.y[drawn], [*map(str, data.classes), ABSTAIN])
+    panels = _panels(request, grid, columns)
+    table = pd.DataFrame(dict(zip(names, grid.T, strict=True)))
+    for (name, C), codes in panels.items():
+        table[name if C is None else f"{name} C={C:g}"] = [plane.labels[code] for code in codes]
     methods = list(dict.fromkeys(name for name, _ in panels))
-    shown = np.linspace(0, len(points) - 1, min(len(points), _MOST_DRAWN)).astype(int)
-    colours = _colours(len(data.classes))
-    tints = np.array([*map(_rgb, colours), (0.45, 0.45, 0.45)])
-    tints = 1.0 - 0.42 * (1.0 - tints)  # on white
-
     panel = max(2.0, 6.0 / len(request.C))
     size = (0.6 + panel * len(request.C), 0.9 + 0.87 * panel * len(methods))
-    across = max(1, min(5, int(size[0] / (0.6 + 0.14 * max(map(len, labels))))))  # entries of a line of the legend
 
     def paint(canvas: Any) -> None:
         grids = canvas.subplots(len(methods), len(request.C), squeeze=False, sharex=True, sharey=True)
-        extent = (axes_of[0][0], axes_of[0][-1], axes_of[1][0], axes_of[1][-1])
         for axes in grids.ravel():
             axes.set_visible(False)
         for (name, C), codes in panels.items():
-            column = 0 if C is None else request.C.index(C)
-            axes = grids[methods.index(name), column]
+            row, column = methods.index(name), 0 if C is None else request.C.index(C)
+            axes = grids[row, column]
             axes.set_visible(True)
-            image = codes.reshape(_POINTS, _POINTS)
-            axes.imshow(tints[np.minimum(image, len(data.classes))], origin="lower", extent=extent, aspect="auto", interpolation="nearest")
-            for code in np.unique(image)[:-1]:
-                axes.contour(axes_of[0], axes_of[1], (image > code).astype(float), levels=[0.5], colors="black", linewidths=0.9)
-            for at in range(len(data.classes)):
-                of = shown[data.y[shown] == at]
-                colour, marker = colours[at], look(at)["marker"]
-                axes.plot(
-                    *points[of].T,
-                    linestyle="none",
-                    marker=marker,
-                    color=colour,
-                    markersize=3.4,
-                    markeredgecolor="black",
-                    markeredgewidth=0.35,
-                )
+            plane.paint(axes, codes)
             # the first panel of a row names the method, the first of a column the value
             if column == 0:
                 axes.set_ylabel(name, fontsize=15)
-            if methods.index(name) == next(at for at, each in enumerate(methods) if (each, C) in panels) and C is not None:
+            if C is not None and row == next(at for at, each in enumerate(methods) if (each, C) in panels):
                 axes.set_title(f"C = {C:g}", fontsize=15)
-            axes.set_xticks([])
-            axes.set_yticks([])
-            axes.spines[:].set_visible(True)
         canvas.supxlabel(names[0], fontsize=15)
         canvas.supylabel(names[1], fontsize=15)
-        keys = [(label, tints[at]) for at, label in enumerate(labels[:-1])]
-        if any((codes >= len(data.classes)).any() for codes in panels.values()):
-            keys.append((ABSTAIN, tints[-1]))
-        handles = [_key(label, tint, (colours[at], at) if at < len(data.classes) else None) for at, (label, tint) in enumerate(keys)]
-        canvas.legend(
-            handles=handles, loc="outside upper center", ncols=min(across, len(handles)), fontsize=15, columnspacing=1.0, handletextpad=0.2
-        )
+        plane.legend(canvas, size[0], any((codes >= len(data.classes)).any() for codes in panels.values()))
 
     yield Picture(f"boundaries_{data.name}", f"{', '.join(methods)} over {names[0]} and {names[1]}", table, size, paint)
-
-
-def _colours(k: int) -> list[str]:
-    """Return a colour for each of k classes: two regions of one colour could not be told apart."""
-    if k <= len(COLOURS):
-        return list(COLOURS[:k])
-    import matplotlib as mpl
-    from matplotlib.colors import to_hex
-
-    return [to_hex(mpl.colormaps["turbo"](at / (k - 1))) for at in range(k)]
-
-
-def _rgb(colour: str) -> tuple[float, float, float]:
-    red, green, blue = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
-    return red, green, blue
-
-
-def _key(label: str, tint: Any, of_class: tuple[str, int] | None) -> Any:
-    """Return an entry of the legend: the marker of a class, or the ground of what is none."""
-    from matplotlib.lines import Line2D
-
-    shown: Mapping[str, Any] = {"marker": "s", "color": tint}
-    if of_class is not None:
-        shown = {"marker": look(of_class[1])["marker"], "color": of_class[0], "markeredgecolor": "black"}
-    return Line2D([], [], linestyle="none", markersize=10, label=label, markeredgewidth=0.5, **shown)

@@ -6,7 +6,7 @@ import csv
 import hashlib
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,19 @@ from numpy.typing import NDArray
 from ...core.errors import ConfigError, ResultsError
 from ...core.files import write_text
 from ...metrics import meaning
+from ...results import provenance
 from ...results.folder import ResultsFolder
-from ...results.tables import canonical_json, format_value
-from ..makers import MADE_COLUMNS, made_texts
-from ..summary import blocks, with_unique_methods
+from ...results.tables import canonical_json, format_value, lasting, plain
+from ..summary import blocks, flat_options, numbers, with_unique_methods
 
 COST_COLUMNS = ("passes", "fit_seconds", "predict_seconds")
 """Columns of a baseline that say what a fit cost over the splits: the mean of the passes, the medians of the seconds. They may be empty."""
 
+MADE_COLUMNS = ("made_by", "config")
+"""Columns of a baseline: versions and processor, and the options of the cell, each ``name=value; ...``. They may be empty."""
+
+NUMERIC = ("advcli", "numpy", "scipy", "scikit-learn")
+"""Versions that a check is of: an entry that others made says nothing about the installed ones."""
 
 BASELINE_COLUMNS = (
     "dataset",
@@ -58,11 +63,10 @@ _DIGITS = {"mean": 6, "std": 6, "passes": 4, "fit_seconds": 3, "predict_seconds"
 
 
 def split_fingerprints(folder: ResultsFolder, cells: Sequence[str], n_splits: int | None = None) -> dict[str, str]:
-    """Return for every cell key what its splits depend on, in one word.
+    """Return for every cell key, in one word, what its splits depend on: seed, data, label noise, and the rule, number and sizes of
+    splits.
 
-    That is the seed, the content of the data, what corrupts its labels, and the rule, number and sizes of splits. With `n_splits` it is
-    the word of a cell of so many splits that is the same otherwise: its splits are the first of any larger number.
-
+    With `n_splits` it is the word of a cell of so many splits that is the same otherwise: its splits are the first of any larger number.
     Cells that the folder has no file of (rows alone, failed cells) are left out.
     """
     found: dict[str, str] = {}
@@ -91,7 +95,48 @@ def _word(content: Any) -> str:
 
 
 Made = Mapping[str, tuple[str, str, str]]
-"""What `makers.made_texts` returns."""
+"""What `made_texts` returns."""
+
+
+def made_texts(folder: ResultsFolder, cells: Iterable[str]) -> dict[str, tuple[str, str, str]]:
+    """Return for every cell key the two `MADE_COLUMNS`, and which of `NUMERIC` are installed in other versions; empty texts where a cell
+    does not say it.
+    """
+    texts = {}
+    for key in dict.fromkeys(cells):
+        about = (folder.read_cell(key) or {}).get("about", {})
+        makers = about.get("made_by", [])
+        values: dict[str, set[str]] = {}
+        for name, value in (pair for made in makers for pair in provenance.facts(made).items()):
+            values.setdefault(name, set()).add(value)
+        made_by = _text({name: " and ".join(sorted(several)) for name, several in values.items()})
+        texts[key] = made_by, _text(_options(about)), _not_installed(makers)
+    return texts
+
+
+def _not_installed(makers: Sequence[Mapping[str, Any]]) -> str:
+    """Return in words how the versions of every maker of a cell differ from the installed ones; empty if one of them has those."""
+    here, text = provenance.versions(), ""
+    for made in makers:
+        there = made.get("versions", {})
+        others = [f"{name} {there[name]}, installed {here[name]}" for name in NUMERIC if name in there and there[name] != here.get(name)]
+        if not others:
+            return ""
+        text = "; ".join(others)
+    return text
+
+
+def _options(about: Mapping[str, Any]) -> dict[str, str]:
+    """Return what determines a cell by dotted keys, with the checksum of a file instead of its path."""
+    options = flat_options(lasting(about.get("cell", {})))
+    files = {key: file["sha256"][:8] for key, file in about.get("files", {}).items()}
+    paths = about.get("paths", ())
+    return {key: canonical_json(value).strip('"') for key, value in options.items() if value is not None and key not in paths} | files
+
+
+def _text(facts: Mapping[str, str]) -> str:
+    text = "; ".join(f"{name}={value}" for name, value in sorted(facts.items()))
+    return text.replace(",", " ").replace('"', "")  # people edit baselines, and fields without quotes are easier to
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,55 +178,58 @@ class CheckedEntry:
 
     def first(self, n: int) -> CheckedEntry:
         """Return the entry on its first n splits, of which it has as many or more."""
-        values = self.values[:n]
-        mean = float(values.mean()) if n else math.nan
-        return replace(self, values=values, sizes=self.sizes[:n], n=n, mean=mean, std=float(values.std(ddof=1)) if n > 1 else math.nan)
+        return replace(self, sizes=self.sizes[:n], **of_values(self.values[:n]))
 
 
 def read_entries(runs: pd.DataFrame, splits: Mapping[str, str] | None, made: Made | None = None) -> list[CheckedEntry]:
     """Return the entries of rows, those without any result included."""
     runs = with_unique_methods(runs)
     metrics = list(dict.fromkeys(name for name in runs["metric"] if name)) or [""]
-    found = []
-    for metric in metrics:
-        for dataset, block in blocks(runs, metric):
-            for method, rows in block.groupby("method", sort=True):
-                good = rows[(rows["status"] != "failed") & rows["value"].notna()].sort_values("split")
-                values = good["value"].to_numpy(dtype=float)
-                seed = int(rows["seed"].iloc[0])
-                sizes = list(zip(*(good[name].astype(int).tolist() for name in ("split", "n_train", "n_test")), strict=True))
-                found.append(
-                    CheckedEntry(
-                        dataset=dataset,
-                        method=str(method),
-                        metric=metric,
-                        mean=float(values.mean()) if len(values) else math.nan,
-                        std=float(values.std(ddof=1)) if len(values) > 1 else math.nan,
-                        n=len(values),
-                        seed=seed,
-                        n_train=float(good["n_train"].mean()) if len(good) else math.nan,
-                        n_test=float(good["n_test"].mean()) if len(good) else math.nan,
-                        # without the cell's own file: what rows tell of the splits
-                        splits=(splits or {}).get(str(rows["cell"].iloc[0])) or _word([dataset, seed, sizes]),
-                        values=values,
-                        sizes=tuple(size[2] for size in sizes),
-                        # passes are counted and one fit that runs away shows in their mean; the clock has outliers of its own
-                        passes=_known(good, "passes", np.mean),
-                        fit_seconds=_known(good, "fit_seconds", np.median),
-                        predict_seconds=_known(good, "predict_seconds", np.median),
-                        failed=len(rows) - len(good),
-                        error=next((str(error) for error in rows["error"] if error), "") if "error" in rows else "",
-                        cell=str(rows["cell"].iloc[0]),
-                    )
-                )
-    if made is not None:
-        found = [replace(each, made_by=texts[0], config=texts[1], stale=texts[2]) for each in found for texts in [made[each.cell]]]
-    return sorted(found, key=lambda entry: entry.name)
+    entries = [
+        _entry(dataset, str(method), metric, rows, splits or {}, made)
+        for metric in metrics
+        for dataset, block in blocks(runs, metric)
+        for method, rows in block.groupby("method", sort=True)
+    ]
+    return sorted(entries, key=lambda entry: entry.name)
+
+
+def _entry(dataset: str, method: str, metric: str, rows: pd.DataFrame, splits: Mapping[str, str], made: Made | None) -> CheckedEntry:
+    good = rows[(rows["status"] != "failed") & rows["value"].notna()].sort_values("split")
+    cell, seed = str(rows["cell"].iloc[0]), int(rows["seed"].iloc[0])
+    sizes = list(zip(*(good[name].astype(int).tolist() for name in ("split", "n_train", "n_test")), strict=True))
+    made_by, config, stale = ("", "", "") if made is None else made[cell]
+    # passes are counted and one fit that runs away shows in their mean; the clock has outliers of its own
+    known: dict[str, Any] = {column: _known(good, column, np.mean) for column in ("n_train", "n_test", "passes")}
+    known |= {column: _known(good, column, np.median) for column in ("fit_seconds", "predict_seconds")}
+    return CheckedEntry(
+        dataset=dataset,
+        method=method,
+        metric=metric,
+        seed=seed,
+        # without the cell's own file: what rows tell of the splits
+        splits=splits.get(cell) or _word([dataset, seed, sizes]),
+        **of_values(good["value"].to_numpy(dtype=float)),
+        sizes=tuple(size[2] for size in sizes),
+        **known,
+        failed=len(rows) - len(good),
+        error=next((str(error) for error in rows["error"] if error), "") if "error" in rows else "",
+        cell=cell,
+        made_by=made_by,
+        config=config,
+        stale=stale,
+    )
+
+
+def of_values(values: NDArray[np.float64]) -> dict[str, Any]:
+    """Return values of splits with their number, mean and sample standard deviation."""
+    mean, std = float(values.mean()) if len(values) else math.nan, float(values.std(ddof=1)) if len(values) > 1 else math.nan
+    return {"values": values, "n": len(values), "mean": mean, "std": std}
 
 
 def _known(rows: pd.DataFrame, column: str, reduce: Callable[[Any], Any]) -> float:
     """Return the mean or median of what a column has; nan if it has nothing."""
-    values = rows[column].to_numpy(dtype=float, na_value=np.nan) if column in rows else np.empty(0)
+    values = numbers(rows, column)
     values = values[~np.isnan(values)]
     return float(reduce(values)) if len(values) else math.nan
 
@@ -209,38 +257,16 @@ def make_baseline(
     previous: pd.DataFrame | None = None,
     made: Made | None = None,
 ) -> pd.DataFrame:
-    """Return the baseline of rows.
+    """Return the baseline of rows, columns `BASELINE_COLUMNS`; ``attrs["left_out"]`` names entries with a failed split, which have no
+    place in it.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        Rows of runs.csv.
-    splits : mapping, optional
-        From `split_fingerprints`.
-    tolerance : float, optional
-        For every entry; default: `default_tolerance` of each.
-    previous : DataFrame, optional
-        The baseline before it (`read_baseline`), whose tolerances are kept.
-    made : mapping, optional
-        Who made the cells (`makers.made_texts`).
-
-    Returns
-    -------
-    DataFrame
-        Columns `BASELINE_COLUMNS`. Entries with a failed split have no place in a baseline; ``attrs["left_out"]`` names them.
-
-    Raises
-    ------
-    ResultsError
-        If no cell is complete.
-    ConfigError
-        For a negative tolerance.
+    ``splits`` are from `split_fingerprints`, ``made`` from `made_texts`; ``tolerance`` is that of every entry, default
+    `default_tolerance` of each, and ``previous`` the baseline before, whose tolerances stay.
     """
     if tolerance is not None and not tolerance >= 0:
         raise ConfigError(f"the tolerance of a baseline must be at least 0, got {tolerance}")
-    kept: dict[tuple[str, str, str], float] = {}
-    if previous is not None:
-        kept = {(row["dataset"], row["method"], row["metric"]): row["tolerance"] for row in previous.to_dict("records")}
+    rows = [] if previous is None else previous.to_dict("records")
+    tolerances = {(row["dataset"], row["method"], row["metric"]): row["tolerance"] for row in rows}
     entries = read_entries(runs, splits, made)
     whole = [entry for entry in entries if entry.n and not entry.failed]
     if not whole:
@@ -253,7 +279,7 @@ def make_baseline(
             {
                 **{column: getattr(entry, column) for column in BASELINE_COLUMNS},
                 **{column: float(f"{getattr(entry, column):.{digits}g}") for column, digits in _DIGITS.items()},
-                "tolerance": kept.get(entry.name, _rounded_up(usual)),
+                "tolerance": tolerances.get(entry.name, _rounded_up(usual)),
                 "values": " ".join(texts),
             }
         )
@@ -285,20 +311,12 @@ def value_of(text: str) -> float:
 
 
 def write_baseline(path: Path, baseline: pd.DataFrame) -> None:
-    """Write a baseline atomically.
-
-    Raises
-    ------
-    ResultsError
-        If the file cannot be written.
-    """
+    """Write a baseline atomically."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(BASELINE_COLUMNS)
     for row in baseline[list(BASELINE_COLUMNS)].itertuples(index=False):
-        fields = [value.item() if hasattr(value, "item") else value for value in row]
-        whole = [int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value for value in fields]
-        writer.writerow(["" if value != value else format_value(value) for value in whole])
+        writer.writerow(["" if value != value else format_value(plain(value, whole=True)) for value in row])
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -307,13 +325,7 @@ def write_baseline(path: Path, baseline: pd.DataFrame) -> None:
 
 
 def read_baseline(path: Path) -> pd.DataFrame:
-    """Read a baseline.
-
-    Raises
-    ------
-    ResultsError
-        If the file is missing or is no baseline; the line is named.
-    """
+    """Read a baseline; raise `ResultsError`, with the line, if the file is missing or is no baseline."""
     try:
         frame = pd.read_csv(path, dtype=str, keep_default_na=False)
     except FileNotFoundError:
@@ -324,20 +336,13 @@ def read_baseline(path: Path) -> pd.DataFrame:
     if missing:
         raise ResultsError(f"{path} is no baseline: it has no column {missing[0]!r}; write one with --update")
     for column in ("mean", "std", "tolerance", "n", "seed", "n_train", "n_test", *COST_COLUMNS):
-        numbers = pd.to_numeric(frame[column].replace("", "nan"), errors="coerce").astype(float)
-        bad = numbers.isna() & ~frame[column].str.lower().isin(("", "nan"))
-        if column not in ("std", *COST_COLUMNS):
-            bad |= ~np.isfinite(numbers)
-        if column in COST_COLUMNS:
-            bad |= np.isinf(numbers)
-        if column == "tolerance" or column in COST_COLUMNS:
-            bad |= numbers < 0
-        if column == "n":
-            bad |= (numbers < 1) | (numbers % 1 != 0)
+        column_values = pd.to_numeric(frame[column].replace("", "nan"), errors="coerce").astype(float)
+        unreadable = column_values.isna() & ~frame[column].str.lower().isin(("", "nan"))
+        bad = unreadable | ~_valid(column, column_values)
         if bad.any():
             at = int(np.flatnonzero(bad.to_numpy())[0])
             raise ResultsError(f"{path}, line {at + 2}: {column} = {frame[column].iloc[at]!r} is not valid")
-        frame[column] = numbers.astype(int) if column in ("n", "seed") else numbers
+        frame[column] = column_values.astype(int) if column in ("n", "seed") else column_values
     for at, row in enumerate(frame.to_dict("records")):
         try:
             values = [value_of(text) for text in row["values"].split()]
@@ -351,9 +356,33 @@ def read_baseline(path: Path) -> pd.DataFrame:
     return frame
 
 
-def folder_baseline(folder: ResultsFolder, *, tolerance: float | None = None, previous: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Return the baseline of the cells of a results folder (see `make_baseline`); the folder is read only."""
+def _valid(column: str, values: pd.Series) -> pd.Series:
+    """Return which numbers a column may have; those of `COST_COLUMNS` and deviations need not be known."""
+    if column == "std":
+        return pd.Series(True, index=values.index)
+    if column == "n":
+        return (values >= 1) & (values % 1 == 0) & np.isfinite(values)
+    if column in COST_COLUMNS:
+        return values.isna() | ((values >= 0) & np.isfinite(values))
+    return np.isfinite(values) & ((values >= 0) | (column != "tolerance"))
+
+
+def stored_entry(row: Mapping[Any, Any]) -> CheckedEntry:
+    """Return an entry of a baseline from its row."""
+    values = np.array([value_of(text) for text in str(row["values"]).split()], dtype=float)
+    # the printed mean and deviation are rounded
+    exact = of_values(values) if len(values) > 1 else {"values": values} | ({"mean": float(values[0])} if len(values) else {})
+    return CheckedEntry(**{column: row[column] for column in BASELINE_COLUMNS} | exact)
+
+
+def folder_facts(folder: ResultsFolder) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return the rows of the cells of a folder, with what `make_baseline` and the check take of these cells."""
     runs = folder.runs_of_cells()
     cells = runs["cell"].tolist()
-    facts: dict[str, Any] = {"splits": split_fingerprints(folder, cells), "made": made_texts(folder, cells)}
+    return runs, {"splits": split_fingerprints(folder, cells), "made": made_texts(folder, cells)}
+
+
+def folder_baseline(folder: ResultsFolder, *, tolerance: float | None = None, previous: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Return the baseline of the cells of a results folder (see `make_baseline`); the folder is read only."""
+    runs, facts = folder_facts(folder)
     return make_baseline(runs, **facts, tolerance=tolerance, previous=previous)

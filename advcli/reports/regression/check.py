@@ -1,28 +1,21 @@
-"""Regression check of benchmark numbers: rows against a baseline.
-
-A baseline is a CSV file with one line per entry (a metric of a method on a data set): mean, sample standard deviation, number of splits,
-tolerance, seed, sizes, passes and seconds of a fit, a fingerprint of the splits and the values of the splits. It is meant to be read,
-and its tolerances to be edited, by people.
+"""Regression check of benchmark numbers: rows against a baseline, whose lines people read and whose tolerances they edit.
 
 - The same splits: the values are compared split by split. Every fit is determined by its configuration, so a value that differs by more
   than rounding has moved, whatever a test over the splits says; the paired test's p-value stands beside it.
 - More or fewer splits of the same kind: the first ones, which both have, are compared as above.
 - Other splits (another seed or protocol, other data): two one-sided tests; an entry counts as unchanged when they show that the
   means differ by less than the tolerance.
-- Versions, processor and configuration of the cells stand beside the numbers: what differs is said first. What was made by other
-  versions than the installed ones is stale, not unchanged.
+- What differs of versions, processor and configuration is said first. What was made by other versions than the installed ones is stale.
 - Passes or seconds of more than `COST_FACTOR` times the baseline's are warnings: they depend on the machine.
-
-Nothing is written into the folder that is checked; its rows are those of the cell files.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,8 +25,7 @@ from ...metrics import meaning
 from ...results.folder import ResultsFolder
 from ...statistics.tests import TESTS, equivalence, paired_test
 from ..formats.document import counted
-from ..makers import differences, made_texts, said_first
-from .baseline import ALPHA, BASELINE_COLUMNS, CheckedEntry, Made, read_baseline, read_entries, split_fingerprints, value_of, value_text
+from .baseline import ALPHA, CheckedEntry, Made, folder_facts, read_baseline, read_entries, split_fingerprints, stored_entry, value_text
 
 TEST = "corrected_ttest"
 """Default paired test, a name in `advcli.statistics.tests.TESTS`."""
@@ -51,37 +43,13 @@ _NOISE = 1e-9  # relative differences up to this are rounding, on other processo
 
 @dataclass(frozen=True)
 class Change:
-    """What became of one entry.
+    """What became of one entry: its means, sample standard deviations and how they were compared; nan for what is not there.
 
-    Parameters
-    ----------
-    dataset, method, metric : str
-        The entry.
-    status : {"unchanged", "moved", "missing", "new", "stale"}
-        ``missing``: in the baseline, but not in the rows, or without any result there. ``stale``: unchanged, but other versions than the
-        installed ones made it.
-    old, new : float
-        Means; nan for what is not there.
-    old_std, new_std : float
-        Sample standard deviations; nan for what is not there.
-    p_value : float
-        Of the paired test (for information: how unlikely such differences are if nothing but chance made them) or of the equivalence
-        test (small: unchanged); nan where no test was possible.
-    margin : float
-        The tolerance of the entry.
-    test : str
-        ``identical``, ``rounding`` or ``paired`` (moved) on the same splits; on others ``equivalence``, or ``margin`` where only the
-        means can be compared (a single split); empty for missing and new entries.
-    reason : str
-        Why the entry counts as moved or missing; of an unchanged one, on which splits alone.
-    differs : tuple of str
-        What of the versions, the processor and the configuration differs from the baseline's.
-    stale : str
-        How the versions that made it differ from the installed ones; empty where they do not, or are not known.
-    costs : tuple of str
-        What became more than `COST_FACTOR` times as expensive as in the baseline.
-    seconds : float
-        Of its fits and predictions, as far as rows tell.
+    ``status`` is one of `STATUSES`: ``missing`` is in the baseline, but not in the rows or without a result there, ``stale`` is unchanged,
+    but was made by other versions than the installed ones. ``test`` is ``identical``, ``rounding`` or ``paired`` (moved) on the same
+    splits; on others ``equivalence``, or ``margin`` where only means can be compared (a single split); empty for missing and new entries.
+    ``p_value`` is that of the paired test (how unlikely such differences are if chance alone made them) or of the equivalence test (small:
+    unchanged).
     """
 
     dataset: str
@@ -115,17 +83,15 @@ class Change:
     def line(self) -> str:
         """Return the change as one line: entry, by how much, from what to what, the reason, p, the margin where it decides."""
         text = f"{self.status}: {self.dataset}, {self.method}, {self.metric}"
-        if self.status == "missing":
-            return f"{text}: was {_shown(self.metric, self.old, self.old_std)}, now there is nothing: {self.reason}"
-        if self.status == "new":
-            return f"{text}: {_shown(self.metric, self.new, self.new_std)}, not in the baseline"
-        if self.status == "stale":
-            return f"{text}: {_shown(self.metric, self.new, self.new_std)}, made by {self.stale}"
-        if self.test in _SAME:
-            return f"{text}: {_shown(self.metric, self.new, self.new_std)}, {_SAME[self.test]}" + (
-                f" of {self.reason}" if self.reason else ""
-            )
         was, now = _shown(self.metric, self.old, self.old_std), _shown(self.metric, self.new, self.new_std)
+        if self.status == "missing":
+            return f"{text}: was {was}, now there is nothing: {self.reason}"
+        if self.status == "new":
+            return f"{text}: {now}, not in the baseline"
+        if self.status == "stale":
+            return f"{text}: {now}, made by {self.stale}"
+        if self.test in _SAME:
+            return f"{text}: {now}, {_SAME[self.test]}" + (f" of {self.reason}" if self.reason else "")
         side = {True: " (better)", False: " (worse)", None: ""}[self.better]
         parts = [f"{text}: {self._moved()}, from {was} to {now}{side}"]
         parts += [self.reason] if self.reason else []
@@ -159,12 +125,6 @@ def _shown(metric: str, mean: float, std: float) -> str:
     return f"{factor * mean:.{digits}f} ({spread}){' %' if percent else ''}"
 
 
-# ------------------------------------------------------------------------------------------------------------------ the baseline
-
-
-# --------------------------------------------------------------------------------------------------------------------- the check
-
-
 def compare(
     runs: pd.DataFrame,
     baseline: pd.DataFrame,
@@ -175,42 +135,19 @@ def compare(
     alpha: float = ALPHA,
     made: Made | None = None,
 ) -> list[Change]:
-    """Compare rows with a baseline.
+    """Return what became of every entry of the baseline or the rows, by data set, method and metric; new entries without a result are left
+    out.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        Rows of runs.csv (`advcli.results.folder.ResultsFolder.runs`).
-    baseline : DataFrame
-        From `read_baseline` or `make_baseline`.
-    splits : mapping, optional
-        From `split_fingerprints`. Without it the fingerprint tells seed, sizes and number of the splits only, and baselines made
-        with it are compared as if the splits were others.
-    shorter : callable, optional
-        The fingerprint of a cell key with another number of splits; without it such entries are compared as if the splits were others.
-    test : str
-        The paired test whose p-value stands beside an entry that moved, a name in `advcli.statistics.tests.TESTS`.
-    alpha : float
-        Level of the equivalence test.
-    made : mapping, optional
-        Who made the cells (`makers.made_texts`).
-
-    Returns
-    -------
-    list of Change
-        One per entry of the baseline or the rows, sorted by data set, method and metric. Entries of the rows alone that have no
-        result are left out.
-
-    Raises
-    ------
-    ConfigError
-        For an unknown test or a level outside (0, 1).
+    ``splits`` are from `split_fingerprints`; without them the fingerprint tells seed, sizes and number of the splits only, and baselines
+    made with them are compared as if the splits were others. ``shorter`` gives the fingerprint of a cell key with another number of
+    splits, without which such entries are compared as if the splits were others. ``test``, a name in `advcli.statistics.tests.TESTS`,
+    gives the p-value beside an entry that moved; ``alpha`` is the level of the equivalence test; ``made`` is from `made_texts`.
     """
     if test not in TESTS:
         raise ConfigError(f"no test {test!r}; {nearest(test, TESTS)}")
     if not 0 < alpha < 1:
         raise ConfigError(f"the level of the check must lie between 0 and 1, got {alpha}")
-    old_entries = {entry.name: entry for entry in map(_from_baseline, baseline.to_dict("records"))}
+    old_entries = {entry.name: entry for entry in map(stored_entry, baseline.to_dict("records"))}
     new_entries = {entry.name: entry for entry in read_entries(runs, splits, made)}
     changes = []
     for name in sorted({*old_entries, *new_entries}):
@@ -222,34 +159,23 @@ def compare(
             reason = "not in the results" if new is None else f"failed: {new.error}" if new.error else "failed"
             changes.append(Change(*name, "missing", old.mean, math.nan, old_std=old.std, margin=old.tolerance, reason=reason))
         else:
-            changes.append(_with_makers(_judge(old, new, shorter, test, alpha), old, new))
+            change = _judge(old, new, shorter, test, alpha)
+            # of what other versions made nothing is said to be unchanged
+            status = "stale" if change.status == "unchanged" and new.stale else change.status
+            differs = tuple(differences((old.made_by, old.config), (new.made_by, new.config)))
+            changes.append(replace(change, status=status, differs=differs, stale=new.stale))
     return changes
-
-
-def _with_makers(change: Change, old: CheckedEntry, new: CheckedEntry) -> Change:
-    """Return what became of an entry with who made it: of what other versions made nothing is said to be unchanged."""
-    differs = tuple(differences((old.made_by, old.config), (new.made_by, new.config)))
-    status = "stale" if change.status == "unchanged" and new.stale else change.status
-    return replace(change, status=status, differs=differs, stale=new.stale)
-
-
-def _from_baseline(row: Mapping[Any, Any]) -> CheckedEntry:
-    values = np.array([value_of(text) for text in str(row["values"]).split()], dtype=float)
-    # the printed mean and deviation are rounded
-    mean = float(values.mean()) if len(values) else float(row["mean"])
-    std = float(values.std(ddof=1)) if len(values) > 1 else float(row["std"])
-    return CheckedEntry(**{**{column: row[column] for column in BASELINE_COLUMNS}, "mean": mean, "std": std, "values": values})
 
 
 def _costs(old: CheckedEntry, new: CheckedEntry) -> tuple[str, ...]:
     """Return what became much more expensive, one clause each; what one side does not know is not compared."""
-    found = []
+    clauses = []
     if new.passes > COST_FACTOR * old.passes:
-        found.append(f"{new.passes:.4g} passes per fit, {old.passes:.4g} in the baseline")
+        clauses.append(f"{new.passes:.4g} passes per fit, {old.passes:.4g} in the baseline")
     for what, before, now in (("fit", old.fit_seconds, new.fit_seconds), ("predict", old.predict_seconds, new.predict_seconds)):
         if now > COST_FACTOR * before and now > SECONDS_FLOOR:
-            found.append(f"{now:.3g} s to {what}, {before:.3g} s in the baseline (medians over the splits)")
-    return tuple(found)
+            clauses.append(f"{now:.3g} s to {what}, {before:.3g} s in the baseline (medians over the splits)")
+    return tuple(clauses)
 
 
 def _judge(old: CheckedEntry, new: CheckedEntry, shorter: Callable[[str, int], str | None] | None, test: str, alpha: float) -> Change:
@@ -308,15 +234,24 @@ def check_folder(folder: ResultsFolder, baseline: Path, *, test: str = TEST, alp
 
     The rows are those of the cell files; `ResultsFolder.disagreement` tells whether runs.csv shows the same.
     """
-    known = read_baseline(baseline)
-    runs = folder.runs_of_cells()
+    stored = read_baseline(baseline)
+    runs, facts = folder_facts(folder)
 
     def shorter(cell: str, n_splits: int) -> str | None:
         return split_fingerprints(folder, [cell], n_splits).get(cell)
 
-    cells = runs["cell"].tolist()
-    facts: dict[str, Any] = {"splits": split_fingerprints(folder, cells), "made": made_texts(folder, cells)}
-    return compare(runs, known, **facts, shorter=shorter, test=test, alpha=alpha)
+    return compare(runs, stored, **facts, shorter=shorter, test=test, alpha=alpha)
+
+
+def differences(old: Sequence[str], new: Sequence[str]) -> list[str]:
+    """Return in words what differs between two entries' `MADE_COLUMNS`: ``numpy 2.3 -> 2.4``; an empty column is not compared."""
+    clauses = []
+    for before, now in zip(reversed(old), reversed(new), strict=True):  # the configuration first
+        if before and now:
+            was, became = (dict(part.partition("=")[::2] for part in text.split("; ")) for text in (before, now))
+            names = [name for name in dict.fromkeys([*was, *became]) if was.get(name) != became.get(name)]
+            clauses += [f"{name} {was.get(name, 'null')} -> {became.get(name, 'null')}" for name in names]
+    return clauses
 
 
 def cost_warnings(changes: Sequence[Change]) -> list[str]:
@@ -329,7 +264,13 @@ def changes_text(changes: Sequence[Change]) -> str:
     counts all entries, and one that counts those on other splits.
     """
     both = [change for change in changes if change.status not in ("missing", "new")]
-    lines = said_first([change.differs for change in both], [change.stale for change in both])
+    lines = []
+    if clauses := Counter(clause for change in both for clause in change.differs):
+        words = [clause + ("" if count == len(both) else f" ({count} of {len(both)} entries)") for clause, count in clauses.items()]
+        lines.append(f"differs from the baseline: {'; '.join(words)}")
+    for versions, count in Counter(change.stale for change in both if change.stale).items():
+        number = counted(count, "entry was", "entries were")
+        lines.append(f"{number} made by {versions}: nothing is known of the installed versions; run the experiment again in a new folder")
     lines += [change.line() for change in changes if change.status not in ("unchanged", "stale")]
     numbers = {status: sum(change.status == status for change in changes) for status in STATUSES}
     counts = [f"{number} {status}" for status, number in numbers.items() if number or status != "stale"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Sequence
@@ -12,14 +13,7 @@ from .check import Change, cost_warnings
 def junit_xml(changes: Sequence[Change], name: str = "advcli check", *, finding: str = "") -> str:
     """Return the check as JUnit XML: moved and missing entries are failures, new ones are skipped, warnings stand in ``system-err``.
 
-    Parameters
-    ----------
-    changes : sequence of Change
-        From `compare`.
-    name : str
-        Of the test suite.
-    finding : str
-        From `ResultsFolder.disagreement`: a failure if it is not empty.
+    ``finding``, from `ResultsFolder.disagreement`, is a failure if it is not empty.
     """
     cases = []
     if finding:
@@ -68,9 +62,4 @@ _OUTCOMES = {"failures": "failure", "errors": "error", "skipped": "skipped"}  # 
 
 def _clean(text: str) -> str:
     """Return text without the characters that XML 1.0 forbids even when escaped."""
-    return "".join(
-        character
-        if character in "\t\n\r" or "\x20" <= character <= "\ud7ff" or "\ue000" <= character <= "\ufffd" or character > "\uffff"
-        else "?"
-        for character in text
-    )
+    return re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "?", text)

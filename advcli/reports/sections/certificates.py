@@ -1,118 +1,96 @@
-"""The section of certificates and of failures."""
+"""The sections of certificates and of failures."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ...results.tables import hyper_columns, hyper_text, over_splits
-from ..figures import Material, drawn
-from ..formats.document import ReportTable, Section, TableField, counted
-from ..summary import DRAWN, RESULTS, TOLD
-from .cells import number_text, whole_text
-from .facts import Facts, Row
+from ..formats.document import Section, TableField, counted
+from ..summary import DRAWN, RESULTS, TOLD, numbers
+from .columns import ReportColumn, alarm, lay_out, number, whole
+from .facts import Facts
 
 
-def certificate_section(material: Material, facts: Facts) -> Section:
+def certificate_section(runs: pd.DataFrame, facts: Facts) -> Section:
     """Return the section on the gaps of all fits."""
-    fits = material.runs.drop_duplicates(["cell", "split"])
+    fits = runs.drop_duplicates(["cell", "split"])
     fits = fits[fits["status"] != "failed"]
     hyper = [name for name in hyper_columns(map(str, fits.columns)) if name not in (RESULTS, DRAWN, TOLD)]
-    rows: list[Row] = []
-    worst: list[float] = []
-    for (dataset, method), part in fits.groupby(["dataset", "method"], sort=True, observed=True):
-        gaps = part["relative_gap"].to_numpy(dtype=float, na_value=np.nan) if "relative_gap" in part else np.array([np.nan])
-        gap = math.nan if np.isnan(gaps).all() else float(np.nanmax(gaps))
-        late = int((part["status"] == "not_converged").sum())
-        passes = part["passes"].astype("Float64").to_numpy(dtype=float, na_value=np.nan) if "passes" in part else np.array([np.nan])
-        seconds = part["fit_seconds"].mean() if "fit_seconds" in part else math.nan
-        chosen = ", ".join(
-            f"{name} = {hyper_text(over_splits(values))}"
-            for name in hyper
-            if (values := [value for value in part[name] if pd.notna(value) and value != ""])
-        )
-        edges = facts.edges.get(str(part["cell"].iloc[0]), [])
-        solvers = sorted({str(name) for name in part["solver"]}) if "solver" in part else []
-        worst.append(gap)
-        rows.append(
-            (
-                TableField(str(dataset)),
-                TableField(str(method)),
-                TableField("/".join(solvers)),
-                TableField(chosen),
-                whole_text(len(part)),
-                TableField(str(late), float(late), state="failed" if late else ""),
-                TableField("no certificate", math.nan, state="missing") if math.isnan(gap) else TableField(f"{gap:.1e}", gap),
-                number_text(np.nanmean(passes) if np.isfinite(passes).any() else math.nan),
-                whole_text(np.nanmax(passes) if np.isfinite(passes).any() else math.nan),
-                number_text(seconds),
-                TableField("; ".join(edges)),
-            )
-        )
+    cells = fits.groupby(["dataset", "method"], sort=True, observed=True)
+    rows = [{"dataset": dataset, "method": method} | _effort(part, hyper, facts) for (dataset, method), part in cells]
+    columns = [
+        *map(ReportColumn, ("dataset", "method", "solver", "hyper-parameters")),
+        ReportColumn("fits", whole),
+        ReportColumn("not converged", alarm),
+        ReportColumn(
+            "worst gap", lambda gap: TableField("no certificate", gap, state="missing") if math.isnan(gap) else number(gap, ".1e")
+        ),
+        ReportColumn("mean passes", number),
+        ReportColumn("most passes", whole),
+        ReportColumn("seconds per fit", number),
+        ReportColumn("edge of the search"),
+    ]
+    caption = "Certificates, chosen hyper-parameters and effort of every cell."
+    table = lay_out("certificates", caption, columns, rows, is_long=True)
+    return Section("certificates-and-effort", "Certificates", tuple(_lines(fits, facts)), (table,) if rows else ())
+
+
+def _effort(part: pd.DataFrame, hyper: Sequence[str], facts: Facts) -> dict[str, Any]:
+    """Return what the fits of one cell reached and took."""
+    gaps, passes = (values[~np.isnan(values)] for values in (numbers(part, "relative_gap"), numbers(part, "passes")))
+    chosen = {name: [value for value in part[name] if pd.notna(value) and value != ""] for name in hyper}
+    return {
+        "solver": "/".join(sorted({str(name) for name in part["solver"]}) if "solver" in part else []),
+        "hyper-parameters": ", ".join(f"{name} = {hyper_text(over_splits(values))}" for name, values in chosen.items() if values),
+        "fits": len(part),
+        "not converged": int((part["status"] == "not_converged").sum()),
+        "worst gap": gaps.max() if len(gaps) else math.nan,
+        "mean passes": passes.mean() if len(passes) else math.nan,
+        "most passes": passes.max() if len(passes) else math.nan,
+        "seconds per fit": part["fit_seconds"].mean() if "fit_seconds" in part else math.nan,
+        "edge of the search": "; ".join(facts.edges.get(str(part["cell"].iloc[0]), [])),
+    }
+
+
+def _lines(fits: pd.DataFrame, facts: Facts) -> list[str]:
+    """Return the worst gap of all fits, and how many converged or have no certificate."""
+    gaps = numbers(fits, "relative_gap")
+    certified = gaps[~np.isnan(gaps)]
+    late, without = int((fits["status"] == "not_converged").sum()), len(gaps) - len(certified)
     lines = []
-    certified = [gap for gap in worst if not math.isnan(gap)]
-    if certified:
+    if len(certified):
         asked = f" (asked for: {', '.join(f'{tolerance:g}' for tolerance in facts.tolerances)})" if facts.tolerances else ""
-        lines.append(f"largest certified relative duality gap: {max(certified):.1e}{asked}")
-    n_late = int((fits["status"] == "not_converged").sum())
-    without = int(fits["relative_gap"].isna().sum()) if "relative_gap" in fits else len(fits)
-    told = len(fits) - without
-    if told or not without:
-        lines.append(f"{n_late} of {counted(told, 'fit')} did not converge" if n_late else f"all of {counted(told, 'fit')} converged")
+        lines.append(f"largest certified relative duality gap: {certified.max():.1e}{asked}")
+    if len(certified) or not without:
+        of_all = counted(len(certified), "fit")
+        lines.append(f"{late} of {of_all} did not converge" if late else f"all of {of_all} converged")
     if without:
         lines.append(f"{counted(without, 'fit has', 'fits have')} no certificate: how far they are from an optimum is not known")
-    table = ReportTable(
-        "certificates",
-        "Certificates, chosen hyper-parameters and effort of every cell.",
-        (
-            "dataset",
-            "method",
-            "solver",
-            "hyper-parameters",
-            "fits",
-            "not converged",
-            "worst gap",
-            "mean passes",
-            "most passes",
-            "seconds per fit",
-            "edge of the search",
-        ),
-        tuple(rows),
-        n_text_columns=4,
-        is_long=True,
-    )
-    tables = (table,) if rows else ()
-    return Section("certificates-and-effort", "Certificates", tuple(lines), tables, drawn("certificates", material))
+    return lines
 
 
-def failure_section(runs: pd.DataFrame) -> Section | None:
-    """Return the section on failed splits; None where no split failed."""
+def failure_section(runs: pd.DataFrame) -> list[Section]:
+    """Return the section on failed splits; none where no split failed."""
     failed = runs[runs["status"] == "failed"]
-    if failed.empty:
-        return None
-    rows: list[Row] = []
+    rows = []
     for (dataset, method, cell), part in failed.groupby(["dataset", "method", "cell"], sort=True, observed=True):
-        splits = sorted({int(split) for split in part["split"].dropna()})
-        errors = [str(error) for error in dict.fromkeys(part["error"]) if error]
-        where = ", ".join(map(str, splits)) or "before the first"
         place = f"{part[RESULTS].iloc[0]}/" if RESULTS in part else ""
         rows.append(
-            (
-                TableField(str(dataset)),
-                TableField(str(method)),
-                TableField(where),
-                TableField("; ".join(errors)),
-                TableField(f"{place}failures/{cell}.txt"),
-            )
+            {
+                "dataset": dataset,
+                "method": method,
+                "splits": ", ".join(map(str, sorted({int(split) for split in part["split"].dropna()}))) or "before the first",
+                "error": "; ".join(str(error) for error in dict.fromkeys(part["error"]) if error),
+                "traceback": f"{place}failures/{cell}.txt",
+            }
         )
-    table = ReportTable(
-        "failures",
-        "Fits that did not happen.",
-        ("dataset", "method", "splits", "error", "traceback"),
-        tuple(rows),
-        notes=("a method with a failed split is not compared on that data set; the next run tries such cells again",),
-        n_text_columns=5,
+    note = "a method with a failed split is not compared on that data set; the next run tries such cells again"
+    columns = [*map(ReportColumn, ("dataset", "method", "splits", "error", "traceback"))]
+    return (
+        [Section("failed-fits", "Failures", (), (lay_out("failures", "Fits that did not happen.", columns, rows, [note]),))] if rows else []
     )
-    return Section("failed-fits", "Failures", (), (table,))
