@@ -48,6 +48,11 @@ NAME = rule("a name", lambda value: isinstance(value, str) and bool(value.strip(
 SEED = rule("a whole number from 0 to 2**32 - 1", lambda value: is_whole(value) and 0 <= value < 2**32)
 
 
+def between(low: float, high: float) -> dict[str, Any]:
+    """Return the rule of a number from ``low`` to ``high``, both included."""
+    return rule(f"a number from {low:g} to {high:g}", lambda value: is_number(value) and low <= value <= high)
+
+
 def collected(frame: Any) -> Any:
     """Return a frame with its rows: a polars LazyFrame, which has none, is collected; anything else stays as it is."""
     return frame.collect() if callable(getattr(frame, "collect", None)) and not hasattr(frame, "__array__") else frame

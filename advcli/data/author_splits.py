@@ -16,6 +16,7 @@ from typing import Any
 from ..core.errors import DataError
 from .catalogue import CATALOGUE, Authors, known_set
 from .dataset import Dataset, Splits, make_dataset
+from .source import common
 
 FOLDER = "author_splits"
 
@@ -73,19 +74,14 @@ def _from_author_file(options: Mapping[str, Any], values: Any, splits: Splits, a
     assert known.upstream is not None
     levels = sorted({int(level) for level in values[:, -1]})
     return make_dataset(
-        name=options["name"],
         X=values[:, :-1],
         y=[levels.index(int(level)) for level in values[:, -1]],
         classes=levels,
         feature_names=known.upstream.columns,
         ordered=True,  # levels of a continuous target
-        sizes=options["sizes"],
         splits=splits,
-        notes=[
-            authors.own_table,
-            f"the authors' {len(splits)} splits",
-        ],
-        allow_small_classes=options["allow_small_classes"],
+        notes=[authors.own_table, f"the authors' {len(splits)} splits"],
+        **common(options),
     )
 
 

@@ -1,4 +1,7 @@
-"""The registry of sources: every module in ``advcli/data/sources``, or among a user's own files, that defines ``SOURCE`` is one."""
+"""The registry of sources: every module in ``advcli/data/sources``, or among a user's own files, that defines ``SOURCE`` is one.
+
+A module with several sources defines ``SOURCES``.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,8 @@ def _bundled() -> dict[str, Source]:
 
 
 def _found(modules: list[ModuleType]) -> dict[str, Source]:
-    return {module.SOURCE.name: module.SOURCE for module in modules if hasattr(module, "SOURCE")}
+    found = [source for module in modules for source in getattr(module, "SOURCES", None) or [getattr(module, "SOURCE", None)]]
+    return {source.name: source for source in found if source is not None}
 
 
 def _source(name: str) -> Source:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..core.checks import ANY, at_least
 from ..core.errors import ConfigError, nearest
 from .dataset import Dataset
 
@@ -88,6 +89,18 @@ def check_size(**factors: int) -> None:
     if math.prod(factors.values()) > MOST_NUMBERS:
         options = " times ".join(f"dataset.{name}={value}" for name, value in factors.items())
         raise ConfigError(f"{options} is more than {MOST_NUMBERS} numbers; choose less")
+
+
+def common(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a `Dataset` that the options of every source give."""
+    return {key: options[key] for key in ("name", "sizes", "allow_small_classes")}
+
+
+def check_options(options: Mapping[str, Any], rules: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse options of a source that break their rules (`advcli.core.checks`)."""
+    for key, about in rules.items():
+        if not about["valid"](options[key]):
+            raise ConfigError(f"dataset.{key}={options[key]} must be {about['wanted']}")
 
 
 def cut_of(options: Mapping[str, Any]) -> str:
@@ -172,13 +185,11 @@ class Source:
             if key not in defaults:
                 raise ConfigError(f"dataset.{key} is not an option of dataset.source={self.name}; {nearest(key, defaults)}")
         complete = {**defaults, **options, "name": str(options["name"]), "source": self.name}
-        for key in ("ordered", "allow_small_classes"):
-            if not isinstance(complete[key], bool):
-                raise ConfigError(f"dataset.{key}={complete[key]} must be true or false")
+        check_options(complete, {"ordered": ANY, "allow_small_classes": ANY})
         sizes = complete["sizes"]
         if sizes is not None:
             sizes = list(sizes) if isinstance(sizes, (list, tuple)) else [sizes]
-            if len(sizes) != 2 or any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in sizes):
+            if len(sizes) != 2 or not all(at_least(1)["valid"](size) for size in sizes):
                 raise ConfigError(f"dataset.sizes={complete['sizes']} must be [train rows, test rows], two positive whole numbers, or null")
         return complete
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,13 @@ from pandas.util import hash_array, hash_pandas_object
 from ...core.errors import DataError, ProblemsError
 from ..registry import complete_options, sources
 from .cells import MISSING, PLAIN, TRUTHS, Look, Notation, cell_text, gaps_in, numbers_of, reads_as_numbers
-from .columns import code_labels, label_numbers, listed, written_alike
-from .notation import nearly_numbers, notation_words, number_look
 from .opening import WINDOWS, NotTextError, check_encoding
+from .options import TableOptions
 from .reading import format_of, read_any
-from .suspects import SAID, counted, likely_order, looks_like
-from .table import Table, decode, find_target, is_number, read_bytes, separator_of, table_of
-from .tabular import from_table
+from .suspects import SAID, counted, likely_order, looks_like, nearly_numbers, notation_words, number_look
+from .table import Table, decode, find_target, is_number, listed, read_bytes, separator_of, table_of
+from .tabular import table_dataset
+from .target import code_labels, label_numbers, written_alike
 
 MANY = 20
 """Different fractional numbers from which on a target is one to be cut."""
@@ -109,10 +109,12 @@ def check_file(path: Path, target: str | None, separator: str | None = None, enc
     if target is not None:
         options["target"] = target
     features = [name for name in names if name not in set(targets)]
-    look = _look(table, features, targets, options)
+    cut = [name for name in targets if len(targets) == 1 and table.frame[name].nunique() > MANY]
+    asked = TableOptions(categorical=None, separator=options.get("separator", ","))
+    look = number_look(table, [*features, *cut], asked)
     if look.notation != PLAIN:  # a reader of numbers has taken 1.234 for one and a bit
         table, options = as_text(), options | look.notation.options
-    nearly = set(nearly_numbers(table, features, {"categorical": "auto", **look.notation.options}))
+    nearly = set(nearly_numbers(table, features, replace(asked, notation=look.notation)))
     facts = {name: _facts(table.frame[name], look.columns.get(name, look.notation), name in nearly, name in look.columns) for name in names}
     columns = [
         {"column": _short(name), "type": fact.kind, "gaps": fact.gaps, "different": fact.different, "values": fact.values}
@@ -194,12 +196,6 @@ def _read(
 
 def _bound() -> int:
     return int(sources()["csv"].defaults["max_categories"])
-
-
-def _look(table: Table, features: list[str], targets: list[str], options: Mapping[str, Any]) -> Look:
-    """Return how the numbers of the features look to be written, and those of a target that is to be cut."""
-    cut = [name for name in targets if len(targets) == 1 and table.frame[name].nunique() > MANY]
-    return number_look(table, [*features, *cut], {"categorical": "auto", "separator": options.get("separator", ",")})
 
 
 def _notation_remarks(look: Look) -> list[str]:
@@ -343,7 +339,7 @@ def _target(table: Table, target: str, options: dict[str, Any], remarks: list[st
 def _problems(table: Table, options: dict[str, Any]) -> list[str]:
     """Return what is still wrong when the table is taken by these options."""
     try:
-        from_table(table, complete_options({"name": "csv", "source": "csv", **options}))
+        table_dataset(table, TableOptions.read(complete_options({"name": "csv", "source": "csv", **options})))
     except ProblemsError as error:
         return list(error.problems)
     except DataError as error:

@@ -1,11 +1,11 @@
 """Columns of a table as columns of X: first cells, numbers or codes, then features, as training rows make them.
 
-What is learned is what stands in the place of a value that is not there, and which categories have a feature of their own.
+`Encoding.fit` learns the fill values of cells without a value and which categories have a feature of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,11 +18,125 @@ from scipy import sparse
 
 from ...core.errors import DataError, refuse_all
 from .cells import PLAIN, Notation, cell_text, gaps_in, numbers_of
-from .column import Column, Fault, dense_column, fault_of, names_of, refuse_faults
-from .columns import listed, match_labels
-from .notation import split_tokens
-from .table import Table, number_columns
+from .table import Table, listed, number_columns
+from .target import match_labels
 from .tokens import attribute_rows, read_groups
+
+Remedies = Callable[[str], tuple[str, str]]
+"""For the name of a column: what to do about text in it where it is one of numbers, and about a cell without a value."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table that features are made of, and what was learned of it from training rows.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the heading.
+    categories : tuple of str, int or float, or None
+        The values that are known, by whose places cells are coded; None for a column of numbers.
+    attributes : tuple of str or None
+        Of a column of tokens: the attributes that have features (`advcli.data.tables.tokens.token_attributes`), in their order.
+    own : tuple of int or None
+        Codes of the categories that have a feature of their own; None: all have. The code after the last category stands for no value.
+    other : bool
+        Whether one more feature stands for all other categories, rare ones and those that training rows do not have.
+    fill : float or None
+        What stands in the place of a cell without a value: a number, or a code (-1: no category); None: such a cell stays without.
+    indicator : bool
+        Of a column of numbers: whether one more feature says which cells have no value.
+    """
+
+    name: str
+    categories: tuple[Any, ...] | None = None
+    attributes: tuple[str, ...] | None = None
+    own: tuple[int, ...] | None = None
+    other: bool = False
+    fill: float | None = None
+    indicator: bool = False
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its cells are numbers, no categories and no tokens."""
+        return self.categories is None and self.attributes is None
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of its features: ``size`` for numbers, ``colour=red`` for a category, ``word=the`` for an attribute of a token.
+
+        ``size is missing`` and ``colour is missing`` say that there is no value, ``colour=other`` that it is another category.
+        """
+        gap = f"{self.name} is missing"
+        if self.attributes is not None:
+            return self.attributes
+        if self.categories is None:
+            return (self.name, gap) if self.indicator else (self.name,)
+        names = [f"{self.name}={value}" for value in self.categories]
+        other = f"{self.name}=other"
+        while other in names:
+            other += "_"
+        own = range(len(names)) if self.own is None else self.own
+        return tuple([gap if code == len(names) else names[code] for code in own] + [other] * self.other)
+
+    def features(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the features (n, f) of its cells (n,): numbers or codes, nan for no value, -1 for a category that is not known."""
+        missing = np.isnan(cells)
+        if self.categories is None:
+            values = cells if self.fill is None else np.where(missing, self.fill, cells)
+            return np.column_stack([values, missing]) if self.indicator else values[:, None]
+        codes = np.where(missing, -1.0 if self.fill is None else self.fill, cells)
+        own = np.arange(len(self.categories)) if self.own is None else np.array(self.own, dtype=np.intp)
+        hot = (codes[:, None] == own).astype(np.float64)
+        return np.column_stack([hot, ~hot.any(axis=1)]) if self.other else hot
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Cells of one column that an encoding does not take.
+
+    Attributes
+    ----------
+    kind : str
+        ``gap`` (no value), ``text`` (in a column of numbers), ``infinite`` or ``unseen`` (a category that is not known).
+    column : str
+    rows : ndarray of intp
+        0-based rows of the table.
+    reason : str
+        What is wrong with each of them, as a line of a file of rejected rows says it.
+    text : str
+        One line that names the first of them and what to do.
+    """
+
+    kind: str
+    column: str
+    rows: NDArray[np.intp]
+    reason: str
+    text: str
+
+
+def refuse_faults(faults: Sequence[Fault]) -> list[str]:
+    """Return the line of every fault; of a column that holds text only that one: it is the column that is wrong then."""
+    texts = {fault.column for fault in faults if fault.kind == "text"}
+    return [fault.text for fault in faults if fault.kind == "text" or fault.column not in texts]
+
+
+def _dense(block: Any) -> NDArray[np.float64]:
+    return np.asarray(block.toarray() if hasattr(block, "toarray") else block)
+
+
+def _beside(blocks: list[Any]) -> Any:
+    """Return columns of cells or features side by side, CSR where some are."""
+    if any(sparse.issparse(block) for block in blocks):
+        return sparse.csr_array(sparse.hstack(blocks, format="csr"))
+    return np.ascontiguousarray(np.hstack(blocks))
+
+
+def fault_of(table: Table, kind: str, name: str, what: str, rows: NDArray[np.intp], remedy: str) -> Fault:
+    """Return the fault of a column in these rows, with the remedy."""
+    count = f" (and {rows.size - 1} more)" if rows.size > 1 else ""
+    text = f"{table.path}: column {name!r} has {what} in {table.place(int(rows[0]))}{count}; {remedy}"
+    return Fault(kind, name, rows, f"{what} in column {name!r}", text)
 
 
 @dataclass(frozen=True, repr=False)
@@ -109,14 +223,14 @@ class Encoding:
             raise DataError(f"{path} has other columns than the model was fitted on; {'; '.join(said)}{hint}")
         return [name for name in names if name not in needed]
 
-    def cells(self, table: Table, remedies: Callable[[str], tuple[str, str]] | None = None) -> tuple[Any, list[Fault]]:
+    def cells(self, table: Table, remedies: Remedies | None = None) -> tuple[Any, list[Fault]]:
         """Return the cells of a table, shape (n, p), and what is wrong with them.
 
         Parameters
         ----------
         table : Table
         remedies : callable, optional
-            For the name of a column: what to do about text in it where it is one of numbers, and about a cell without a value.
+            What the faults say to do (`Remedies`).
 
         Returns
         -------
@@ -127,42 +241,40 @@ class Encoding:
             Cells that are no cells of this encoding; those without a value if `missing` is ``refuse``.
         """
         faults: list[Fault] = []
-        blocks: list[Any] = []
-        known = number_columns(table.frame)
-        together = [
-            column.name for column in self.columns if column.categories is None and column.attributes is None and column.name in known
-        ]
+        came_as_numbers = number_columns(table.frame)
+        together = [c.name for c in self.columns if c.categories is None and c.attributes is None and c.name in came_as_numbers]
         # thousands of columns are taken at once; those that are not finite are looked for one by one
         values = table.frame[together].to_numpy(np.float64)
         finite = np.isfinite(values)
         if not finite.all():
-            for at in np.flatnonzero(~finite.all(axis=0)).tolist():
-                faults += self._number_faults(table, together[at], values[:, at], None, remedies)
+            for place in np.flatnonzero(~finite.all(axis=0)).tolist():
+                faults += self._number_faults(table, together[place], values[:, place], None, remedies)
         if len(together) == len(self.columns):
             return np.ascontiguousarray(values), faults
-        at_once = dict(zip(together, range(len(together)), strict=True))
+        places = dict(zip(together, range(len(together)), strict=True))
+        blocks: list[Any] = []
         for column in self.columns:
-            name = column.name
-            if name in at_once:
-                blocks.append(values[:, at_once[name], None])
+            if column.name in places:
+                block = values[:, places[column.name], None]
             elif column.attributes is not None:
-                groups = self.groups(table)
-                tokens = split_tokens(table, name)
-                positions = {name: at for at, name in enumerate(column.attributes)}
-                blocks.append(attribute_rows(tokens, np.arange(len(tokens)) if groups is None else groups, positions))
-            elif column.categories is None:
-                numbers, text = numbers_of(table.frame[name], self.notation)
-                faults += self._number_faults(table, name, numbers, text, remedies)
-                blocks.append(numbers[:, None])
+                block = self._attributes(table, column.name, column.attributes)
             else:
-                codes, found = self._codes(table, column, remedies)
-                faults += found
-                blocks.append(codes[:, None])
-        if any(sparse.issparse(block) for block in blocks):
-            return sparse.csr_array(sparse.hstack(blocks, format="csr")), faults
-        return np.ascontiguousarray(np.hstack(blocks)), faults
+                read = self._numbers if column.is_number else self._codes
+                block, wrong = read(table, column, remedies)
+                faults += wrong
+            blocks.append(block)
+        return _beside(blocks), faults
 
-    def _number_faults(self, table: Table, name: str, values: Any, text: Any, remedies: Any) -> list[Fault]:
+    def _attributes(self, table: Table, name: str, attributes: Sequence[str]) -> Any:
+        groups, tokens = self.groups(table), list(cell_text(table.frame[name]))
+        positions = {attribute: place for place, attribute in enumerate(attributes)}
+        return attribute_rows(tokens, np.arange(len(tokens)) if groups is None else groups, positions)
+
+    def _numbers(self, table: Table, column: Column, remedies: Remedies | None) -> tuple[NDArray[np.float64], list[Fault]]:
+        numbers, text = numbers_of(table.frame[column.name], self.notation)
+        return numbers[:, None], self._number_faults(table, column.name, numbers, text, remedies)
+
+    def _number_faults(self, table: Table, name: str, values: Any, text: Any, remedies: Remedies | None) -> list[Fault]:
         infinite, rest = np.isinf(values), np.isnan(values)
         if not (infinite.any() or rest.any()):
             return []
@@ -183,7 +295,7 @@ class Encoding:
             found.append(fault_of(table, "gap", name, "no value", np.flatnonzero(gaps), remedy))
         return found
 
-    def _codes(self, table: Table, column: Column, remedies: Any) -> tuple[NDArray[np.float64], list[Fault]]:
+    def _codes(self, table: Table, column: Column, remedies: Remedies | None) -> tuple[NDArray[np.float64], list[Fault]]:
         assert column.categories is not None
         name, found = column.name, []
         text = cell_text(table.frame[name])
@@ -208,7 +320,7 @@ class Encoding:
                     "correct it or remove the row",
                 )
             )
-        return codes, found
+        return codes[:, None], found
 
     def fit(self, cells: Any) -> Encoding:
         """Return the encoding as the cells (n, p) of training rows make it; the same one where nothing is learned (`learns`).
@@ -220,12 +332,12 @@ class Encoding:
         fills: dict[int, float] = {}
         gaps: set[int] = set()
         starts = self._starts()
-        numbers = [at for at, column in enumerate(self.columns) if column.categories is None and column.attributes is None]
+        numbers = [at for at, column in enumerate(self.columns) if column.is_number]
         if numbers and self.missing != "refuse":
             from sklearn.impute import SimpleImputer
 
             strategy = "mean" if self.missing == "indicator" else self.missing
-            block = dense_column(cells[:, [starts[at] for at in numbers]])
+            block = _dense(cells[:, [starts[at] for at in numbers]])
             imputer = SimpleImputer(strategy=strategy, keep_empty_features=True).fit(block)
             fills = dict(zip(numbers, imputer.statistics_.tolist(), strict=True))
             gaps = {numbers[at] for at in np.flatnonzero(np.isnan(block).any(axis=0)).tolist()} if self.missing == "indicator" else set()
@@ -234,7 +346,7 @@ class Encoding:
             if at in fills:
                 column = replace(column, fill=float(fills[at]), indicator=at in gaps)
             elif column.categories is not None:
-                column = self._fit_categories(column, dense_column(cells[:, [starts[at]]])[:, 0])
+                column = self._fit_categories(column, _dense(cells[:, [starts[at]]])[:, 0])
             learned.append(column)
         return replace(self, columns=tuple(learned))
 
@@ -268,14 +380,12 @@ class Encoding:
         blocks: list[Any] = [
             cells[:, start : start + len(column.attributes)]
             if column.attributes is not None
-            else column.features(dense_column(cells[:, [start]])[:, 0])
+            else column.features(_dense(cells[:, [start]])[:, 0])
             for start, column in zip(starts, self.columns, strict=True)
         ]
-        if sparse.issparse(cells):
-            return sparse.csr_array(sparse.hstack(blocks, format="csr"))
-        return np.ascontiguousarray(np.hstack(blocks))
+        return _beside(blocks)
 
-    def encode(self, table: Table, remedies: Callable[[str], tuple[str, str]] | None = None) -> Any:
+    def encode(self, table: Table, remedies: Remedies | None = None) -> Any:
         """Return the features of a table, shape (n, d); ``remedies`` as for `cells`.
 
         Raises
@@ -291,11 +401,3 @@ class Encoding:
         """Return where the cells of every column begin."""
         widths = [1 if column.attributes is None else len(column.attributes) for column in self.columns]
         return [0, *np.cumsum(widths).tolist()][:-1]
-
-
-def text_columns(options: Mapping[str, Any]) -> list[str] | None:
-    """Return the columns beside the target that a file's reader leaves as text; None: all, as for `Encoding.text`."""
-    if Notation.of(options) != PLAIN:
-        return None
-    named = [str(options[key]) for key in ("sequence", "tokens") if options.get(key) is not None]
-    return [*names_of(options["categorical"], "categorical"), *named]

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ...core.errors import ConfigError, DataError
-from .cells import PLAIN, TRUTHS, Look, Notation, cell_text, gaps_in, present, reads_as_numbers
-from .column import Column, names_of
-from .columns import SUSPECT, code_labels, cost_columns, listed
-from .encoding import Encoding
-from .notation import column_of_nearly_numbers, nearly_numbers, notation_words, number_look, split_tokens
-from .suspects import SAID, counted, looks_like, named_as_ids
-from .table import Table, choose_column, is_number, number_columns, target_columns
+from .cells import TRUTHS, cell_text, gaps_in, present, reads_as_numbers
+from .encoding import Column, Encoding
+from .options import TableOptions
+from .suspects import SUSPECT, looks_like, named_as_ids, nearly_numbers, number_look, suspects
+from .table import Table, choose_column, is_number, listed, number_columns, target_columns
+from .target import code_labels
 from .tokens import attribute_columns, read_groups
 
-MISSING_WAYS = ("refuse", "mean", "median", "most_frequent", "indicator")
-"""What may become of cells without a value (``dataset.missing``)."""
 
-
-def feature_columns(table: Table, options: Mapping[str, Any], ignore: Sequence[str] = ()) -> list[str]:
+def feature_columns(table: Table, options: TableOptions, ignore: Sequence[str] = ()) -> list[str]:
     """Return the columns that features are made of: all, or those of ``features``, without target, weight, ``drop`` and ``ignore``.
 
     Raises
@@ -33,109 +29,99 @@ def feature_columns(table: Table, options: Mapping[str, Any], ignore: Sequence[s
         An option names the target, a cost or the weight as a feature.
     """
     names = list(map(str, table.frame.columns))
-    costs = cost_columns(options)
-    special = {*target_columns(str(options["target"]), names), *([str(options["weight"])] if options["weight"] is not None else []), *costs}
-    sequence = options.get("sequence")
-    special |= set() if sequence is None else {str(sequence)}
-    drop = names_of(options["drop"], "drop")
-    wanted = None if options["features"] is None else names_of(options["features"], "features")
-    categorical = [] if options["categorical"] == "auto" else names_of(options["categorical"], "categorical")
     there = set(names)
-    asked: dict[str, list[str]] = {"drop": drop, "features": wanted or [], "categorical": categorical, "costs": costs}
-    asked["keep"] = names_of(options.get("keep"), "keep")
-    if options["weight"] is not None:
-        asked["weight"] = [str(options["weight"])]
-    for key in ("sequence", "tokens"):
-        if options.get(key) is not None:
-            asked[key] = [str(options[key])]
-    for key, wished in asked.items():
+    roles: dict[str, tuple[str, ...]] = {
+        "drop": options.drop,
+        "features": options.features or (),
+        "categorical": options.categorical or (),
+        "costs": options.costs,
+        "keep": options.keep,
+        **{key: (name,) for key in ("weight", "sequence", "tokens") if (name := getattr(options, key)) is not None},
+    }
+    for key, wished in roles.items():
         for name in wished:
             if name not in there:
                 raise DataError(f"{table.path} has no column {name!r}, which dataset.{key} names; {choose_column(name, names)}")
+    special = {*target_columns(options.target, names), *options.costs, options.weight, options.sequence}
     for key in ("drop", "features", "categorical"):
-        for name in asked[key]:
+        for name in roles[key]:
             if name in special:
-                others = f"{', a cost' if costs else ''}{', the sequence' if sequence is not None else ''}"
+                others = f"{', a cost' if options.costs else ''}{', the sequence' if options.sequence is not None else ''}"
                 raise ConfigError(f"dataset.{key} names {name!r}, which is the target{others} or the weight of the examples")
-    left_out = special | set(drop) | set(ignore)
-    columns = [name for name in names if name not in left_out] if wanted is None else [name for name in wanted if name not in set(drop)]
+    dropped = set(options.drop)
+    left_out = special | dropped | set(ignore) if options.features is None else dropped
+    columns = [name for name in (names if options.features is None else options.features) if name not in left_out]
     if not columns:
         raise DataError(f"{table.path} has no feature columns left; check dataset.features and dataset.drop")
     return columns
 
 
-def learn_encoding(table: Table, columns: Sequence[str], options: Mapping[str, Any], notes: list[str]) -> Encoding:
+def learn_encoding(table: Table, columns: Sequence[str], options: TableOptions, notes: list[str]) -> Encoding:
     """Return the encoding of the columns, of which nothing is learned yet: numbers, and categories of ``categorical``.
 
     ``auto`` makes categories of all text but identifiers, dates and texts (`advcli.data.tables.suspects.looks_like`), which it leaves out,
     and numbers in another notation than that of the options, which are columns of numbers with text in them.
     """
-    frame, notation = table.frame, Notation.of(options)
-    missing, most = missing_way(options), options.get("max_categories")
-    sequence, tokens = options.get("sequence"), options.get("tokens")
+    frame, refuses = table.frame, options.missing == "refuse"
+    numbers_there = number_columns(frame)
     columns = list(columns)
-    if options["categorical"] == "auto":
-        columns, encoded = _automatic(table, columns, options, notation, notes)
+    if options.categorical is None:
+        columns, encoded = _automatic(table, columns, options, notes)
     else:
-        encoded = set(names_of(options["categorical"], "categorical")) & set(columns)
-        like_ids = [name for name in named_as_ids(columns) if name not in encoded]
-        kept = names_of(options.get("keep"), "keep")
+        encoded = set(options.categorical) & set(columns)
+        like_ids = [name for name in named_as_ids(columns) if name in numbers_there and name not in encoded and name not in options.keep]
         notes += [
             f"column {name!r} {SUSPECT} an identifier and is taken as a number; dataset.drop=[{name}] leaves it out"
             for name in sorted(like_ids)
-            if name not in kept and is_number(frame[name]) and looks_like(frame[name])
+            if looks_like(frame[name])
         ]
     learned = []
-    numbers_there = number_columns(frame)
-    whole = numbers_there - (set() if missing == "refuse" else set(map(str, frame.columns[frame.isna().any()])))
+    whole = numbers_there - (set() if refuses else set(map(str, frame.columns[frame.isna().any()])))
     for name in columns:
-        if name == tokens:
-            learned.append(_token_column(table, name, sequence, notes))
+        if name == options.tokens:
+            learned.append(_token_column(table, name, options.sequence, notes))
         elif name in whole and name not in encoded:
             learned.append(Column(name))
         elif name in encoded:
-            learned.append(_category_column(frame[name], most, notes))
-        elif missing != "refuse" and (value := _only_value(frame[name])) is not None:
+            learned.append(_category_column(frame[name], options.max_categories, notes))
+        elif not refuses and (value := _only_value(frame[name])) is not None:
             learned.append(Column(name, (value,)))
             notes.append(f"column {name!r} holds {value} or nothing: nothing counts as a value, and each has a feature")
         else:
             if name not in numbers_there:
                 _refuse_mixed_truths(table, name)
             learned.append(Column(name))
-    used = {*columns, *([] if sequence is None else [str(sequence)])}
-    others = [name for name in map(str, frame.columns) if name not in used]
-    named = None if sequence is None else str(sequence)
+    used = {*columns, options.sequence}
+    others = tuple(name for name in map(str, frame.columns) if name not in used)
     return Encoding(
         tuple(learned),
-        tuple(others),
-        separator=str(options.get("separator", ",")),
-        sequence=named,
-        missing=missing,
-        max_categories=most,
-        notation=notation,
-        charset=options.get("encoding"),
+        others,
+        separator=options.separator,
+        sequence=options.sequence,
+        missing=options.missing,
+        max_categories=options.max_categories,
+        notation=options.notation,
+        charset=options.encoding,
     )
 
 
-def _automatic(
-    table: Table, columns: list[str], options: Mapping[str, Any], notation: Notation, notes: list[str]
-) -> tuple[list[str], set[str]]:
+def _automatic(table: Table, columns: list[str], options: TableOptions, notes: list[str]) -> tuple[list[str], set[str]]:
     """Return the columns that ``categorical=auto`` takes, and which of them are categories."""
     frame, numbers_there = table.frame, number_columns(table.frame)
     written = {*number_look(table, columns, options).columns, *nearly_numbers(table, columns, options)}
     left_out = suspects(table, [name for name in columns if name not in written], options)
-    notes += [text for _, text in left_out.values()]
+    notes += left_out.values()
     columns = [name for name in columns if name not in left_out]
     if not columns:
         raise DataError(f"{table.path} has no feature columns left; keep one that was left out: {listed(notes)}")
-    taken = {name for name in columns if name not in numbers_there and name not in written and name != options.get("tokens")}
-    return columns, {name for name in taken if not reads_as_numbers(frame[name], notation)}
+    taken = {name for name in columns if name not in numbers_there and name not in written and name != options.tokens}
+    return columns, {name for name in taken if not reads_as_numbers(frame[name], options.notation)}
 
 
 def _category_column(column: pd.Series, most: int | None, notes: list[str]) -> Column:
     """Return a column of categories, all of those that there are."""
-    name, found = str(column.name), present(column)
-    labels = sorted(code_labels(found)[1], key=_place) if len(found) else []
+    name, text = str(column.name), present(column)
+    labels = sorted(code_labels(text)[1], key=_place) if len(text) else []
     if most is None or len(labels) <= most:
         notes.append(f"column {name!r} one-hot encoded: {len(labels)} features ({listed(labels)})")
     else:
@@ -160,9 +146,9 @@ def _refuse_mixed_truths(table: Table, name: str) -> None:
     truths = text.str.lower().isin(TRUTHS).to_numpy(bool)
     others = np.flatnonzero(~truths & ~gaps_in(text))
     if truths.any() and others.size:
-        at = int(np.flatnonzero(truths)[0])
+        row = int(np.flatnonzero(truths)[0])
         raise DataError(
-            f"{table.path}: column {name!r} holds {text.iloc[at]!r} in {table.place(at)} beside {text.iloc[others[0]]!r} in "
+            f"{table.path}: column {name!r} holds {text.iloc[row]!r} in {table.place(row)} beside {text.iloc[others[0]]!r} in "
             f"{table.place(int(others[0]))}; correct it, one-hot encode it with dataset.categorical=[{name}], or use dataset.drop=[{name}]"
         )
 
@@ -173,37 +159,6 @@ def _place(label: Any) -> tuple[int, float, str]:
         return 0, float(label), str(label)
     except ValueError:
         return 1, 0.0, str(label)
-
-
-def missing_way(options: Mapping[str, Any]) -> str:
-    """Return what becomes of cells without a value, after checking it and the bound of categories.
-
-    Raises
-    ------
-    ConfigError
-    """
-    missing, most = str(options.get("missing") or "refuse"), options.get("max_categories")
-    if missing not in MISSING_WAYS:
-        raise ConfigError(f"dataset.missing={missing} must be {', '.join(MISSING_WAYS[:-1])} or {MISSING_WAYS[-1]}")
-    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 2):
-        raise ConfigError(f"dataset.max_categories={most} must be a whole number of at least 2, or null for no bound")
-    return missing
-
-
-def suspects(table: Table, columns: Sequence[str], options: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """Return the columns that ``categorical=auto`` leaves out, with what each looks like and a line that says how to keep it."""
-    tokens = options.get("tokens")
-    keep, found = names_of(options.get("keep"), "keep"), {}
-    numbers_there = number_columns(table.frame)
-    like_ids = named_as_ids(columns)
-    for name in [name for name in columns if name not in numbers_there or name in like_ids]:
-        if name == tokens or name in keep or not (looks := looks_like(table.frame[name])):
-            continue
-        count = len(counted(table.frame[name]))
-        said = f"{SAID[looks]} ({count} values{'' if looks == 'date' else f' in {len(table.frame)} rows'})"
-        words = ",".join([*keep, name])
-        found[name] = (looks, f"column {name!r} left out: it {SUSPECT} {said}; dataset.keep=[{words}] takes it")
-    return found
 
 
 def gap_note(encoding: Encoding, cells: Any) -> list[str]:
@@ -225,24 +180,9 @@ def gap_note(encoding: Encoding, cells: Any) -> list[str]:
 
 def _token_column(table: Table, name: str, sequence: str | None, notes: list[str]) -> Column:
     """Return a column of tokens with the attributes of its training rows, where the table says which they are, else of all."""
-    groups = np.arange(len(table.frame)) if sequence is None else read_groups(table, str(sequence))
+    groups = np.arange(len(table.frame)) if sequence is None else read_groups(table, sequence)
     train = "split" in table.frame
-    known = (table.frame["split"] == "train").to_numpy() if train else np.ones(len(table.frame), dtype=bool)
-    attributes = attribute_columns(split_tokens(table, name), groups, known)
+    rows = (table.frame["split"] == "train").to_numpy() if train else np.ones(len(table.frame), dtype=bool)
+    attributes = attribute_columns(list(cell_text(table.frame[name])), groups, rows)
     notes.append(f"{len(attributes)} attributes of the tokens of column {name!r}{', those of the training rows' if train else ''}")
     return Column(name, attributes=attributes)
-
-
-def remedies_for(column: pd.Series, look: Look, notation: Notation = PLAIN) -> tuple[str, str]:
-    """Return what to do about text in a column of numbers, and about a cell without a value; see `Encoding.cells`."""
-    name, looks = str(column.name), looks_like(column)
-    drop = f"use dataset.drop=[{name}]"
-    if name in look.columns:
-        text = f"{notation_words(look, name)}; dataset.keep=[{name}] takes it as categories (with dataset.categorical=auto)"
-    elif not is_number(column) and column_of_nearly_numbers(column, notation):
-        text = f"nearly all its values are numbers: correct it, empty it, or {drop}; dataset.keep=[{name}] takes all as categories"
-    elif looks:
-        text = f"it {SUSPECT} {SAID[looks]}: {drop}"
-    else:
-        text = f"one-hot encode it with dataset.categorical=[{name}] (auto: every column of text), or {drop}"
-    return text, f"fill it with dataset.missing=median (or mean, most_frequent, indicator), correct it, remove the row or {drop}"

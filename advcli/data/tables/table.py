@@ -208,13 +208,16 @@ def parse(path: Path, text: str, names: list[str], as_text: Sequence[str], separ
             gc.enable()
 
 
+def _records(text: str, separator: str) -> Any:
+    return csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
+
+
 def separator_of(text: str) -> str:
     """Return the separator by which the heading of a text has most fields, a comma where none has several."""
 
     def fields(separator: str) -> int:
-        records = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
         try:
-            return len(next(filter(None, records)))
+            return len(next(filter(None, _records(text, separator))))
         except (csv.Error, StopIteration):
             return 0
 
@@ -238,28 +241,15 @@ def check_shape(
         Rows and lines of the file between the heading and these rows, when they are a part of it.
     """
     if '"' in text:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
-        counts, lines, heading = [], [], None
-        try:
-            start = 1
-            for fields in reader:
-                if fields:
-                    if heading is None:
-                        heading = fields
-                    else:
-                        counts.append(len(fields))
-                        lines.append(start)
-                start = reader.line_num + 1
-        except csv.Error as error:
-            raise DataError(f"{path}, line {lines_before + reader.line_num}: {error}; is a quotation mark not closed?") from None
+        heading, counts, lines = _quoted_shape(path, text, separator, lines_before)
     else:
         every = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        kept = [number for number, line in enumerate(every) if line.strip()]
-        heading = next(csv.reader([every[kept[0]]], delimiter=separator, skipinitialspace=True))
-        lines = [number + 1 for number in kept[1:]]
-        counts = [every[number].count(separator) + 1 for number in kept[1:]]
-        text = "\n".join(every[number] for number in kept)
-    names = [name.strip() for name in heading or []]
+        filled = [number for number, line in enumerate(every) if line.strip()]
+        heading = next(csv.reader([every[filled[0]]], delimiter=separator, skipinitialspace=True))
+        lines = [number + 1 for number in filled[1:]]
+        counts = [every[number].count(separator) + 1 for number in filled[1:]]
+        text = "\n".join(every[number] for number in filled)
+    names = [name.strip() for name in heading]
     if len(names) == 1:
         for other, word in SEPARATORS.items():
             if other in names[0] and other != separator:
@@ -275,6 +265,24 @@ def check_shape(
             )
     regular = lines[-1] == len(lines) + 1 and lines_before == rows_before
     return names, None if regular else lines_before + np.asarray(lines), text
+
+
+def _quoted_shape(path: Path, text: str, separator: str, lines_before: int) -> tuple[list[str], list[int], list[int]]:
+    """Return the heading, and the number of fields and the first line of every row, of a text with quotation marks."""
+    reader, start = _records(text, separator), 1
+    heading: list[str] = []
+    counts, lines = [], []
+    try:
+        for fields in reader:
+            if fields and not heading:
+                heading = fields
+            elif fields:
+                counts.append(len(fields))
+                lines.append(start)
+            start = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(f"{path}, line {lines_before + reader.line_num}: {error}; is a quotation mark not closed?") from None
+    return heading, counts, lines
 
 
 def check_names(path: Path | str, names: Sequence[str]) -> None:
@@ -296,6 +304,11 @@ def find_target(path: Path | str, target: str, names: Sequence[str]) -> list[str
     if not found:
         raise DataError(f"{path} has no column {target!r} for the target; {choose_column(target, names)} (dataset.target=...)")
     return found
+
+
+def listed(values: Sequence[Any]) -> str:
+    """Return the first five values as words."""
+    return ", ".join(map(str, values[:5])) + (", ..." if len(values) > 5 else "")
 
 
 def is_number(column: pd.Series) -> bool:

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from ...core.checks import collected
 from .encoding import Encoding
-from .frames import frame_table
+from .reading import frame_table
 
 
 class EncodedColumns(TransformerMixin, BaseEstimator):
