@@ -28,22 +28,7 @@ def published(name: str, source: str = "folder") -> Authors | None:
 
 
 def load_author_splits(options: Mapping[str, Any], data_dir: Path, load: Callable[[Mapping[str, Any], Path], Dataset]) -> Dataset:
-    """Load a data set with the authors' splits.
-
-    Parameters
-    ----------
-    options : mapping
-        All options of the data set.
-    data_dir : Path
-        Folder of the data sets.
-    load : callable (options, data_dir) -> Dataset
-        The source's own way, for sets whose rows are those of the data folder.
-
-    Raises
-    ------
-    DataError
-        A data set without published splits, files that are missing or changed, lists that are no permutation of the rows.
-    """
+    """Load a data set with the authors' splits; ``load`` is the source's own way, for sets whose rows are those of the data folder."""
     import numpy as np
 
     name = options["name"]

@@ -223,11 +223,6 @@ def check_trainable(dataset: Dataset, folds: int) -> None:
 
     Some published sets have classes of one or two rows (ecoli, the ordinal sets); they say ``allow_small_classes: true``
     in their YAML file, because plain shuffled folds stay defined. For all others such a class is taken for a mistake.
-
-    Raises
-    ------
-    DataError
-        One class only, fewer rows than folds, or a class with fewer rows than folds.
     """
     counts = dataset.class_sizes()
     present = [label for label, count in counts.items() if count]
@@ -248,10 +243,7 @@ def check_trainable(dataset: Dataset, folds: int) -> None:
 def lonely_classes(dataset: Dataset) -> str:
     """Return what to say of classes that occur once, which no split has in both of its parts; empty without any, or if they are accepted.
 
-    Raises
-    ------
-    DataError
-        Most rows are alone in their class: numbers or names, no classes.
+    A `DataError` where most rows are alone in their class: numbers or names, no classes.
     """
     if dataset.allow_small_classes or dataset.multilabel or dataset.costs is not None:
         return ""

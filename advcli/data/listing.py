@@ -21,13 +21,7 @@ def list_datasets(data_dir: Path) -> list[Entry]:
 
 
 def default_options(name: str, data_dir: Path | None = None) -> dict[str, Any]:
-    """Return the options by which a data set is loaded when only its name is given, as in its YAML file.
-
-    Raises
-    ------
-    DataError
-        No data set of that name.
-    """
+    """Return the options by which a data set is loaded when only its name is given, as in its YAML file; `DataError` for other names."""
     every = list_datasets(Path(data_dir) if data_dir is not None else Path("data"))
     entry = next((item for item in every if item.name == name), None)
     if entry is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,17 +33,11 @@ COLUMN_OPTIONS: dict[str, Any] = {
 # Options of sources that read a table with one label a row (`advcli.data.from_table`).
 TABLE_OPTIONS: dict[str, Any] = {**COLUMN_OPTIONS, "order": None, "cut": "none", "n_classes": None, "edges": None}
 
-# Options of sources whose rows may form sequences (`advcli.data.tables.tokens`).
+# Options of sources whose rows may form sequences (`advcli.data.tables.encoding`).
 SEQUENCE_OPTIONS: dict[str, Any] = {"sequence": None, "tokens": None}
 
 # Options of sources whose rows may have several labels, or labels with a hierarchy (`advcli.data.labels.sets`).
-LABEL_OPTIONS: dict[str, Any] = {
-    "hierarchy": None,
-    "root": None,
-    "several_tops": False,
-    "stub_leaves": False,
-    "label_separator": None,
-}
+LABEL_OPTIONS: dict[str, Any] = {"hierarchy": None, "root": None, "several_tops": False, "stub_leaves": False, "label_separator": None}
 
 
 @dataclass(frozen=True)
@@ -96,34 +90,23 @@ def common(options: Mapping[str, Any]) -> dict[str, Any]:
     return {key: options[key] for key in ("name", "sizes", "allow_small_classes")}
 
 
-def check_options(options: Mapping[str, Any], rules: Mapping[str, Mapping[str, Any]]) -> None:
-    """Refuse options of a source that break their rules (`advcli.core.checks`)."""
+def check_options(options: Mapping[str, Any], rules: Mapping[str, Mapping[str, Any]], group: str = "dataset") -> None:
+    """Refuse options of a group that break their rules (`advcli.core.checks`)."""
     for key, about in rules.items():
         if not about["valid"](options[key]):
-            raise ConfigError(f"dataset.{key}={options[key]} must be {about['wanted']}")
+            raise ConfigError(f"{group}.{key}={options[key]} must be {about['wanted']}")
 
 
-def cut_of(options: Mapping[str, Any]) -> str:
-    """Return how the options cut a continuous target; ``none`` where they do not."""
-    cut = options.get("cut")
-    return "none" if cut is None else str(cut)
-
-
-def asks_for_label_sets(options: Mapping[str, Any], names: Sequence[str] = ()) -> bool:
-    """Return whether the options say that the target holds nodes of a hierarchy or sets of labels.
-
-    ``PREFIX*`` means columns of labels, unless it is one of the ``names`` of columns itself.
-    """
-    target = str(options.get("target"))
-    several = options.get("label_separator") is not None or (target.endswith("*") and target not in names)
+def asks_for_label_sets(options: Mapping[str, Any]) -> bool:
+    """Return whether the options say that the target holds nodes of a hierarchy or sets of labels."""
+    several = options.get("label_separator") is not None or str(options.get("target")).endswith("*")
     return several or options.get("hierarchy") is not None
 
 
 def options_give_order(options: Mapping[str, Any]) -> bool:
     """Return whether the options order the classes: by ``ordered``, by ``order``, or by a cut; sets of labels have no order."""
-    if asks_for_label_sets(options):
-        return False
-    return bool(options["ordered"]) or options.get("order") is not None or cut_of(options) != "none"
+    ordered = bool(options["ordered"]) or options.get("order") is not None or options.get("cut") not in (None, "none")
+    return ordered and not asks_for_label_sets(options)
 
 
 @dataclass(frozen=True)
@@ -173,13 +156,7 @@ class Source:
         return {**COMMON, **self.options}
 
     def complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the options with defaults filled in, after checking names and the common values.
-
-        Raises
-        ------
-        ConfigError
-            An option that the source does not have, or a common one with a value that cannot be.
-        """
+        """Return the options with defaults filled in; `ConfigError` for one that the source lacks, or a common one that cannot be."""
         defaults = self.defaults
         for key in options:
             if key not in defaults:

@@ -43,23 +43,9 @@ def restricted(graph: LabelGraph, positions: NDArray[np.intp]) -> tuple[LabelGra
 class LabelSets:
     """The sets of labels over a graph, as compiled code and programs take them.
 
-    Parameters
-    ----------
-    graph : LabelGraph
-        With several tops a root above them is added, so that every set has at least one leaf.
-
-    Attributes
-    ----------
-    size : int
-        M, the number of nodes with that root.
-    first : int
-        The node of the graph's node 0: 1 after an added root, else 0.
-    start, child : ndarray of int64 (M + 1,), of int32 (edges,)
-        Children of every node; parents come before children, node 0 is the root.
-    leaves : ndarray of int32 (L,)
-        The nodes of the leaves, in the order of the graph's.
-    leaf : ndarray of uint8 (M,)
-        Ones at leaves.
+    With several tops a root above them is added, so that every set has at least one leaf: ``first`` is then 1, the node of the graph's node
+    0, and ``size`` (M) counts that root. ``start`` (M + 1,) and ``child`` are the children of every node; parents come before children,
+    node 0 is the root. ``leaves`` are the nodes of the leaves in the order of the graph's, ``leaf`` (M,) has ones at leaves.
     """
 
     def __init__(self, graph: LabelGraph) -> None:
@@ -78,13 +64,7 @@ class LabelSets:
         self.is_tree = graph.is_tree
 
     def closed(self, Y: Any) -> sparse.csr_array:
-        """Return the nodes of every row's labels, ancestors included: ones, shape (n, M).
-
-        Parameters
-        ----------
-        Y : csr_array (n, L)
-            Ones where a row has a leaf.
-        """
+        """Return the nodes of every row's labels, ancestors included, as ones (n, M); Y (n, L) has ones where a row has a leaf."""
         found = sparse.csr_array(Y.astype(np.int64) @ self.graph.membership.astype(np.int64))
         found.data[:] = 1
         found.sort_indices()
@@ -162,20 +142,8 @@ class LabelSets:
         return sparse.csr_array((np.concatenate([ones, -ones, np.ones(len(inner)), -ones]), at), shape=(len(edges) + len(inner), self.size))
 
     def best_within(self, r: Array, rows: Array, above: Array, banned: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8] | None:
-        """Return the integral set z (M,) of the largest r.z with ``rows`` z <= ``above`` that is not banned; None if there is none.
-
-        Parameters
-        ----------
-        r : ndarray (M,)
-        rows : ndarray (c, M)
-        above : ndarray (c,)
-        banned : sequence of ndarray (M,)
-            Sets, of 0 and 1.
-
-        Raises
-        ------
-        ArithmeticError
-            HiGHS does not solve the integer program.
+        """Return the integral set z (M,) of the largest r.z with ``rows`` (c, M) z <= ``above`` (c,) that is not ``banned``; None if there
+        is none.
         """
         import highspy
 

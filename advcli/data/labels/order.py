@@ -54,22 +54,10 @@ def sorting(labels: NDArray[Any]) -> Labels | None:
 
 
 def in_order(classes: NDArray[Any], codes: Labels, order: Any) -> tuple[NDArray[Any], Labels]:
-    """Return the labels of ``order``, those that do not occur too, and the codes by it.
+    """Return the labels of ``order``, lowest first, those that do not occur too, and the codes (n,) by it; ``classes`` occur, sorted.
 
-    Parameters
-    ----------
-    classes : ndarray
-        The labels that occur, sorted.
-    codes : ndarray (n,)
-        Positions in ``classes``.
-    order : sequence
-        Labels from the lowest to the highest. Where it is text and ``classes`` are 0..k-1 with k the length of ``order``, these are places
-        of its labels in sorted order, by which an ensemble of scikit-learn replaced them; the returned labels are then such places.
-
-    Raises
-    ------
-    ConfigError
-        ``order`` is no list of different labels, or lacks a label that occurs.
+    Where ``order`` is text and ``classes`` are 0..k-1 with k the length of ``order``, these are places of its labels in sorted order, by
+    which an ensemble of scikit-learn replaced them; the returned labels are then such places.
     """
     listed = np.asarray(order)
     if isinstance(order, str) or listed.ndim != 1 or len(np.unique(listed)) != len(listed):
@@ -137,23 +125,10 @@ def refuse_unordered(classes: NDArray[Any]) -> None:
 
 
 def weighted_by_class(class_weight: Any, classes: NDArray[Any], codes: Labels, weights: Array | None) -> Array:
-    """Return the weights of rows (n,) times those of their classes.
+    """Return the weights of rows (n,) times those of their classes; ``codes`` (n,) are positions in ``classes`` (k,).
 
-    Parameters
-    ----------
-    class_weight : mapping or "balanced"
-        The weight of each label, at least 0; 1 for those that it leaves out. ``"balanced"``: n / (classes that occur x rows of the class),
-        rows counted by their weights, so that all classes weigh the same and all rows together n.
-    classes : ndarray (k,)
-    codes : ndarray (n,)
-        Positions in ``classes``.
-    weights : ndarray (n,) or None
-        How often rows occur.
-
-    Raises
-    ------
-    ConfigError
-        Neither of the two, a label that is no class, or a weight that is no finite number of at least 0.
+    ``class_weight`` maps labels to weights of at least 0 (1 for those that it leaves out), or is ``"balanced"``: n / (classes that occur x
+    rows of the class), rows counted by their weights, so that all classes weigh the same and all rows together n.
     """
     counts = np.bincount(codes, weights=weights, minlength=len(classes))
     if isinstance(class_weight, str) and class_weight == "balanced":

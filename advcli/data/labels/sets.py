@@ -21,18 +21,9 @@ from ..tables.table import Table, check_shape, decode, parse, read_bytes, target
 
 @dataclass(frozen=True)
 class CodedLabels:
-    """Labels of n rows, as fields of a `Dataset`.
+    """Labels of n rows, as fields of a `Dataset`: codes (n,), or CSR of ones (n, L) where rows have several.
 
-    Attributes
-    ----------
-    y : ndarray of intp (n,), or csr_array of int8 (n, L)
-        Codes; or ones where a row has a label.
-    classes : tuple of str, length L
-        The labels that occur, in the order of the graph's leaves; without a graph alphabetical, or in the order of their columns.
-    hierarchy : tuple of (parent, child) or None
-        The graph, with the stub leaves.
-    stubs : tuple of str
-        Its stub leaves.
+    ``classes`` are the labels that occur, in the order of the graph's leaves; without a graph alphabetical.
     """
 
     y: NDArray[Any] | csr_array
@@ -42,13 +33,7 @@ class CodedLabels:
 
 
 def read_edges(path: Path) -> Edges:
-    """Read an edge list: CSV (plain or gzip) with the columns ``parent`` and ``child``, or ``node`` and ``parent``; others are ignored.
-
-    Raises
-    ------
-    DataError
-        Missing or damaged file, other columns, an empty name. The graph itself is checked by `LabelGraph`.
-    """
+    """Read an edge list, CSV with columns ``parent`` and ``child``, or ``node`` and ``parent``; `LabelGraph` checks the graph."""
     content, separator = decode(path, read_bytes(path))
     names, lines, text = check_shape(path, content, separator)
     child = next((name for name in ("child", "node") if name in names), None)
@@ -65,16 +50,9 @@ def read_edges(path: Path) -> Edges:
 
 
 def read_label_sets(table: Table, options: TableOptions, notes: list[str]) -> CodedLabels:
-    """Read the target of a table as labels of a hierarchy, sets of labels, or both.
+    """Read the target of a table as labels of a hierarchy, sets of labels, or both; ``notes`` are added to.
 
-    The target is one column, whose cells are split at ``label_separator``, or ``PREFIX*`` for columns of 0 and 1. What is to be told to
-    the user is added to ``notes``.
-
-    Raises
-    ------
-    DataError
-        Rows without a label where each has one or there is a hierarchy; other cells than 0 and 1, a graph that is none
-        (`LabelGraph.from_edges`), labels that are no leaves of it.
+    The target is one column, whose cells are split at ``label_separator``, or ``PREFIX*`` for columns of 0 and 1.
     """
     names, separator = list(map(str, table.frame.columns)), options.label_separator
     columns, prefix = target_columns(options.target, names), options.names_prefix(names)

@@ -16,9 +16,9 @@ from ..dataset import Dataset, make_dataset
 from ..source import LABEL_OPTIONS, SEQUENCE_OPTIONS, TABLE_OPTIONS, Source, asks_for_label_sets, common, options_give_order
 from ..tables.opening import opened
 from ..tables.options import TableOptions
-from ..tables.reading import format_of, read_any
+from ..tables.reading import format_of, frame_table, read_frame
 from ..tables.suspects import SUSPECT
-from ..tables.table import read_bytes
+from ..tables.table import read_bytes, read_table
 from ..tables.tabular import table_dataset
 from ..tables.target import ORDERED, code_labels, cut_target, order_labels
 
@@ -35,7 +35,11 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     if options["target"] is None:
         raise ConfigError("dataset=csv needs dataset.target, the name of the column with the labels")
     target = chosen.costs[0] if chosen.costs else chosen.target  # labels follow from costs: the column of labels need not be there
-    return table_dataset(read_any(path, target, form, chosen.separator, chosen.text, chosen.encoding), chosen)
+    if form == "csv":
+        table = read_table(path, target, separator=chosen.separator, text=chosen.text, encoding=chosen.encoding)
+    else:
+        table = frame_table(read_frame(path, form), target, str(path))
+    return table_dataset(table, chosen)
 
 
 def _foresee(dataset: Dataset) -> list[str]:

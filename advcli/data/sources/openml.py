@@ -52,11 +52,7 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         left_out = suspects(table, text, chosen)
         notes += left_out.values()
         nominal = [name for name, kind in kinds.items() if kind == "category"]
-        chosen = replace(
-            chosen,
-            categorical=(*nominal, *(name for name in text if name not in left_out)),
-            drop=(*chosen.drop, *left_out),
-        )
+        chosen = replace(chosen, categorical=(*nominal, *(name for name in text if name not in left_out)), drop=(*chosen.drop, *left_out))
     return table_dataset(table, chosen, notes)
 
 

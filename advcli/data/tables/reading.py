@@ -18,7 +18,7 @@ from ...core.files import check_unpacked
 from ...core.paths import refuse_pipe
 from .cells import cell_text
 from .opening import as_text, declared_separator, missing_file, not_text, opened
-from .table import Table, check_names, check_shape, find_target, is_number, parse, read_table, refuse_zero_bytes, text_among
+from .table import Table, check_names, check_shape, find_target, is_number, parse, refuse_zero_bytes
 
 FORMATS = {"parquet": ("read_parquet", "pyarrow"), "feather": ("read_feather", "pyarrow"), "excel": ("read_excel", "openpyxl")}
 """Formats beside CSV: the function of pandas that reads one, and the package that it needs; `advcli[tables]` brings them."""
@@ -33,13 +33,7 @@ _PLAIN = {"i": np.int64, "u": np.uint64, "f": np.float64, "b": np.bool_}
 
 
 def format_of(path: Path, form: str = "csv") -> str:
-    """Return the format of a file: the one that is asked for, or, where that is CSV, the one that the end of its name tells.
-
-    Raises
-    ------
-    ConfigError
-        No such format.
-    """
+    """Return the format of a file: the one that is asked for, or, where that is CSV, the one that the end of its name tells."""
     if form != "csv":
         if form not in FORMATS:
             raise ConfigError(f"dataset.format={form} does not exist; {nearest(form, ['csv', 'svmlight', *FORMATS])}")
@@ -48,13 +42,7 @@ def format_of(path: Path, form: str = "csv") -> str:
 
 
 def read_frame(path: Path, form: str) -> pd.DataFrame:
-    """Return a file of one of `FORMATS` as a frame; of Excel the first sheet.
-
-    Raises
-    ------
-    DataError
-        Missing, a folder, damaged, or no package that reads it.
-    """
+    """Return a file of one of `FORMATS` as a frame; of Excel the first sheet."""
     function, package = FORMATS[form]
     if path.is_dir():
         raise DataError(f"{path} is a folder, not a file; name the {form} file in it")
@@ -73,41 +61,11 @@ def read_frame(path: Path, form: str) -> pd.DataFrame:
         raise DataError(f"{path} cannot be read as {form}: {reason[0] if reason else type(error).__name__}") from None
 
 
-def read_any(
-    path: Path, target: str | None, form: str = "csv", separator: str = ",", text: Sequence[str] | None = (), encoding: str | None = None
-) -> Table:
-    """Read a file as a table; CSV as by `advcli.data.tables.table.read_table`, whose ``separator``, ``text`` and ``encoding`` these are.
-
-    Parameters
-    ----------
-    path : Path
-    target : str or None
-        The column of labels, which stays text; None: there need be none.
-    form : str
-        As for `format_of`.
-    """
-    form = format_of(path, form)
-    if form != "csv":
-        return frame_table(read_frame(path, form), target, str(path))
-    return read_table(path, target, separator=separator, text=text, encoding=encoding)
-
-
 def frame_table(frame: pd.DataFrame, target: str | None, where: str) -> Table:
-    """Return a frame as a table: the target as text, other columns as numbers where their type is one, else as text.
+    """Return a frame of any types as a table: the target as text, other columns as numbers where their type is one, else as text.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Columns of any type, any index; a cell without a value (None, NaN, NA) is one in the table.
-    target : str
-        The column of labels; ``label_*`` stands for all columns whose names begin with ``label_``. None: there is none.
-    where : str
-        What messages call the frame, such as its file.
-
-    Raises
-    ------
-    DataError
-        No rows, columns without a name or with the same, no target column.
+    ``target`` as for `read_table`; ``where`` is what messages call the frame, such as its file. A cell without a value (None, NaN, NA) is
+    one in the table.
     """
     names = [str(name).strip() for name in frame.columns]
     check_names(where, names)
@@ -155,23 +113,10 @@ def _typed(column: pd.Series) -> pd.Series:
 def read_parts(
     path: Path, rows: int, *, separator: str = ",", text: Sequence[str] | None = (), encoding: str | None = None
 ) -> Iterator[Table]:
-    """Yield a file as tables of at most ``rows`` rows.
+    """Yield a file as tables of at most ``rows`` rows; the other parameters as for `read_table`.
 
-    CSV, plain or packed, is read once, a part at a time, as strictly as by `read_table`; files of other formats are in memory as a whole.
-
-    Parameters
-    ----------
-    path : Path
-        A file, or a pipe with CSV.
-    rows : int
-        Rows in memory at a time.
-    separator, text, encoding
-        As for `read_table`.
-
-    Raises
-    ------
-    DataError
-        As `read_table`; a fault in a later part of the file is raised when that part is reached.
+    CSV, plain, packed or from a pipe, is read once, a part at a time, as strictly as by `read_table`: a fault in a later part is raised
+    when that part is reached. Files of other formats are in memory as a whole.
     """
     form = format_of(path)
     if form != "csv":
@@ -223,7 +168,7 @@ def _csv_parts(path: Path, file: TextIOWrapper, rows: int, separator: str, text:
         if not count and rows_before:
             return
         names, line_numbers, content = check_shape(path, heading + part, separator, rows_before, lines_before)
-        frame = parse(path, content, names, text_among(names, text), separator)
+        frame = parse(path, content, names, text, separator)
         yield Table(path, frame, line_numbers, rows_before)
         rows_before += len(frame)
         lines_before = reader.line_num - heading_lines

@@ -11,17 +11,16 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ...core.errors import DataError, ProblemsError, refuse_all
+from ...core.errors import ConfigError, DataError, ProblemsError, refuse_all
 from ..dataset import Dataset, make_dataset
 from ..labels.sets import read_label_sets
-from .cells import gaps_in, numbers_of
-from .encoding import Encoding, Fault, refuse_faults
-from .learning import feature_columns, gap_note, learn_encoding
+from .cells import TRUTHS, cell_text, gaps_in, numbers_of, present, reads_as_numbers
+from .encoding import Column, Encoding, Fault, attribute_columns, number_faults, read_groups, refuse_faults
 from .options import TableOptions
 from .reading import frame_table
-from .suspects import number_look, remedies_for
-from .table import Table
-from .target import target_codes
+from .suspects import SUSPECT, looks_like, named_as_ids, nearly_numbers, number_look, remedies_for, suspects
+from .table import Table, choose_column, is_number, listed, number_columns, target_columns
+from .target import code_labels, target_codes
 
 
 def from_table(table: pd.DataFrame, options: Mapping[str, Any], *, where: str = "the table") -> Dataset:
@@ -101,6 +100,170 @@ def _classes(table: Table, options: TableOptions, notes: list[str]) -> dict[str,
     return {"y": codes, "classes": classes, "ordered": ordered}
 
 
+# ---- columns of features ----------------------------------------------------------------------------------------------
+def feature_columns(table: Table, options: TableOptions, ignore: Sequence[str] = ()) -> list[str]:
+    """Return the columns that features are made of: all, or those of ``features``, without target, weight, ``drop`` and ``ignore``."""
+    names = list(map(str, table.frame.columns))
+    there = set(names)
+    roles: dict[str, tuple[str, ...]] = {
+        "drop": options.drop,
+        "features": options.features or (),
+        "categorical": options.categorical or (),
+        "costs": options.costs,
+        "keep": options.keep,
+        **{key: (name,) for key in ("weight", "sequence", "tokens") if (name := getattr(options, key)) is not None},
+    }
+    for key, wished in roles.items():
+        for name in wished:
+            if name not in there:
+                raise DataError(f"{table.path} has no column {name!r}, which dataset.{key} names; {choose_column(name, names)}")
+    special = {*target_columns(options.target, names), *options.costs, options.weight, options.sequence}
+    for key in ("drop", "features", "categorical"):
+        for name in roles[key]:
+            if name in special:
+                others = f"{', a cost' if options.costs else ''}{', the sequence' if options.sequence is not None else ''}"
+                raise ConfigError(f"dataset.{key} names {name!r}, which is the target{others} or the weight of the examples")
+    dropped = set(options.drop)
+    left_out = special | dropped | set(ignore) if options.features is None else dropped
+    columns = [name for name in (names if options.features is None else options.features) if name not in left_out]
+    if not columns:
+        raise DataError(f"{table.path} has no feature columns left; check dataset.features and dataset.drop")
+    return columns
+
+
+def learn_encoding(table: Table, columns: Sequence[str], options: TableOptions, notes: list[str]) -> Encoding:
+    """Return the encoding of the columns, of which nothing is learned yet: numbers, and categories of ``categorical``.
+
+    ``auto`` makes categories of all text but identifiers, dates and texts (`advcli.data.tables.suspects.looks_like`), which it leaves out,
+    and numbers in another notation than that of the options, which are columns of numbers with text in them.
+    """
+    frame, refuses = table.frame, options.missing == "refuse"
+    numbers_there = number_columns(frame)
+    columns = list(columns)
+    if options.categorical is None:
+        columns, encoded = _automatic(table, columns, options, notes)
+    else:
+        encoded = set(options.categorical) & set(columns)
+        like_ids = [name for name in named_as_ids(columns) if name in numbers_there and name not in encoded and name not in options.keep]
+        notes += [
+            f"column {name!r} {SUSPECT} an identifier and is taken as a number; dataset.drop=[{name}] leaves it out"
+            for name in sorted(like_ids)
+            if looks_like(frame[name])
+        ]
+    learned = []
+    whole = numbers_there - (set() if refuses else set(map(str, frame.columns[frame.isna().any()])))
+    for name in columns:
+        if name == options.tokens:
+            learned.append(_token_column(table, name, options.sequence, notes))
+        elif name in whole and name not in encoded:
+            learned.append(Column(name))
+        elif name in encoded:
+            learned.append(_category_column(frame[name], options.max_categories, notes))
+        elif not refuses and (value := _only_value(frame[name])) is not None:
+            learned.append(Column(name, (value,)))
+            notes.append(f"column {name!r} holds {value} or nothing: nothing counts as a value, and each has a feature")
+        else:
+            if name not in numbers_there:
+                _refuse_mixed_truths(table, name)
+            learned.append(Column(name))
+    used = {*columns, options.sequence}
+    others = tuple(name for name in map(str, frame.columns) if name not in used)
+    return Encoding(
+        tuple(learned),
+        others,
+        separator=options.separator,
+        sequence=options.sequence,
+        missing=options.missing,
+        max_categories=options.max_categories,
+        notation=options.notation,
+        charset=options.encoding,
+    )
+
+
+def _automatic(table: Table, columns: list[str], options: TableOptions, notes: list[str]) -> tuple[list[str], set[str]]:
+    """Return the columns that ``categorical=auto`` takes, and which of them are categories."""
+    frame, numbers_there = table.frame, number_columns(table.frame)
+    written = {*number_look(table, columns, options).columns, *nearly_numbers(table, columns, options)}
+    left_out = suspects(table, [name for name in columns if name not in written], options)
+    notes += left_out.values()
+    columns = [name for name in columns if name not in left_out]
+    if not columns:
+        raise DataError(f"{table.path} has no feature columns left; keep one that was left out: {listed(notes)}")
+    taken = {name for name in columns if name not in numbers_there and name not in written and name != options.tokens}
+    return columns, {name for name in taken if not reads_as_numbers(frame[name], options.notation)}
+
+
+def _category_column(column: pd.Series, most: int | None, notes: list[str]) -> Column:
+    """Return a column of categories, all of those that there are."""
+    name, text = str(column.name), present(column)
+    labels = sorted(code_labels(text)[1], key=_place) if len(text) else []
+    if most is None or len(labels) <= most:
+        notes.append(f"column {name!r} one-hot encoded: {len(labels)} features ({listed(labels)})")
+    else:
+        notes.append(
+            f"column {name!r} one-hot encoded: {most} features, of which one is for the rarest of {len(labels)} categories "
+            f"({listed(labels)}); dataset.max_categories is the bound"
+        )
+    return Column(name, tuple(labels))
+
+
+def _only_value(column: pd.Series) -> Any:
+    """Return the value of a box that is ticked or empty: the only one of a column with gaps; None for any other column."""
+    values = column.dropna() if is_number(column) else present(column)
+    if not 0 < len(values) < len(column) or values.nunique() != 1:
+        return None
+    return code_labels(cell_text(values.iloc[:1]))[1][0]
+
+
+def _refuse_mixed_truths(table: Table, name: str) -> None:
+    """Refuse TRUE or FALSE among numbers, which would count as 1 and 0."""
+    text = cell_text(table.frame[name])
+    truths = text.str.lower().isin(TRUTHS).to_numpy(bool)
+    others = np.flatnonzero(~truths & ~gaps_in(text))
+    if truths.any() and others.size:
+        row = int(np.flatnonzero(truths)[0])
+        raise DataError(
+            f"{table.path}: column {name!r} holds {text.iloc[row]!r} in {table.place(row)} beside {text.iloc[others[0]]!r} in "
+            f"{table.place(int(others[0]))}; correct it, one-hot encode it with dataset.categorical=[{name}], or use dataset.drop=[{name}]"
+        )
+
+
+def _place(label: Any) -> tuple[int, float, str]:
+    """Return where a category stands, whatever others there are: numbers first, as they rise, then text."""
+    try:
+        return 0, float(label), str(label)
+    except ValueError:
+        return 1, 0.0, str(label)
+
+
+def gap_note(encoding: Encoding, cells: Any) -> list[str]:
+    """Return what is said about the cells without a value, as a list of at most one line."""
+    if encoding.missing == "refuse":
+        return []
+    count = int(np.isnan(cells.data if hasattr(cells, "indptr") else cells).sum())
+    if not count:
+        return []
+    way = encoding.missing.replace("_", " ")
+    said = {
+        "indicator": "are marked by a feature, their numbers filled by the mean of the training rows",
+        "most frequent": "hold the most frequent value of their column over the training rows",
+    }
+    text = any(column.categories is not None for column in encoding.columns)
+    default = f"hold the {way} of their column over the training rows" + (", text its most frequent category" if text else "")
+    return [f"{count} cells without a value {said.get(way, default)}"]
+
+
+def _token_column(table: Table, name: str, sequence: str | None, notes: list[str]) -> Column:
+    """Return a column of tokens with the attributes of its training rows, where the table says which they are, else of all."""
+    groups = np.arange(len(table.frame)) if sequence is None else read_groups(table, sequence)
+    train = "split" in table.frame
+    rows = (table.frame["split"] == "train").to_numpy() if train else np.ones(len(table.frame), dtype=bool)
+    attributes = attribute_columns(list(cell_text(table.frame[name])), groups, rows)
+    notes.append(f"{len(attributes)} attributes of the tokens of column {name!r}{', those of the training rows' if train else ''}")
+    return Column(name, attributes=attributes)
+
+
+# ---- faults, costs and weights ----------------------------------------------------------------------------------------
 def _cell_problems(table: Table, encoding: Encoding, cells: Any, faults: list[Fault]) -> list[str]:
     """Return a line for every fault, and for every column without a value in any row: nothing could stand in their place."""
     empty = {column.name for column in encoding.columns if column.categories == ()}
@@ -116,31 +279,18 @@ def _cell_problems(table: Table, encoding: Encoding, cells: Any, faults: list[Fa
     return lines + refuse_faults([fault for fault in faults if fault.column not in empty])
 
 
-def _numbers(table: Table, name: str, options: TableOptions, words: tuple[str, str, str]) -> NDArray[np.float64]:
-    """Return a column as finite numbers or say which cell is none; ``words``: its purpose, what to do about text and about other cells."""
-    purpose, text_remedy, remedy = words
+def _numbers(table: Table, name: str, options: TableOptions, purpose: str, remedies: tuple[str, str]) -> NDArray[np.float64]:
+    """Return a column as finite numbers or say which cell is none; ``remedies`` of text and of other cells."""
     values, text = numbers_of(table.frame[name], options.notation)
-    bad = np.flatnonzero(~np.isfinite(values))
-    if not bad.size:
-        return values
-    if text is not None:  # say what text there is before what is missing: it is the column that is wrong then
-        wrong = np.flatnonzero(np.isnan(values) & ~gaps_in(text))
-        if wrong.size:
-            row = int(wrong[0])
-            raise DataError(
-                f"{table.path}: column {name!r} holds text ({text.iloc[row]!r} in {table.place(row)}) "
-                f"and cannot be used {purpose}; {text_remedy}"
-            )
-    row = int(bad[0])
-    what = "an infinite value" if np.isinf(values[row]) else "no value"
-    count = f" (and {bad.size - 1} more)" if bad.size > 1 else ""
-    raise DataError(f"{table.path}: column {name!r} has {what} in {table.place(row)}{count}; {remedy}")
+    for fault in number_faults(table, name, values, text, purpose, (*remedies, remedies[1])):
+        raise DataError(fault.text)
+    return values
 
 
 def _costs(table: Table, options: TableOptions, notes: list[str]) -> NDArray[np.float64]:
     """Return what every prediction costs on every row, (n, k)."""
     names, remedy = options.costs, "correct it or remove the row"
-    costs = np.column_stack([_numbers(table, name, options, ("as a cost", "choose columns of numbers", remedy)) for name in names])
+    costs = np.column_stack([_numbers(table, name, options, "as a cost", ("choose columns of numbers", remedy)) for name in names])
     bad = np.argwhere(costs < 0.0)
     if len(bad):
         row, column = bad[0]
@@ -156,7 +306,7 @@ def _weights(table: Table, options: TableOptions, notes: list[str]) -> dict[str,
     name, remedy = options.weight, "or use dataset.weight=null"
     if name is None:
         return {}
-    weights = _numbers(table, name, options, ("as example weights", f"correct it, {remedy}", f"correct it, remove the row {remedy}"))
+    weights = _numbers(table, name, options, "as example weights", (f"correct it, {remedy}", f"correct it, remove the row {remedy}"))
     bad = np.flatnonzero(weights <= 0)
     if bad.size:
         raise DataError(

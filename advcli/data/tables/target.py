@@ -153,27 +153,9 @@ def order_labels(
 def cut_target(
     values: NDArray[Any], cut: str, n_classes: int | None, edges: Sequence[float] | None
 ) -> tuple[NDArray[np.intp], tuple[int, ...], list[str]]:
-    """Cut continuous values into ordered classes, once, on the whole data set.
+    """Cut finite values (n,) into ordered classes by ``equal_width``, ``equal_frequency`` or ``edges``, once, on the whole data set.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n,)
-        Finite target values.
-    cut : str
-        ``equal_width``, ``equal_frequency`` or ``edges``.
-    n_classes : int or None
-        Number of intervals, for the first two.
-    edges : sequence of float or None
-        Strictly increasing inner edges, for the last.
-
-    Returns
-    -------
-    codes : ndarray of intp, shape (n,)
-        0-based class of every value; empty classes are dropped.
-    levels : tuple of int
-        The 1-based number of the interval of every class that occurs.
-    notes : list of str
-        The cut in words: intervals, sizes, empty classes.
+    Returns 0-based codes (n,) of the classes that occur, the 1-based number of the interval of each of them, and the cut in words.
     """
     inner = _given_edges(edges) if cut == "edges" else _equal_edges(values, cut, n_classes)
     k = len(inner) + 1
