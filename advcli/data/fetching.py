@@ -32,19 +32,7 @@ _TIMEOUT = 30.0  # seconds without an answer
 
 @dataclass(frozen=True)
 class Fetched:
-    """What `fetch` did.
-
-    Attributes
-    ----------
-    name : str
-        The data set.
-    paths : tuple of Path
-        Its files in the folder of data sets.
-    downloaded : bool
-        False if all of them were there and intact.
-    message : str
-        One line for the user.
-    """
+    """What `fetch` did: the files of a data set in the folder, whether any was downloaded, and one line for the user."""
 
     name: str
     paths: tuple[Path, ...]

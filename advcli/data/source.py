@@ -44,22 +44,10 @@ LABEL_OPTIONS: dict[str, Any] = {"hierarchy": None, "root": None, "several_tops"
 class Entry:
     """One line of the list of data sets.
 
-    Attributes
-    ----------
-    name, source : str
-        Values of ``dataset.name`` and ``dataset.source``.
-    rows, features, classes : int or None
-        Sizes of the table as stored (before one-hot encoding); for continuous targets the classes of the default cut.
-    task : str
-        ``multiclass``, ``ordinal``, ``regression_to_ordinal``, or what cannot be loaded yet.
-    here : bool
-        Whether it can be loaded now, without the network.
-    command : str
-        The override that uses it, or the command that gets it.
-    citation : str
-        Where it comes from.
-    options : mapping
-        Its options where they differ from the defaults of its source.
+    ``name`` and ``source`` are values of the options, ``options`` all others that differ from the defaults of the source. ``rows``,
+    ``features`` and ``classes`` are sizes of the table as stored (before one-hot encoding); for continuous targets the classes of the
+    default cut. ``task`` is ``multiclass``, ``ordinal``, ``regression_to_ordinal``, or what cannot be loaded yet. ``here`` says whether it
+    can be loaded now, without the network; ``command`` is the override that uses it, or the command that gets it.
     """
 
     name: str

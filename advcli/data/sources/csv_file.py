@@ -29,9 +29,10 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     if options["path"] is None:
         raise ConfigError("dataset=csv needs dataset.path, the CSV file to read, and dataset.target, its column of labels")
     path, form = expanded(str(options["path"])), str(options["format"])
+    chosen = TableOptions.read(options)
     if form == "svmlight":
-        return _load_svmlight(path, options)
-    form, chosen = format_of(path, form), TableOptions.read(options)
+        return _load_svmlight(path, options, chosen)
+    form = format_of(path, form)
     if options["target"] is None:
         raise ConfigError("dataset=csv needs dataset.target, the name of the column with the labels")
     target = chosen.costs[0] if chosen.costs else chosen.target  # labels follow from costs: the column of labels need not be there
@@ -46,14 +47,14 @@ def _foresee(dataset: Dataset) -> list[str]:
     return [note for note in dataset.notes if SUSPECT in note or ORDERED in note]
 
 
-def _load_svmlight(path: Path, options: Mapping[str, Any]) -> Dataset:
+def _load_svmlight(path: Path, options: Mapping[str, Any], chosen: TableOptions) -> Dataset:
     from scipy.sparse import csr_array
     from sklearn.datasets import load_svmlight_file
 
     for key in ("features", "drop", "categorical", "weight", "costs", "hierarchy", "label_separator", "sequence", "tokens"):
         if options[key]:
             raise ConfigError(f"dataset.{key} needs named columns; dataset.format=svmlight has none")
-    chosen, raw = TableOptions.read(options), read_bytes(path)
+    raw = read_bytes(path)
     try:
         with opened(path, raw) as file:
             X, values = load_svmlight_file(file, dtype=np.float64)

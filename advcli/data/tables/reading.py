@@ -23,9 +23,6 @@ from .table import Table, check_names, check_shape, find_target, is_number, pars
 FORMATS = {"parquet": ("read_parquet", "pyarrow"), "feather": ("read_feather", "pyarrow"), "excel": ("read_excel", "openpyxl")}
 """Formats beside CSV: the function of pandas that reads one, and the package that it needs; `advcli[tables]` brings them."""
 
-_AS_WRITTEN: dict[str, dict[str, Any]] = {"excel": {"dtype": object, "keep_default_na": False, "na_values": [""]}}
-"""What pandas is told, so that cells of text stay as they are written: 01, NA."""
-
 SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".xlsx": "excel", ".xlsm": "excel"}
 
 # What columns of numbers become, by the kind of their type: extension types (nullable, Arrow) and narrow ones end here.
@@ -53,7 +50,9 @@ def read_frame(path: Path, form: str) -> pd.DataFrame:
         if form == "excel" and zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 check_unpacked(archive, path.stat().st_size)
-        return getattr(pd, function)(path, **_AS_WRITTEN.get(form, {}))
+        # cells of text stay as they are written: 01, NA
+        how: dict[str, Any] = {"dtype": object, "keep_default_na": False, "na_values": [""]} if form == "excel" else {}
+        return getattr(pd, function)(path, **how)
     except ImportError:
         raise DataError(f'{path}: reading {form} files takes the package {package}; pip install "advcli[tables]", or save as CSV') from None
     except Exception as error:  # each engine has its own
@@ -74,10 +73,10 @@ def frame_table(frame: pd.DataFrame, target: str | None, where: str) -> Table:
     for name, (_, column) in zip(names, frame.items(), strict=True):
         _refuse_broken(column, name, where)
     targets = [] if target is None else find_target(where, target, names)
-    special = set(targets)
+    special, typed = set(targets), (_typed(column) for _, column in frame.items())
     columns = {
-        name: cell_text(_typed(column)).reset_index(drop=True) if name in special else _plain(_typed(column))
-        for name, (_, column) in zip(names, frame.items(), strict=True)
+        name: _plain(column) if is_number(column) and name not in special else cell_text(column).reset_index(drop=True)
+        for name, column in zip(names, typed, strict=True)
     }
     return Table(where, pd.DataFrame(columns), has_lines=False)
 
@@ -93,8 +92,6 @@ def _refuse_broken(column: pd.Series, name: str, where: str) -> None:
 
 
 def _plain(column: pd.Series) -> pd.Series:
-    if not is_number(column):
-        return cell_text(column).reset_index(drop=True)
     if column.isna().any():
         return pd.Series(column.to_numpy(np.float64, na_value=np.nan))
     return pd.Series(column.to_numpy(_PLAIN[column.dtype.kind]))

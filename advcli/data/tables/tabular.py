@@ -14,12 +14,12 @@ from scipy import sparse
 from ...core.errors import ConfigError, DataError, ProblemsError, refuse_all
 from ..dataset import Dataset, make_dataset
 from ..labels.sets import read_label_sets
-from .cells import TRUTHS, cell_text, gaps_in, numbers_of, present, reads_as_numbers
+from .cells import TRUTHS, cell_text, gaps_in, numbers_of, reads_as_numbers
 from .encoding import Column, Encoding, Fault, attribute_columns, number_faults, read_groups, refuse_faults
 from .options import TableOptions
 from .reading import frame_table
 from .suspects import SUSPECT, looks_like, named_as_ids, nearly_numbers, number_look, remedies_for, suspects
-from .table import Table, choose_column, is_number, listed, number_columns, target_columns
+from .table import Table, choose_column, listed, number_columns, target_columns
 from .target import code_labels, target_codes
 
 
@@ -153,18 +153,23 @@ def learn_encoding(table: Table, columns: Sequence[str], options: TableOptions, 
     learned = []
     whole = numbers_there - (set() if refuses else set(map(str, frame.columns[frame.isna().any()])))
     for name in columns:
-        if name == options.tokens:
-            learned.append(_token_column(table, name, options.sequence, notes))
-        elif name in whole and name not in encoded:
+        is_number = name in numbers_there and name not in encoded and name != options.tokens
+        if is_number and name in whole:
             learned.append(Column(name))
+            continue
+        text = frame[name] if is_number else cell_text(frame[name])
+        values = text.dropna() if is_number else text[~gaps_in(text)]
+        if name == options.tokens:
+            learned.append(_token_column(table, list(text), options, notes))
         elif name in encoded:
-            learned.append(_category_column(frame[name], options.max_categories, notes))
-        elif not refuses and (value := _only_value(frame[name])) is not None:
+            learned.append(_category_column(values, options, notes))
+        elif not refuses and 0 < len(values) < len(text) and values.nunique() == 1:  # a box that is ticked or empty
+            value = code_labels(cell_text(values.iloc[:1]))[1][0]
             learned.append(Column(name, (value,)))
             notes.append(f"column {name!r} holds {value} or nothing: nothing counts as a value, and each has a feature")
         else:
-            if name not in numbers_there:
-                _refuse_mixed_truths(table, name)
+            if not is_number:
+                _refuse_mixed_truths(table, values)
             learned.append(Column(name))
     used = {*columns, options.sequence}
     others = tuple(name for name in map(str, frame.columns) if name not in used)
@@ -193,10 +198,10 @@ def _automatic(table: Table, columns: list[str], options: TableOptions, notes: l
     return columns, {name for name in taken if not reads_as_numbers(frame[name], options.notation)}
 
 
-def _category_column(column: pd.Series, most: int | None, notes: list[str]) -> Column:
-    """Return a column of categories, all of those that there are."""
-    name, text = str(column.name), present(column)
-    labels = sorted(code_labels(text)[1], key=_place) if len(text) else []
+def _category_column(values: pd.Series, options: TableOptions, notes: list[str]) -> Column:
+    """Return a column of categories, all of those among its values."""
+    name, most = str(values.name), options.max_categories
+    labels = sorted(code_labels(values)[1], key=_place) if len(values) else []
     if most is None or len(labels) <= most:
         notes.append(f"column {name!r} one-hot encoded: {len(labels)} features ({listed(labels)})")
     else:
@@ -207,24 +212,14 @@ def _category_column(column: pd.Series, most: int | None, notes: list[str]) -> C
     return Column(name, tuple(labels))
 
 
-def _only_value(column: pd.Series) -> Any:
-    """Return the value of a box that is ticked or empty: the only one of a column with gaps; None for any other column."""
-    values = column.dropna() if is_number(column) else present(column)
-    if not 0 < len(values) < len(column) or values.nunique() != 1:
-        return None
-    return code_labels(cell_text(values.iloc[:1]))[1][0]
-
-
-def _refuse_mixed_truths(table: Table, name: str) -> None:
+def _refuse_mixed_truths(table: Table, values: pd.Series) -> None:
     """Refuse TRUE or FALSE among numbers, which would count as 1 and 0."""
-    text = cell_text(table.frame[name])
-    truths = text.str.lower().isin(TRUTHS).to_numpy(bool)
-    others = np.flatnonzero(~truths & ~gaps_in(text))
-    if truths.any() and others.size:
-        row = int(np.flatnonzero(truths)[0])
+    truths, name = values.str.lower().isin(TRUTHS), values.name
+    if truths.any() and not truths.all():
+        (truth, row), (other, other_row) = ((part.iloc[0], int(part.index[0])) for part in (values[truths], values[~truths]))
         raise DataError(
-            f"{table.path}: column {name!r} holds {text.iloc[row]!r} in {table.place(row)} beside {text.iloc[others[0]]!r} in "
-            f"{table.place(int(others[0]))}; correct it, one-hot encode it with dataset.categorical=[{name}], or use dataset.drop=[{name}]"
+            f"{table.path}: column {name!r} holds {truth!r} in {table.place(row)} beside {other!r} in {table.place(other_row)}; "
+            f"correct it, one-hot encode it with dataset.categorical=[{name}], or use dataset.drop=[{name}]"
         )
 
 
@@ -253,14 +248,15 @@ def gap_note(encoding: Encoding, cells: Any) -> list[str]:
     return [f"{count} cells without a value {said.get(way, default)}"]
 
 
-def _token_column(table: Table, name: str, sequence: str | None, notes: list[str]) -> Column:
-    """Return a column of tokens with the attributes of its training rows, where the table says which they are, else of all."""
-    groups = np.arange(len(table.frame)) if sequence is None else read_groups(table, sequence)
+def _token_column(table: Table, tokens: list[str], options: TableOptions, notes: list[str]) -> Column:
+    """Return the column of tokens with the attributes of its training rows, where the table says which they are, else of all."""
+    groups = np.arange(len(tokens)) if options.sequence is None else read_groups(table, options.sequence)
     train = "split" in table.frame
-    rows = (table.frame["split"] == "train").to_numpy() if train else np.ones(len(table.frame), dtype=bool)
-    attributes = attribute_columns(list(cell_text(table.frame[name])), groups, rows)
-    notes.append(f"{len(attributes)} attributes of the tokens of column {name!r}{', those of the training rows' if train else ''}")
-    return Column(name, attributes=attributes)
+    rows = (table.frame["split"] == "train").to_numpy() if train else np.ones(len(tokens), dtype=bool)
+    attributes = attribute_columns(tokens, groups, rows)
+    of_train = ", those of the training rows" if train else ""
+    notes.append(f"{len(attributes)} attributes of the tokens of column {options.tokens!r}{of_train}")
+    return Column(str(options.tokens), attributes=attributes)
 
 
 # ---- faults, costs and weights ----------------------------------------------------------------------------------------
