@@ -259,5 +259,5 @@ def lonely_classes(dataset: Dataset) -> str:
 
 
 def _one_class(name: str, classes: Sequence[Any]) -> str:
-    found = f"the single class {classes[0]!r}" if classes else "no class"
-    return f"data set {name!r} has {found} in its target; at least two are needed (is dataset.target the right column?)"
+    content = f"the single class {classes[0]!r}" if classes else "no class"
+    return f"data set {name!r} has {content} in its target; at least two are needed (is dataset.target the right column?)"

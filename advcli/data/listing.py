@@ -16,8 +16,8 @@ from .source import Entry
 def list_datasets(data_dir: Path) -> list[Entry]:
     """Return all data sets that the sources know by name, source by source."""
     order = {"sklearn": 0, "folder": 1}
-    found = sorted(sources().values(), key=lambda source: (order.get(source.name, 2), source.name))
-    return [entry for source in found for entry in entries(source, data_dir)]
+    ordered = sorted(sources().values(), key=lambda source: (order.get(source.name, 2), source.name))
+    return [entry for source in ordered for entry in entries(source, data_dir)]
 
 
 def default_options(name: str, data_dir: Path | None = None) -> dict[str, Any]:

@@ -33,6 +33,6 @@ class LabelClosures:
 
     def nodes(self, labels: Any) -> sparse.csr_array:
         """Return the nodes of every row's labels as ones (n, M'); ``labels`` (n, k) has ones where a row has a label."""
-        found = sparse.csr_array(labels.astype(np.int64) @ self.closure)
-        found.data = np.minimum(found.data, 1)
-        return found
+        nodes = sparse.csr_array(labels.astype(np.int64) @ self.closure)
+        nodes.data = np.minimum(nodes.data, 1)
+        return nodes

@@ -37,11 +37,11 @@ def own_order(y: Any) -> list[Any] | None:
 def codes_of(y: Any, labels: NDArray[Any]) -> Labels:
     """Return labels y (n,) as places among those of a fit (k,); `ConfigError` for one that is none of them, such as text among numbers."""
     place = {label: at for at, label in enumerate(labels.tolist())}
-    given = np.asarray(y).ravel().tolist()
-    strange = next((at for at, label in enumerate(given) if label not in place), None)
+    cells = np.asarray(y).ravel().tolist()
+    strange = next((at for at, label in enumerate(cells) if label not in place), None)
     if strange is not None:
-        raise ConfigError(f"y holds {given[strange]!r} in row {strange + 1}, which is no class of the fit; the classes are {_said(labels)}")
-    return np.array([place[label] for label in given], dtype=np.intp)
+        raise ConfigError(f"y holds {cells[strange]!r} in row {strange + 1}, which is no class of the fit; the classes are {_said(labels)}")
+    return np.array([place[label] for label in cells], dtype=np.intp)
 
 
 def sorting(labels: NDArray[Any]) -> Labels | None:
@@ -133,17 +133,17 @@ def weighted_by_class(class_weight: Any, classes: NDArray[Any], codes: Labels, w
     counts = np.bincount(codes, weights=weights, minlength=len(classes))
     if isinstance(class_weight, str) and class_weight == "balanced":
         occurring = counts > 0
-        each = np.zeros(len(classes))
-        each[occurring] = counts.sum() / (occurring.sum() * counts[occurring])
+        by_class = np.zeros(len(classes))
+        by_class[occurring] = counts.sum() / (occurring.sum() * counts[occurring])
     elif isinstance(class_weight, Mapping):
-        each, place = np.ones(len(classes)), {label: at for at, label in enumerate(classes.tolist())}
+        by_class, place = np.ones(len(classes)), {label: at for at, label in enumerate(classes.tolist())}
         for label, weight in class_weight.items():
             if label not in place:
                 raise ConfigError(f"class_weight names {label!r}, which is no class: {nearest(str(label), map(str, place))}")
             if isinstance(weight, bool) or not isinstance(weight, (int, float, np.number)) or not 0 <= float(weight) < np.inf:
                 raise ConfigError(f"class_weight of {label!r} must be a finite number of at least 0, got {weight!r}")
-            each[place[label]] = float(weight)
+            by_class[place[label]] = float(weight)
     else:
         raise ConfigError(f'class_weight={class_weight!r} is not valid; give "balanced" or a dict {{LABEL: WEIGHT}}')
-    own: Array = each[codes]
+    own: Array = by_class[codes]
     return own if weights is None else own * weights

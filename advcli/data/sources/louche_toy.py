@@ -66,7 +66,7 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     if not is_number(margin) or not 0 <= margin < 0.2:
         raise ConfigError(f"dataset.margin={margin} must be a number from 0 to below 0.2: beyond, hardly a point keeps it")
     check_size(runs=options["runs"], rows=options["rows"] + options["test_rows"], classes=k)
-    parts, splits, at, emptied = [], [], 0, 0
+    parts, splits, start, emptied = [], [], 0, 0
     for run in range(options["runs"]):
         random = np.random.default_rng([options["seed"], run])
         for _ in range(_MOST_DRAWS):
@@ -80,10 +80,10 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         emptied += k - len(probe)
         for rows in (options["rows"], options["test_rows"]):
             parts.append(_draw(random, W, rows, margin, options["margin_kind"]))
-        stop = at + options["rows"] + options["test_rows"]
-        order = np.arange(at, stop, dtype=np.intp)
+        stop = start + options["rows"] + options["test_rows"]
+        order = np.arange(start, stop, dtype=np.intp)
         splits.append((order[: options["rows"]], order[options["rows"] :]))
-        at = stop
+        start = stop
     notes = [f"{options['runs']} runs, each with its own concept, training and test rows; the splits are the runs"]
     if emptied:
         notes.append(f"the margin leaves {emptied / options['runs']:.1f} of {k} classes without rows in a run, on average; they are kept")

@@ -61,8 +61,8 @@ def _documents(random: np.random.Generator, paths: list[NDArray[np.intp]], y: ND
     for label, path in enumerate(paths):
         padded[label, : len(path)] = path
     parts = []
-    for at in range(0, n, _CHUNK):
-        labels = y[at : at + _CHUNK]
+    for start in range(0, n, _CHUNK):
+        labels = y[start : start + _CHUNK]
         m, draws = len(labels), 2 * wanted
         words = np.searchsorted(frequency, random.random((m, draws)) * frequency[-1])
         node = padded[labels[:, None], (random.random((m, draws)) * length[labels][:, None]).astype(np.intp)]
@@ -73,8 +73,8 @@ def _documents(random: np.random.Generator, paths: list[NDArray[np.intp]], y: ND
         parts.append(_shortened(random, counts, wanted))
     X = sparse.vstack(parts, format="csr")
     X.data = np.log1p(X.data)
-    found = np.bincount(X.indices, minlength=d)
-    X.data *= np.log(n / np.maximum(found, 1))[X.indices] + 1.0
+    documents = np.bincount(X.indices, minlength=d)
+    X.data *= np.log(n / np.maximum(documents, 1))[X.indices] + 1.0
     norms = np.sqrt(np.add.reduceat(X.data**2, X.indptr[:-1]))
     X.data /= np.repeat(norms, np.diff(X.indptr))
     return X

@@ -142,14 +142,14 @@ class Notation:
     def strictly(self, cell: str) -> float:
         """Return the number that a cell writes in this notation alone, nan where it writes none."""
         cell = cell.translate(_ALIKE).strip()
-        found = _pattern(self).fullmatch(cell)
-        if found is None:
+        match = _pattern(self).fullmatch(cell)
+        if match is None:
             word = cell.lower()
             return TRUTHS.get(word, float(word) if word in _INFINITE else np.nan)
-        opened, closed, sign = found["open"] or "", found["close"] or "", found["sign"]
+        opened, closed, sign = match["open"] or "", match["close"] or "", match["sign"]
         if bool(opened) != bool(closed) or (opened and (sign or PARENTHESES not in self.units)):
             return np.nan
-        digits = found["number"] if self.thousands is None else found["number"].replace(self.thousands, "")
+        digits = match["number"] if self.thousands is None else match["number"].replace(self.thousands, "")
         value = float(digits.replace(self.decimal, "."))
         return -value if opened or sign == "-" else value
 
@@ -159,13 +159,13 @@ PLAIN = Notation()
 
 
 def _character(options: Mapping[str, Any], key: str, words: Sequence[str]) -> str | None:
-    given = options.get(key)
-    if given is None:
+    value = options.get(key)
+    if value is None:
         return None
-    found = CHARACTERS.get(given, given) if isinstance(given, str) else None
-    if found not in [CHARACTERS[word] for word in words]:
-        raise ConfigError(f"dataset.{key}={given} must be {', '.join(words[:-1])} or {words[-1]}")
-    return found
+    character = CHARACTERS.get(value, value) if isinstance(value, str) else None
+    if character not in [CHARACTERS[word] for word in words]:
+        raise ConfigError(f"dataset.{key}={value} must be {', '.join(words[:-1])} or {words[-1]}")
+    return character
 
 
 @lru_cache(maxsize=64)
@@ -250,13 +250,13 @@ def _units(cells: Sequence[str]) -> tuple[str, ...] | None:
     """Return what stands around the numbers of all cells, None where some hold no number or their surroundings are not of units."""
     units: dict[str, int] = {}
     for cell in (cell for cell in cells if cell.lower() not in _INFINITE):
-        found = _LOOK.fullmatch(cell)
-        if found is None:
+        match = _LOOK.fullmatch(cell)
+        if match is None:
             return None
-        around = {found[key] for key in ("before", "between", "after", "outside") if found[key]}
-        around |= {PARENTHESES} if found["open"] else set()
+        around = {match[key] for key in ("before", "between", "after", "outside") if match[key]}
+        around |= {PARENTHESES} if match["open"] else set()
         # a word that nobody knows is a unit where all cells have it behind a space: 12 pieces, not 12b
-        if not around <= _KNOWN | ({found["after"]} if found["room"] else set()):
+        if not around <= _KNOWN | ({match["after"]} if match["room"] else set()):
             return None
         for unit in around:
             units[unit] = units.get(unit, 0) + 1

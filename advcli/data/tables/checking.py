@@ -105,13 +105,13 @@ def check_file(path: Path, target: str | None, separator: str | None = None, enc
 
 def _features(facts: Mapping[str, _ColumnFacts], options: dict[str, Any], remarks: list[str]) -> list[str]:
     """Return the columns that features are made of; what follows for the command and what is remarkable is added."""
-    found = [name for name, fact in facts.items() if fact.looks]
-    remarks += [f"{name} looks like {SAID[facts[name].looks]}" for name in found]
+    suspects = [name for name, fact in facts.items() if fact.looks]
+    remarks += [f"{name} looks like {SAID[facts[name].looks]}" for name in suspects]
     auto = any(fact.kind == "text" for fact in facts.values())
-    if found:
-        names_found = ",".join(found)
+    if suspects:
+        names_found = ",".join(suspects)
         remarks.append(f"these are left out: dataset.keep=[{names_found}] takes them" if auto else "these are left out by dataset.drop")
-    empty = [name for name, fact in facts.items() if fact.kind == "empty"] + ([] if auto else found)
+    empty = [name for name, fact in facts.items() if fact.kind == "empty"] + ([] if auto else suspects)
     if auto:
         options["categorical"] = "auto"
     if empty:
@@ -144,16 +144,16 @@ def _read(
     raw, encoding = read_bytes(path, once=True), check_encoding(encoding)
     asked = separator or ","
     try:
-        content, found = decode(path, raw, asked, encoding)
+        content, declared = decode(path, raw, asked, encoding)
     except NotTextError:
         if encoding is not None:
             raise
         encoding = WINDOWS
-        content, found = decode(path, raw, asked, encoding)
+        content, declared = decode(path, raw, asked, encoding)
         remarks.append(f"the file is not UTF-8 and was read as {encoding}, what Windows of Western Europe writes: look whether it is right")
     if encoding is not None:
         options["encoding"] = encoding
-    separator = separator_of(content) if separator is None and found == asked else found
+    separator = separator_of(content) if separator is None and declared == asked else declared
     if separator != ",":
         options["separator"] = separator
     as_text = partial(table_of, path, content, separator, target, None)
@@ -256,8 +256,8 @@ def _sets(table: Table, targets: list[str], target: str, remarks: list[str]) -> 
 
 def _target(table: Table, target: str, options: dict[str, Any], remarks: list[str], notation: Notation) -> list[dict[str, Any]]:
     """Return the classes with their rows; what follows for the command and what is remarkable is added."""
-    found = table.frame[target].value_counts()  # what follows looks at each different cell once
-    text, rows_of = cell_text(pd.Series(found.index, dtype=object)), found.to_numpy()
+    frequencies = table.frame[target].value_counts()  # what follows looks at each different cell once
+    text, rows_of = cell_text(pd.Series(frequencies.index, dtype=object)), frequencies.to_numpy()
     if (gaps := int(rows_of[text == ""].sum())) > 0:
         remarks.append(f"the target {target} has no value in {gaps} rows: fill or remove them, advcli guesses no labels")
     unknown = sorted(set(text.str.lower()) & (MISSING - {""}))

@@ -184,9 +184,9 @@ def declared_separator(text: str, separator: str, encoding: str) -> tuple[str, s
 
     Its ``sep=;`` in the first line becomes a blank line. What it calls Unicode text is UTF-16 with tabs between the fields.
     """
-    found = _SEPARATOR_LINE.match(text)
-    if found is not None:
-        return text[found.end() :], found["separator"]
+    line = _SEPARATOR_LINE.match(text)
+    if line is not None:
+        return text[line.end() :], line["separator"]
     heading = text.partition("\n")[0]
     tabs = separator == "," and encoding.startswith("utf-16") and "\t" in heading and "," not in heading
     return text, "\t" if tabs else separator

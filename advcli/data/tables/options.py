@@ -71,7 +71,7 @@ class TableOptions:
         ConfigError
             A value that cannot be, or options that contradict each other.
         """
-        given = {each.name: options[each.name] for each in fields(cls) if options.get(each.name) is not None}
+        given = {option.name: options[option.name] for option in fields(cls) if options.get(option.name) is not None}
         categorical = given.get("categorical", ())
         given |= {key: names_of(given.get(key), key) for key in ("drop", "keep")}
         given |= {key: str(given[key]) for key in ("target", "weight", "sequence", "tokens", "hierarchy", "missing", "cut") if key in given}

@@ -83,8 +83,8 @@ def counted(column: pd.Series) -> pd.Series:
     """
     raw = column.value_counts()
     text = cell_text(pd.Series(raw.index))
-    kept = ~gaps_in(text)
-    counts = pd.Series(raw.to_numpy()[kept], index=text.to_numpy(object)[kept])
+    there = ~gaps_in(text)
+    counts = pd.Series(raw.to_numpy()[there], index=text.to_numpy(object)[there])
     return counts if counts.index.is_unique else counts.groupby(level=0, sort=False).sum().sort_values(ascending=False, kind="stable")
 
 
@@ -164,13 +164,13 @@ def column_of_nearly_numbers(column: pd.Series, notation: Notation) -> bool:
 
 def notation_words(look: Look, name: str) -> str:
     """Return what is said of a column whose numbers look to be written in another way, and the options that read them."""
-    own = look.columns[name]
+    way = look.columns[name]
     if look.notation == PLAIN:
-        return f"its numbers look written in another way than those of other columns ({own} would read them): write all in one way"
+        return f"its numbers look written in another way than those of other columns ({way} would read them): write all in one way"
     said = f"it {SUSPECT} numbers: {look.notation} reads them"
     if name in look.unclear:
-        other = Notation(own.thousands or ".", None, own.units) if own.thousands else Notation(".", own.decimal, own.units)
-        said += f" (if the {CHARACTER_NAMES[own.thousands or own.decimal]} means the other thing: {other})"
+        other = Notation(way.thousands or ".", None, way.units) if way.thousands else Notation(".", way.decimal, way.units)
+        said += f" (if the {CHARACTER_NAMES[way.thousands or way.decimal]} means the other thing: {other})"
     return said
 
 

@@ -228,13 +228,13 @@ def check_names(path: Path | str, names: Sequence[str]) -> None:
 
 def find_target(path: Path | str, target: str, names: Sequence[str]) -> list[str]:
     """Return the columns that a target means, at least one; a `DataError` names those that are there."""
-    found = target_columns(target, names)
-    if not found and target == "target":  # by default: nobody asked for it
+    columns = target_columns(target, names)
+    if not columns and target == "target":  # by default: nobody asked for it
         there = f"{', '.join(names[:12])}{', ...' if len(names) > 12 else ''}"
         raise DataError(f"{path}: say which column holds the labels with dataset.target=COLUMN; it has {there}")
-    if not found:
+    if not columns:
         raise DataError(f"{path} has no column {target!r} for the target; {choose_column(target, names)} (dataset.target=...)")
-    return found
+    return columns
 
 
 def listed(values: Sequence[Any]) -> str:
