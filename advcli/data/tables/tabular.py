@@ -137,9 +137,8 @@ def learn_encoding(table: Table, columns: Sequence[str], options: TableOptions, 
     ``auto`` makes categories of all text but identifiers, dates and texts (`advcli.data.tables.suspects.looks_like`), which it leaves out,
     and numbers in another notation than that of the options, which are columns of numbers with text in them.
     """
-    frame, refuses = table.frame, options.missing == "refuse"
+    frame, refuses, columns = table.frame, options.missing == "refuse", list(columns)
     numbers_there = number_columns(frame)
-    columns = list(columns)
     if options.categorical is None:
         columns, encoded = _automatic(table, columns, options, notes)
     else:
