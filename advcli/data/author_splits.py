@@ -16,6 +16,7 @@ from typing import Any
 from ..core.errors import DataError
 from .catalogue import CATALOGUE, Authors, known_set
 from .dataset import Dataset, Splits, make_dataset
+from .source import common
 
 FOLDER = "author_splits"
 
@@ -27,22 +28,7 @@ def published(name: str, source: str = "folder") -> Authors | None:
 
 
 def load_author_splits(options: Mapping[str, Any], data_dir: Path, load: Callable[[Mapping[str, Any], Path], Dataset]) -> Dataset:
-    """Load a data set with the authors' splits.
-
-    Parameters
-    ----------
-    options : mapping
-        All options of the data set.
-    data_dir : Path
-        Folder of the data sets.
-    load : callable (options, data_dir) -> Dataset
-        The source's own way, for sets whose rows are those of the data folder.
-
-    Raises
-    ------
-    DataError
-        A data set without published splits, files that are missing or changed, lists that are no permutation of the rows.
-    """
+    """Load a data set with the authors' splits; ``load`` is the source's own way, for sets whose rows are those of the data folder."""
     import numpy as np
 
     name = options["name"]
@@ -73,19 +59,14 @@ def _from_author_file(options: Mapping[str, Any], values: Any, splits: Splits, a
     assert known.upstream is not None
     levels = sorted({int(level) for level in values[:, -1]})
     return make_dataset(
-        name=options["name"],
         X=values[:, :-1],
         y=[levels.index(int(level)) for level in values[:, -1]],
         classes=levels,
         feature_names=known.upstream.columns,
         ordered=True,  # levels of a continuous target
-        sizes=options["sizes"],
         splits=splits,
-        notes=[
-            authors.own_table,
-            f"the authors' {len(splits)} splits",
-        ],
-        allow_small_classes=options["allow_small_classes"],
+        notes=[authors.own_table, f"the authors' {len(splits)} splits"],
+        **common(options),
     )
 
 

@@ -9,32 +9,16 @@ The benchmark cuts by equal width, an inner edge belonging to the class below it
 An edge in the file lies strictly between two targets that occur, so it gives the same classes whichever side an edge belongs to. The three
 large sets are cut into equal frequencies, which were chosen because they give the published errors.
 
-The columns
------------
-name, source
-    Values of ``dataset.name`` and ``dataset.source``.
-rows, features, classes
-    Size of the stored table; no classes for continuous targets.
-task
-    ``multiclass``, ``ordinal``, ``regression_to_ordinal``, ``hierarchical``, ``multi-label``, ``hierarchical multi-label`` or ``sequence``.
-options
-    What its YAML file sets beside name and source, as on the command line; ``cut=edges`` alone: the edges are those of `ordinal_edges`.
-protocol
-    The protocol that it is made for.
-printed_classes
-    Printed number of classes where it differs from the classes that occur.
-tables
-    Where the papers use it.
-content
-    `advcli.data.tables.table.table_sha256` of the set: recognises the data however they were written or packed.
-citation
-    Where the data come from.
-repository, commit, paths, format, columns
-    Public files, where their address and format are certain: `Upstream`.
-authors, author_sha256, author_table
-    The authors' splits: `Authors`.
-note
-    What the user is told after loading.
+The columns beside ``name`` and ``source``:
+
+- rows, features, classes: size of the stored table; no classes for continuous targets. ``printed_classes`` where the papers print another
+  number than occurs
+- task: multiclass, ordinal, regression_to_ordinal, hierarchical, multi-label, hierarchical multi-label or sequence
+- options: what its YAML file sets, as on the command line; ``cut=edges`` alone: the edges are those of `ordinal_edges`
+- protocol that it is made for; tables of the papers that use it; citation: where the data come from; note: what the user is told
+- content: `advcli.data.tables.table.table_sha256`, which recognises the data however they were written or packed
+- repository, commit, paths, format, columns: public files, where their address and format are certain (`Upstream`)
+- authors, author_sha256, author_table: the authors' splits (`Authors`)
 """
 
 from __future__ import annotations
@@ -51,18 +35,10 @@ FILE = Path(__file__).with_name("catalogue.csv")
 
 @dataclass(frozen=True)
 class Upstream:
-    """Public files of a data set at a pinned commit, and how to read them.
+    """Public files of a data set at a pinned commit of a GitHub repository, and how to read them.
 
-    Attributes
-    ----------
-    repository, commit : str
-        GitHub repository and commit.
-    paths : tuple of str
-        Files: one, or the official train and test part in this order.
-    format : str
-        ``csv`` (a first line with text among the features is a heading), ``whitespace`` or ``arff``; the target comes last.
-    columns : sequence of str
-        Names of the features.
+    ``paths`` is one file, or the official train and test part in this order; ``format`` is ``csv`` (a first line with text among the
+    features is a heading), ``whitespace`` or ``arff``; the target comes last, ``columns`` are the names of the features.
     """
 
     repository: str
@@ -78,17 +54,11 @@ class Upstream:
 
 @dataclass(frozen=True)
 class Authors:
-    """The random splits that the authors published with their code, and their own file of the data.
+    """The random splits that the authors published with their code, and their own file of the data, at the address ``folder``.
 
-    Attributes
-    ----------
-    folder : str
-        Address of the files.
-    files : mapping of str to str
-        SHA-256 of ``NAME.csv``, ``NAME.train`` and ``NAME.test``, in this order.
-    own_table : str
-        Rows and classes come from ``NAME.csv``, whose rows have another order than those of the data folder, and with them the splits:
-        what the user is told of it. Empty: they come from the data folder, whose rows have the same order.
+    ``files`` maps ``NAME.csv``, ``NAME.train`` and ``NAME.test``, in this order, to their SHA-256. ``own_table`` is what the user is told
+    where rows and classes come from ``NAME.csv``, whose rows have another order than those of the data folder, and with them the splits;
+    empty where they come from the data folder.
     """
 
     folder: str
@@ -153,14 +123,6 @@ def _value(text: str) -> Any:
     return text
 
 
-def _read(path: Path) -> dict[str, dict[str, Known]]:
-    found: dict[str, dict[str, Known]] = {}
-    with path.open(encoding="utf-8", newline="") as stream:
-        for row in csv.DictReader(stream, strict=True):
-            found.setdefault(row["source"], {})[row["name"]] = _known(row)
-    return found
-
-
 def _known(row: Mapping[str, str]) -> Known:
     upstream = authors = None
     if row["repository"]:
@@ -171,31 +133,16 @@ def _known(row: Mapping[str, str]) -> Known:
     options = parse_options(row["options"])
     if options.get("cut") == "edges":
         options["edges"] = list(ordinal_edges()[row["name"]])
-    return Known(
-        name=row["name"],
-        source=row["source"],
-        rows=int(row["rows"]),
-        features=_count(row["features"]),
-        classes=_count(row["classes"]),
-        task=row["task"],
-        options=options,
-        protocol=row["protocol"],
-        printed_classes=_count(row["printed_classes"]),
-        tables=row["tables"],
-        content=row["content"],
-        citation=row["citation"],
-        upstream=upstream,
-        authors=authors,
-        note=row["note"],
-    )
+    texts: dict[str, Any] = {key: row[key] for key in ("name", "source", "task", "protocol", "tables", "content", "citation", "note")}
+    counts: dict[str, Any] = {key: int(row[key]) if row[key] else None for key in ("rows", "features", "classes", "printed_classes")}
+    return Known(**texts, **counts, options=options, upstream=upstream, authors=authors)
 
 
-def _count(text: str) -> int | None:
-    return int(text) if text else None
-
-
-CATALOGUE: dict[str, dict[str, Known]] = _read(FILE)
+CATALOGUE: dict[str, dict[str, Known]] = {}
 """The known data sets by source and name."""
+with FILE.open(encoding="utf-8", newline="") as _stream:
+    for _row in csv.DictReader(_stream, strict=True):
+        CATALOGUE.setdefault(_row["source"], {})[_row["name"]] = _known(_row)
 
 
 def known_set(name: str, source: str) -> Known | None:

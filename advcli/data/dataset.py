@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..core.checks import refuse_huge
@@ -75,13 +75,13 @@ class Dataset:
     y: NDArray[Any] | csr_array
     classes: tuple[Any, ...]
     feature_names: tuple[str, ...]
-    ordered: bool
-    sizes: tuple[int, int] | None
-    splits: Splits | None
-    example_weight: NDArray[Any] | None
-    groups: NDArray[Any] | None
-    sha256: str
-    notes: tuple[str, ...]
+    ordered: bool = False
+    sizes: tuple[int, int] | None = None
+    splits: Splits | None = None
+    example_weight: NDArray[Any] | None = None
+    groups: NDArray[Any] | None = None
+    sha256: str = ""
+    notes: tuple[str, ...] = ()
     allow_small_classes: bool = False
     encoding: Encoding | None = None
     official: tuple[NDArray[Any], NDArray[Any]] | None = None
@@ -111,21 +111,15 @@ class Dataset:
         return dict(zip(self.classes, counts.tolist(), strict=True))
 
 
-def content_sha256(
-    X: Any,
-    y: Any,
-    classes: Sequence[Any],
-    example_weight: Any = None,
-    hierarchy: Edges | None = None,
-    costs: Any = None,
-    groups: Any = None,
-    cells: Any = None,
-) -> str:
+def content_sha256(data: Dataset) -> str:
     """Return the SHA-256 of what a learner sees: X (dense or CSR), the codes, the labels, weights, hierarchy, costs, groups and cells."""
     import numpy as np
 
     from ..core.row_blocks import BlockRows
 
+    X: Any = data.X
+    y: Any = data.y
+    cells: Any = data.cells
     digest = hashlib.sha256()
     digest.update(repr(X.shape).encode())
     if isinstance(X, BlockRows):  # the checksum of the same rows in memory
@@ -138,22 +132,18 @@ def content_sha256(
     else:
         parts = [np.ascontiguousarray(X, "<f8")]
     parts += [y.indptr.astype("<i8"), y.indices.astype("<i8")] if hasattr(y, "indptr") else [np.asarray(y, "<i8")]
-    if example_weight is not None:
-        parts.append(np.asarray(example_weight, "<f8"))
-    if costs is not None:
-        parts.append(np.asarray(costs, "<f8"))
-    if groups is not None:
-        parts.append(np.asarray(groups, "<i8"))
+    more = ((data.example_weight, "<f8"), (data.costs, "<f8"), (data.groups, "<i8"))
+    parts += [np.asarray(array, kind) for array, kind in more if array is not None]
     if cells is not None:
         parts += [cells.indptr.astype("<i8"), cells.indices.astype("<i8")] if hasattr(cells, "indptr") else []
         values = np.asarray(cells.data if hasattr(cells, "indptr") else cells, "<f8")
         parts.append(np.where(np.isnan(values), np.nan, values))  # one pattern of bits for no value
-    for part in parts:
-        digest.update(repr(part.shape).encode())
-        digest.update(part.tobytes())
-    digest.update(json.dumps(list(classes)).encode())
-    if hierarchy is not None:
-        digest.update(json.dumps(sorted(hierarchy)).encode())
+    for array in parts:
+        digest.update(repr(array.shape).encode())
+        digest.update(array.tobytes())
+    digest.update(json.dumps(list(data.classes)).encode())
+    if data.hierarchy is not None:
+        digest.update(json.dumps(sorted(data.hierarchy)).encode())
     return digest.hexdigest()
 
 
@@ -161,27 +151,15 @@ LONGEST_LABEL = 1000
 """Characters of a label at most: it stands in tables, model files and messages."""
 
 
-def make_dataset(
-    *,
-    name: str,
-    X: Any,
-    y: Any,
-    classes: Sequence[Any],
-    feature_names: Sequence[str],
-    ordered: bool = False,
-    sizes: Sequence[int] | None = None,
-    splits: Splits | None = None,
-    example_weight: Any = None,
-    notes: Sequence[str] = (),
-    allow_small_classes: bool = False,
-    encoding: Encoding | None = None,
-    hierarchy: Edges | None = None,
-    stubs: Sequence[str] = (),
-    costs: Any = None,
-    groups: Any = None,
-    cells: Any = None,
-) -> Dataset:
+def make_dataset(*, name: str, X: Any, y: Any, classes: Sequence[Any], feature_names: Sequence[str], **more: Any) -> Dataset:
     """Check the parts once, for all sources, and build a `Dataset`.
+
+    Parameters
+    ----------
+    name, X, y, classes, feature_names
+        Fields of a `Dataset`, of any types that become theirs.
+    **more
+        Its other fields but ``sha256``, where they are not at their defaults.
 
     Raises
     ------
@@ -203,45 +181,41 @@ def make_dataset(
         y.sort_indices()
     else:
         y = np.ascontiguousarray(y, dtype=np.intp)
-    n = X.shape[0]
+    for key, kind in (("example_weight", np.float64), ("costs", np.float64), ("groups", np.intp)):
+        if more.get(key) is not None:
+            more[key] = np.ascontiguousarray(more[key], dtype=kind)
+    more |= {key: tuple(more[key]) for key in ("sizes", "notes", "stubs") if more.get(key) is not None}
+    data = Dataset(name, X, y, tuple(classes), tuple(feature_names), **more)
+    _check(data)
+    return replace(data, sha256=content_sha256(data))
+
+
+def _check(data: Dataset) -> None:
+    """Refuse parts of a data set that do not fit each other."""
+    from ..core.row_blocks import BlockRows
+
+    X: Any = data.X
+    y: Any = data.y
+    (n, d), classes, what = X.shape, data.classes, f"data set {data.name!r}"
     if n == 0:
-        raise DataError(f"data set {name!r} has no rows")
+        raise DataError(f"{what} has no rows")
     for rows in (X.raw(part.start, part.stop) for part in X.parts()) if isinstance(X, BlockRows) else [X]:
-        refuse_huge(rows, feature_names, f"data set {name!r}")
+        refuse_huge(rows, data.feature_names, what)
     if len(classes) < 2:
-        raise DataError(_one_class(name, classes))
+        raise DataError(_one_class(data.name, classes))
     longest = max((str(label) for label in classes), key=len)
     if len(longest) > LONGEST_LABEL:
         said = f"a label of {len(longest)} characters ({longest[:20]!r} and so on), more than {LONGEST_LABEL}"
-        raise DataError(f"data set {name!r} has {said}; is dataset.target the right column?")
-    if len(feature_names) != X.shape[1]:
-        raise DataError(f"data set {name!r} has {X.shape[1]} features and {len(feature_names)} names of features")
+        raise DataError(f"{what} has {said}; is dataset.target the right column?")
+    if len(data.feature_names) != d:
+        raise DataError(f"{what} has {d} features and {len(data.feature_names)} names of features")
     if y.shape[0] != n:
-        raise DataError(f"data set {name!r} has {n} rows and {y.shape[0]} labels")
+        raise DataError(f"{what} has {n} rows and {y.shape[0]} labels")
     if y.ndim == 1 and not (y.min() >= 0 and y.max() < len(classes)):
-        raise DataError(f"data set {name!r} has codes of labels from {y.min()} to {y.max()}, beyond its {len(classes)} classes")
-    if sizes is not None and sum(sizes) > n:
-        raise DataError(f"data set {name!r} has {n} rows, too few for dataset.sizes=[{sizes[0]},{sizes[1]}]; use dataset.sizes=null")
-    return Dataset(
-        name=name,
-        X=X,
-        y=y,
-        classes=tuple(classes),
-        feature_names=tuple(feature_names),
-        ordered=ordered,
-        sizes=None if sizes is None else (int(sizes[0]), int(sizes[1])),
-        splits=splits,
-        example_weight=None if example_weight is None else np.ascontiguousarray(example_weight, dtype=np.float64),
-        groups=None if groups is None else np.ascontiguousarray(groups, dtype=np.intp),
-        sha256=content_sha256(X, y, classes, example_weight, hierarchy, costs, groups, cells),
-        notes=tuple(notes),
-        allow_small_classes=allow_small_classes,
-        encoding=encoding,
-        hierarchy=hierarchy,
-        stubs=tuple(stubs),
-        costs=None if costs is None else np.ascontiguousarray(costs, dtype=np.float64),
-        cells=cells,
-    )
+        raise DataError(f"{what} has codes of labels from {y.min()} to {y.max()}, beyond its {len(classes)} classes")
+    if data.sizes is not None and sum(data.sizes) > n:
+        train, test = data.sizes
+        raise DataError(f"{what} has {n} rows, too few for dataset.sizes=[{train},{test}]; use dataset.sizes=null")
 
 
 def check_trainable(dataset: Dataset, folds: int) -> None:
@@ -249,11 +223,6 @@ def check_trainable(dataset: Dataset, folds: int) -> None:
 
     Some published sets have classes of one or two rows (ecoli, the ordinal sets); they say ``allow_small_classes: true``
     in their YAML file, because plain shuffled folds stay defined. For all others such a class is taken for a mistake.
-
-    Raises
-    ------
-    DataError
-        One class only, fewer rows than folds, or a class with fewer rows than folds.
     """
     counts = dataset.class_sizes()
     present = [label for label, count in counts.items() if count]
@@ -274,10 +243,7 @@ def check_trainable(dataset: Dataset, folds: int) -> None:
 def lonely_classes(dataset: Dataset) -> str:
     """Return what to say of classes that occur once, which no split has in both of its parts; empty without any, or if they are accepted.
 
-    Raises
-    ------
-    DataError
-        Most rows are alone in their class: numbers or names, no classes.
+    A `DataError` where most rows are alone in their class: numbers or names, no classes.
     """
     if dataset.allow_small_classes or dataset.multilabel or dataset.costs is not None:
         return ""
@@ -293,5 +259,5 @@ def lonely_classes(dataset: Dataset) -> str:
 
 
 def _one_class(name: str, classes: Sequence[Any]) -> str:
-    found = f"the single class {classes[0]!r}" if classes else "no class"
-    return f"data set {name!r} has {found} in its target; at least two are needed (is dataset.target the right column?)"
+    content = f"the single class {classes[0]!r}" if classes else "no class"
+    return f"data set {name!r} has {content} in its target; at least two are needed (is dataset.target the right column?)"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,19 +32,7 @@ _TIMEOUT = 30.0  # seconds without an answer
 
 @dataclass(frozen=True)
 class Fetched:
-    """What `fetch` did.
-
-    Attributes
-    ----------
-    name : str
-        The data set.
-    paths : tuple of Path
-        Its files in the folder of data sets.
-    downloaded : bool
-        False if all of them were there and intact.
-    message : str
-        One line for the user.
-    """
+    """What `fetch` did: the files of a data set in the folder, whether any was downloaded, and one line for the user."""
 
     name: str
     paths: tuple[Path, ...]
@@ -75,17 +63,16 @@ def fetch(name: str, data_dir: Path, url: str | None = None) -> Fetched:
     if url is not None and not url.startswith(("http://", "https://")):
         raise ConfigError(f"url={url} must start with http:// or https:// (a local folder is used with data_dir=)")
     known = known_set(name, "folder")
-    local = read_manifest(data_dir)
     if known is None:
         by_file = {*CATALOGUE["text"], *CATALOGUE["hierarchical"]}
-        if name not in by_file:
-            _refuse_what_needs_no_fetching(name)
-        if url is None and name not in local and name not in by_file:
+        others = (source for source in sources().values() if source.name != "folder" and name not in by_file)
+        if any(entry.name == name for source in others for entry in entries(source, Path())):
+            raise DataError(f"data set {name!r} needs no fetching: it comes with advcli or scikit-learn; use dataset={name}")
+        if url is None and name not in read_manifest(data_dir) and name not in by_file:
             raise DataError(
                 f"no data set is named {name!r}; {nearest(name, CATALOGUE['folder'])} "
                 f"(a mirror may have more: advcli data fetch {name} url=http://... or {URL_VARIABLE})"
             )
-    paths = []
     table = _intact_table(name, data_dir)
     downloaded = table is None
     if table is None:
@@ -93,24 +80,15 @@ def fetch(name: str, data_dir: Path, url: str | None = None) -> Fetched:
             raise DataError(f"data set {name!r} is several files, which nothing fetches; point data_dir= to a folder that has them")
         _make_folder(data_dir)
         table = _from_mirror(name, data_dir, url) if url is not None else _from_upstream(name, data_dir)
-    paths.append(table)
     got, files = _author_files(name, data_dir, url)
-    paths += files
-    downloaded = downloaded or got
-    message = f"{name}: {'fetched' if downloaded else 'already here'}, {', '.join(map(str, paths))}"
-    return Fetched(name, tuple(paths), downloaded, message)
+    message = f"{name}: {'fetched' if downloaded or got else 'already here'}, {', '.join(map(str, [table, *files]))}"
+    return Fetched(name, (table, *files), downloaded or got, message)
 
 
 def has_address(name: str) -> bool:
     """Tell whether `fetch` knows a public address of a data set."""
     known = known_set(name, "folder")
     return known is not None and known.upstream is not None
-
-
-def _refuse_what_needs_no_fetching(name: str) -> None:
-    for source in sources().values():
-        if source.name != "folder" and any(entry.name == name for entry in entries(source, Path())):
-            raise DataError(f"data set {name!r} needs no fetching: it comes with advcli or scikit-learn; use dataset={name}")
 
 
 def _make_folder(folder: Path) -> None:
@@ -135,22 +113,23 @@ def _intact_table(name: str, data_dir: Path) -> Path | None:
     if known is None:
         return path
     # no manifest vouches for the file: it may be somebody's own, which must not be overwritten
-    try:
-        _check_content(known, path, raw)
-    except DataError:
-        raise DataError(f"{path} exists but is not the published data set {name}; move it away and fetch again") from None
+    if _fault(known, path, raw):
+        raise DataError(f"{path} exists but is not the published data set {name}; move it away and fetch again")
     return path
 
 
-def _check_content(known: Known, path: Path, raw: bytes) -> None:
+def _fault(known: Known, path: Path, raw: bytes) -> str:
+    """Return what tells the content of a file from a set of the catalogue; empty where nothing does."""
     from .tables.table import read_table, table_sha256
 
-    table = read_table(path, "target", raw)
-    if table_sha256(table) != known.content:
-        columns = sum(column not in ("target", "split") for column in table.frame.columns)
-        raise DataError(
-            f"its checksum differs ({len(table.frame)} rows and {columns} features, expected {known.rows} and {known.features})"
-        )
+    try:
+        table = read_table(path, "target", raw)
+    except DataError as error:
+        return str(error)
+    if table_sha256(table) == known.content:
+        return ""
+    columns = sum(column not in ("target", "split") for column in table.frame.columns)
+    return f"its checksum differs ({len(table.frame)} rows and {columns} features, expected {known.rows} and {known.features})"
 
 
 def _download(url: str, folder: Path, sha256: str | None = None) -> bytes:
@@ -211,50 +190,31 @@ def _from_upstream(name: str, data_dir: Path) -> Path:
     raw = gzip.compress(convert(known.upstream, contents, name), mtime=0)
     _verify(known, path, raw, ", ".join(known.upstream.urls()))
     write_bytes(path, raw, REMEDY)
-    row = {
-        "name": name,
-        "file": path.name,
-        "rows": str(known.rows),
-        "features": str(known.features),
-        "classes": "" if known.classes is None else str(known.classes),
-        "task": known.task,
-        "sha256": hashlib.sha256(raw).hexdigest(),
-        "source_repo": f"{known.upstream.repository}@{known.upstream.commit}",
-        "source_path": ";".join(known.upstream.paths),
-        "upstream_citation": known.citation,
-    }
+    row = {key: str(getattr(known, key)) for key in ("name", "rows", "features", "task")}
+    row |= {"file": path.name, "classes": "" if known.classes is None else str(known.classes), "sha256": hashlib.sha256(raw).hexdigest()}
+    row |= {"source_repo": f"{known.upstream.repository}@{known.upstream.commit}", "source_path": ";".join(known.upstream.paths)}
+    row["upstream_citation"] = known.citation
     write_manifest_row(data_dir, row)
     return path
 
 
 def _verify(known: Known, path: Path, raw: bytes, address: str) -> None:
-    try:
-        _check_content(known, path, raw)
-    except DataError as error:
-        raise DataError(f"what {address} sends is not data set {known.name!r}: {error}; nothing was written") from None
+    if fault := _fault(known, path, raw):
+        raise DataError(f"what {address} sends is not data set {known.name!r}: {fault}; nothing was written")
 
 
 def convert(upstream: Upstream, contents: Sequence[bytes], name: str) -> bytes:
     """Convert public files to the one CSV format: features, ``split`` where there are two files, ``target``.
 
     Rows with missing values are left out, as the catalogue's tables have them left out.
-
-    Raises
-    ------
-    DataError
-        Files that are not of the stated format.
     """
     import pandas as pd
 
-    readers: dict[str, Callable[[bytes], pd.DataFrame]] = {
-        "csv": lambda raw: _read_plain(raw, ","),
-        "whitespace": lambda raw: _read_plain(raw, None),
-        "arff": _read_arff,
-    }
+    separator = "," if upstream.format == "csv" else None
     parts = []
     for part, raw in zip(("train", "test"), contents, strict=False):
         try:
-            frame = readers[upstream.format](raw)
+            frame = _read_arff(raw) if upstream.format == "arff" else _read_plain(raw, separator)
             frame.columns = [*upstream.columns, "target"]
         except Exception as error:  # whatever a changed file makes the readers raise
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -285,8 +245,7 @@ def _read_arff(raw: bytes) -> pd.DataFrame:
     import pandas as pd
     from scipy.io import arff
 
-    records, _ = arff.loadarff(io.StringIO(raw.decode()))
-    frame = pd.DataFrame(records)
+    frame = pd.DataFrame(arff.loadarff(io.StringIO(raw.decode()))[0])
     for column in frame.columns:
         if frame[column].dtype.kind == "O":  # SciPy gives nominal values as bytes
             frame[column] = [value.decode() for value in frame[column]]

@@ -16,18 +16,12 @@ from .source import Entry
 def list_datasets(data_dir: Path) -> list[Entry]:
     """Return all data sets that the sources know by name, source by source."""
     order = {"sklearn": 0, "folder": 1}
-    found = sorted(sources().values(), key=lambda source: (order.get(source.name, 2), source.name))
-    return [entry for source in found for entry in entries(source, data_dir)]
+    ordered = sorted(sources().values(), key=lambda source: (order.get(source.name, 2), source.name))
+    return [entry for source in ordered for entry in entries(source, data_dir)]
 
 
 def default_options(name: str, data_dir: Path | None = None) -> dict[str, Any]:
-    """Return the options by which a data set is loaded when only its name is given, as in its YAML file.
-
-    Raises
-    ------
-    DataError
-        No data set of that name.
-    """
+    """Return the options by which a data set is loaded when only its name is given, as in its YAML file; `DataError` for other names."""
     every = list_datasets(Path(data_dir) if data_dir is not None else Path("data"))
     entry = next((item for item in every if item.name == name), None)
     if entry is None:
@@ -38,17 +32,7 @@ def default_options(name: str, data_dir: Path | None = None) -> dict[str, Any]:
 def show(dataset: str | Mapping[str, Any], data_dir: Path) -> dict[str, str]:
     """Return what is known about one data set, as labelled lines of text.
 
-    Parameters
-    ----------
-    dataset : str or mapping
-        A name, or the ``dataset`` options of a configuration.
-    data_dir : Path
-        Folder of the data sets.
-
-    Raises
-    ------
-    DataError
-        No data set of that name.
+    ``dataset`` is a name, or the ``dataset`` options of a configuration; a `DataError` says that no data set has that name.
     """
     options = default_options(dataset, data_dir) if isinstance(dataset, str) else dict(dataset)
     name, source = str(options.get("name")), str(options.get("source"))
@@ -63,9 +47,7 @@ def show(dataset: str | Mapping[str, Any], data_dir: Path) -> dict[str, str]:
             return lines
         if not entry.here:
             lines["here"] = f"no; get it with `{entry.command}`"
-            lines["rows"], lines["features"] = str(entry.rows), str(entry.features)
-            lines["classes"] = str(entry.classes)
-            return lines
+            return lines | {key: str(getattr(entry, key)) for key in ("rows", "features", "classes")}
     data = load(options, data_dir)
     n, d = data.X.shape
     lines["here"] = "yes"

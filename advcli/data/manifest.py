@@ -37,15 +37,15 @@ def parse_manifest(raw: bytes, where: str) -> dict[str, dict[str, str]]:
         rows = list(csv.DictReader(io.StringIO(raw.decode("utf-8-sig"), newline=""), strict=True))
     except (UnicodeDecodeError, csv.Error):
         raise DataError(f"{where} is damaged: not CSV in UTF-8") from None
-    found: dict[str, dict[str, str]] = {}
+    manifest: dict[str, dict[str, str]] = {}
     for number, row in enumerate(rows, start=1):
         missing = [column for column in _NEEDED if row.get(column) is None]
         if missing:
             raise DataError(f"{where} is damaged: row {number} has no {', '.join(missing)}")
         if not row["file"] or Path(row["file"]).name != row["file"] or row["file"].startswith("."):
             raise DataError(f"{where}: row {number} names the file {row['file']!r}; only plain names in the same folder are allowed")
-        found[row["name"]] = {key: value or "" for key, value in row.items() if key is not None}
-    return found
+        manifest[row["name"]] = {key: value or "" for key, value in row.items() if key is not None}
+    return manifest
 
 
 def find_file(name: str, file: str | None, data_dir: Path, manifest: Mapping[str, Mapping[str, str]]) -> Path:
@@ -71,14 +71,14 @@ def check_file(path: Path, raw: bytes, row: Mapping[str, str] | None, remedy: st
 
 def entries_by_file(source: str, data_dir: Path) -> list[Entry]:
     """Return the catalogue's sets of a source that reads the folder, here or not; for sources whose files nothing fetches."""
-    manifest, found = read_manifest(data_dir), []
+    manifest, entries = read_manifest(data_dir), []
     for name, known in CATALOGUE[source].items():
         path = find_file(name, None, data_dir, manifest)
         here = path.is_file()
         command = known.override if here else f"put {path.name} into the data folder"
         sizes = (known.rows, known.features, known.classes)
-        found.append(Entry(name, source, *sizes, known.task, here, command, known.citation, known.options))
-    return found
+        entries.append(Entry(name, source, *sizes, known.task, here, command, known.citation, known.options))
+    return entries
 
 
 def write_manifest_row(data_dir: Path, row: Mapping[str, str]) -> None:

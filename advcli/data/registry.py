@@ -1,4 +1,7 @@
-"""The registry of sources: every module in ``advcli/data/sources``, or among a user's own files, that defines ``SOURCE`` is one."""
+"""The registry of sources: every module in ``advcli/data/sources``, or among a user's own files, that defines ``SOURCE`` is one.
+
+A module with several sources defines ``SOURCES``.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ from typing import Any
 from ..core import plugins
 from ..core.errors import ConfigError, DataError, nearest
 from .author_splits import FOLDER, load_author_splits, published
-from .catalogue import CATALOGUE, Known, known_set
+from .catalogue import CATALOGUE, known_set
 from .dataset import Dataset
-from .source import Entry, Source, cut_of
+from .source import Entry, Source
 
 
 def sources() -> dict[str, Source]:
@@ -32,7 +35,8 @@ def _bundled() -> dict[str, Source]:
 
 
 def _found(modules: list[ModuleType]) -> dict[str, Source]:
-    return {module.SOURCE.name: module.SOURCE for module in modules if hasattr(module, "SOURCE")}
+    found = [source for module in modules for source in getattr(module, "SOURCES", None) or [getattr(module, "SOURCE", None)]]
+    return {source.name: source for source in found if source is not None}
 
 
 def _source(name: str) -> Source:
@@ -46,13 +50,7 @@ def _source(name: str) -> Source:
 
 
 def source_options(source: str) -> dict[str, Any]:
-    """Return every option of a source with its default.
-
-    Raises
-    ------
-    ConfigError
-        No such source.
-    """
+    """Return every option of a source with its default; `ConfigError` where there is no such source."""
     return _source(source).defaults
 
 
@@ -95,26 +93,16 @@ def load(options: Mapping[str, Any], data_dir: Path, author_splits: bool = False
             made = f"returned a {type(dataset).__name__}, not a Dataset (advcli.data.make_dataset)"
             raise DataError(f"dataset.source={source.name}: its load {made}{plugins.defined_at(source.load)}")
     known = known_set(complete["name"], source.name)
-    return dataset if known is None else replace(dataset, notes=(*dataset.notes, *_remarks(known, dataset, complete)))
-
-
-def _remarks(known: Known, dataset: Dataset, options: Mapping[str, Any]) -> list[str]:
-    """Return what the catalogue says of a data set that its content does not."""
-    said = [known.note] if known.note else []
-    occurring = len(dataset.classes)
-    if known.printed_classes not in (None, occurring) and cut_of(options) == "none":
+    if known is None:
+        return dataset
+    said, occurring = [known.note] if known.note else [], len(dataset.classes)
+    if known.printed_classes not in (None, occurring) and complete.get("cut") in (None, "none"):
         said.append(f"{occurring} classes occur; the papers print {known.printed_classes}")
-    return said
+    return replace(dataset, notes=(*dataset.notes, *said))
 
 
 def missing_files(options: Mapping[str, Any], data_dir: Path, author_splits: bool = False) -> list[Path]:
-    """Return the files of a set of the catalogue that are not in the data folder; none for a set that needs no file there.
-
-    Parameters
-    ----------
-    options, data_dir, author_splits
-        As for `load`.
-    """
+    """Return the files of a set of the catalogue that are not in the data folder, none where it needs none; parameters as for `load`."""
     complete = complete_options(options)
     source = sources()[complete["source"]]
     if source.files is None or known_set(complete["name"], source.name) is None:
@@ -127,13 +115,7 @@ def missing_files(options: Mapping[str, Any], data_dir: Path, author_splits: boo
 
 
 def foresee(options: Mapping[str, Any]) -> Callable[[Dataset], list[str]] | None:
-    """Return what tells of a data set that is loaded before any work (`Source.foresee`); None where it is not.
-
-    Raises
-    ------
-    ConfigError
-        An option that the source does not have, or a value that cannot be.
-    """
+    """Return what tells of a data set that is loaded before any work (`Source.foresee`); None where it is not. Raises as `load`."""
     return sources()[complete_options(options)["source"]].foresee
 
 
@@ -144,17 +126,9 @@ def path_names(options: Mapping[str, Any]) -> frozenset[str]:
 
 
 def is_ordered(options: Mapping[str, Any], author_splits: bool = False) -> bool | None:
-    """Return whether the classes of a data set will have an order (`Dataset.ordered`), before it is loaded.
+    """Return whether the classes of a data set will have an order (`Dataset.ordered`), before it is loaded; parameters as for `load`.
 
-    Parameters
-    ----------
-    options, author_splits
-        As for `load`.
-
-    Returns
-    -------
-    bool or None
-        None where only loading tells: a source of somebody's own that does not say.
+    None where only loading tells: a source of somebody's own that does not say.
     """
     complete = complete_options(options)
     source = sources()[complete["source"]]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..core.checks import ANY, at_least
 from ..core.errors import ConfigError, nearest
 from .dataset import Dataset
 
@@ -32,39 +33,21 @@ COLUMN_OPTIONS: dict[str, Any] = {
 # Options of sources that read a table with one label a row (`advcli.data.from_table`).
 TABLE_OPTIONS: dict[str, Any] = {**COLUMN_OPTIONS, "order": None, "cut": "none", "n_classes": None, "edges": None}
 
-# Options of sources whose rows may form sequences (`advcli.data.tables.tokens`).
+# Options of sources whose rows may form sequences (`advcli.data.tables.encoding`).
 SEQUENCE_OPTIONS: dict[str, Any] = {"sequence": None, "tokens": None}
 
 # Options of sources whose rows may have several labels, or labels with a hierarchy (`advcli.data.labels.sets`).
-LABEL_OPTIONS: dict[str, Any] = {
-    "hierarchy": None,
-    "root": None,
-    "several_tops": False,
-    "stub_leaves": False,
-    "label_separator": None,
-}
+LABEL_OPTIONS: dict[str, Any] = {"hierarchy": None, "root": None, "several_tops": False, "stub_leaves": False, "label_separator": None}
 
 
 @dataclass(frozen=True)
 class Entry:
     """One line of the list of data sets.
 
-    Attributes
-    ----------
-    name, source : str
-        Values of ``dataset.name`` and ``dataset.source``.
-    rows, features, classes : int or None
-        Sizes of the table as stored (before one-hot encoding); for continuous targets the classes of the default cut.
-    task : str
-        ``multiclass``, ``ordinal``, ``regression_to_ordinal``, or what cannot be loaded yet.
-    here : bool
-        Whether it can be loaded now, without the network.
-    command : str
-        The override that uses it, or the command that gets it.
-    citation : str
-        Where it comes from.
-    options : mapping
-        Its options where they differ from the defaults of its source.
+    ``name`` and ``source`` are values of the options, ``options`` all others that differ from the defaults of the source. ``rows``,
+    ``features`` and ``classes`` are sizes of the table as stored (before one-hot encoding); for continuous targets the classes of the
+    default cut. ``task`` is ``multiclass``, ``ordinal``, ``regression_to_ordinal``, or what cannot be loaded yet. ``here`` says whether it
+    can be loaded now, without the network; ``command`` is the override that uses it, or the command that gets it.
     """
 
     name: str
@@ -90,27 +73,28 @@ def check_size(**factors: int) -> None:
         raise ConfigError(f"{options} is more than {MOST_NUMBERS} numbers; choose less")
 
 
-def cut_of(options: Mapping[str, Any]) -> str:
-    """Return how the options cut a continuous target; ``none`` where they do not."""
-    cut = options.get("cut")
-    return "none" if cut is None else str(cut)
+def common(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a `Dataset` that the options of every source give."""
+    return {key: options[key] for key in ("name", "sizes", "allow_small_classes")}
 
 
-def asks_for_label_sets(options: Mapping[str, Any], names: Sequence[str] = ()) -> bool:
-    """Return whether the options say that the target holds nodes of a hierarchy or sets of labels.
+def check_options(options: Mapping[str, Any], rules: Mapping[str, Mapping[str, Any]], group: str = "dataset") -> None:
+    """Refuse options of a group that break their rules (`advcli.core.checks`)."""
+    for key, about in rules.items():
+        if not about["valid"](options[key]):
+            raise ConfigError(f"{group}.{key}={options[key]} must be {about['wanted']}")
 
-    ``PREFIX*`` means columns of labels, unless it is one of the ``names`` of columns itself.
-    """
-    target = str(options.get("target"))
-    several = options.get("label_separator") is not None or (target.endswith("*") and target not in names)
+
+def asks_for_label_sets(options: Mapping[str, Any]) -> bool:
+    """Return whether the options say that the target holds nodes of a hierarchy or sets of labels."""
+    several = options.get("label_separator") is not None or str(options.get("target")).endswith("*")
     return several or options.get("hierarchy") is not None
 
 
 def options_give_order(options: Mapping[str, Any]) -> bool:
     """Return whether the options order the classes: by ``ordered``, by ``order``, or by a cut; sets of labels have no order."""
-    if asks_for_label_sets(options):
-        return False
-    return bool(options["ordered"]) or options.get("order") is not None or cut_of(options) != "none"
+    ordered = bool(options["ordered"]) or options.get("order") is not None or options.get("cut") not in (None, "none")
+    return ordered and not asks_for_label_sets(options)
 
 
 @dataclass(frozen=True)
@@ -160,25 +144,17 @@ class Source:
         return {**COMMON, **self.options}
 
     def complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the options with defaults filled in, after checking names and the common values.
-
-        Raises
-        ------
-        ConfigError
-            An option that the source does not have, or a common one with a value that cannot be.
-        """
+        """Return the options with defaults filled in; `ConfigError` for one that the source lacks, or a common one that cannot be."""
         defaults = self.defaults
         for key in options:
             if key not in defaults:
                 raise ConfigError(f"dataset.{key} is not an option of dataset.source={self.name}; {nearest(key, defaults)}")
         complete = {**defaults, **options, "name": str(options["name"]), "source": self.name}
-        for key in ("ordered", "allow_small_classes"):
-            if not isinstance(complete[key], bool):
-                raise ConfigError(f"dataset.{key}={complete[key]} must be true or false")
+        check_options(complete, {"ordered": ANY, "allow_small_classes": ANY})
         sizes = complete["sizes"]
         if sizes is not None:
             sizes = list(sizes) if isinstance(sizes, (list, tuple)) else [sizes]
-            if len(sizes) != 2 or any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in sizes):
+            if len(sizes) != 2 or not all(at_least(1)["valid"](size) for size in sizes):
                 raise ConfigError(f"dataset.sizes={complete['sizes']} must be [train rows, test rows], two positive whole numbers, or null")
         return complete
 

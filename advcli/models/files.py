@@ -23,8 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.errors import AdvcliError, ConfigError, ModelError
 from ..core.files import UNDELAYED, write_bytes
 from ..core.stored_arrays import MOST_COLUMNS
-from ..data.tables.column import Column
-from ..data.tables.encoding import Encoding
+from ..data.tables.encoding import Column, Encoding
 from ..data.tables.transformer import EncodedColumns
 from ..evaluation.standardise import Standardiser
 from ..learners import Learner

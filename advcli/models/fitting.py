@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ConfigError
 from ..data.registry import complete_options
-from ..data.tables.column import Column
-from ..data.tables.encoding import Encoding
+from ..data.tables.encoding import Column, Encoding
 from ..evaluation.learning import missed_rows
 from ..evaluation.recipe import ALL, Recipe
 from ..evaluation.selection import pooled_score

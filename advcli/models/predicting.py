@@ -15,8 +15,7 @@ from scipy import sparse
 from ..core.errors import ConfigError, ModelError, refuse_all
 from ..core.files import atomic_file
 from ..core.spreadsheets import frame_as_text
-from ..data.tables.column import Fault, refuse_faults
-from ..data.tables.encoding import Encoding
+from ..data.tables.encoding import Encoding, Fault, refuse_faults
 from ..data.tables.reading import read_parts
 from .model import ABSTAIN, Model, zeros
 from .pipeline_steps import Steps

@@ -16,10 +16,9 @@ from ..core.checks import LARGEST
 from ..core.errors import ConfigError, ModelError
 from ..core.stored_arrays import MOST_COLUMNS, Entries
 from ..data.tables.cells import Notation
-from ..data.tables.column import Column
-from ..data.tables.encoding import Encoding
-from ..data.tables.learning import MISSING_WAYS
+from ..data.tables.encoding import Column, Encoding
 from ..data.tables.opening import check_encoding
+from ..data.tables.options import MISSING_WAYS
 from ..evaluation.standardise import Standardiser
 from ..features import feature_class
 from ..learners import Learner

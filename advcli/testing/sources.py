@@ -52,8 +52,7 @@ def check_source(source: Source | str, options: Mapping[str, Any], data_dir: str
 
 
 def _check_repeated(first: Dataset, second: Dataset) -> None:
-    sha = content_sha256(first.X, first.y, first.classes, first.example_weight, first.hierarchy, first.costs, first.groups, first.cells)
-    require(first.sha256 == sha, "sha256 is not the checksum of its content")
+    require(first.sha256 == content_sha256(first), "sha256 is not the checksum of its content")
     require(first.sha256 == second.sha256, "a second load gave other content")
     require(first.notes == second.notes, "a second load gave other notes")
     require(_rows(first) == _rows(second), "a second load gave other splits")

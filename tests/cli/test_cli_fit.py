@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from advcli import data
 from advcli.cli import main
 from advcli.core.errors import DataError
-from advcli.data.tables.stream import stream_tables
+from advcli.data.tables.reading import read_parts
 from advcli.data.tables.table import read_table
 from advcli.evaluation import Cell
 from advcli.evaluation.standardise import Standardiser
@@ -204,7 +204,7 @@ def test_parts_of_a_file_are_the_file(seed: int, rows: int, end: str, packed: bo
         text = end.join(lines)
     Path("train.csv").write_bytes(gzip.compress(text.encode()) if packed else text.encode())
     whole = read_table(Path("train.csv"), "label", text=("colour", "zip"))
-    parts = list(stream_tables(Path("train.csv"), rows, text=("label", "colour", "zip")))
+    parts = list(read_parts(Path("train.csv"), rows, text=("label", "colour", "zip")))
     joined = pd.concat([part.frame for part in parts], ignore_index=True)
     pd.testing.assert_frame_equal(joined, whole.frame)
     places = [part.place(row) for part in parts for row in range(len(part.frame))]
@@ -310,7 +310,7 @@ def test_words_that_make_no_sense_are_refused(capfd: pytest.CaptureFixture[str])
 
 def test_a_stream_of_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="is a folder, not a file"):
-        next(stream_tables(tmp_path, 10))
+        next(read_parts(tmp_path, 10))
 
 
 def test_a_fit_that_does_not_converge_is_said(capfd: pytest.CaptureFixture[str]) -> None:

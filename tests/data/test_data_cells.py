@@ -15,7 +15,7 @@ from advcli.core.errors import ConfigError, DataError
 from advcli.data import LABEL_OPTIONS, TABLE_OPTIONS, Dataset, from_table, load
 from advcli.data.source import COMMON
 from advcli.data.tables.cells import PLAIN, Notation, cell_text, feasible, look_of, reads_as_numbers
-from advcli.data.tables.columns import code_labels, match_labels, written_alike
+from advcli.data.tables.target import code_labels, match_labels, written_alike
 
 CHARACTERS = {"point": ".", "comma": ",", "space": " ", "apostrophe": "'"}
 

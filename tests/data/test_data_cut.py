@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advcli.core.errors import ConfigError, DataError
-from advcli.data.tables.cut import cut_target
+from advcli.data.tables.target import cut_target
 
 values = st.lists(st.floats(-1e6, 1e6, allow_nan=False), min_size=2, max_size=60).filter(lambda v: max(v) - min(v) > 1e-3)
 

@@ -17,7 +17,7 @@ from advcli.cli import main
 from advcli.core.errors import DataError
 from advcli.data.tables.cells import present
 from advcli.data.tables.checking import check_file
-from advcli.data.tables.frames import frame_table
+from advcli.data.tables.reading import frame_table
 from advcli.data.tables.suspects import SAID, counted, looks_like
 
 N = 24

@@ -13,7 +13,7 @@ import pytest
 from advcli.core.errors import ConfigError, DataError
 from advcli.core.groups import group_starts, rows_of
 from advcli.data import load
-from advcli.data.tables.tokens import attribute_columns, attribute_rows, token_attributes
+from advcli.data.tables.encoding import attribute_columns, attribute_rows, token_attributes
 from advcli.evaluation.splits import keeping_groups, make_folds, make_holdout, random_splits
 
 ROWS = [("1", "Ann", "B-per"), ("1", "Lee", "I-per"), ("1", "ran", "O"), ("2", "IBM", "B-org"), ("2", "!", "O"), ("2", "42", "O")]

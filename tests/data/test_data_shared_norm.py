@@ -11,7 +11,7 @@ from support.shared_norms import shared_norm, structured_shared_norm
 
 from advcli.core.errors import IncompatibleError
 from advcli.core.label_graph import LabelGraph
-from advcli.data.labels.shared_norm import best_weights, dual_bound
+from advcli.data.labels.node_weights import best_weights, dual_bound
 
 STAR = LabelGraph.from_edges([("r", name) for name in "abcd"])
 APART = LabelGraph.from_edges([("a", "b"), ("c", "d"), ("e", "f")], several_tops=True)

@@ -20,8 +20,8 @@ from advcli.core.errors import ConfigError, DataError
 from advcli.data import Dataset, catalogue, check_trainable, default_options, is_ordered, list_datasets, load, show, source_options
 from advcli.data.catalogue import CATALOGUE, ordinal_edges
 from advcli.data.manifest import find_file, read_manifest
-from advcli.data.tables.cut import cut_target
 from advcli.data.tables.table import read_table, table_sha256
+from advcli.data.tables.target import cut_target
 
 CONF = Path(__file__).parents[2] / "conf" / "dataset"
 YAML = sorted(path.stem for path in CONF.glob("*.yaml"))

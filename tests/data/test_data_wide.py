@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,14 +10,13 @@ import pytest
 from support.counting import Calls
 
 from advcli.data import load
-from advcli.data.source import LABEL_OPTIONS, TABLE_OPTIONS
-from advcli.data.tables.column import Column
-from advcli.data.tables.encoding import Encoding
-from advcli.data.tables.frames import frame_table
-from advcli.data.tables.learning import feature_columns, learn_encoding
+from advcli.data.tables.encoding import Column, Encoding
+from advcli.data.tables.options import TableOptions
+from advcli.data.tables.reading import frame_table
 from advcli.data.tables.table import Table, read_table
+from advcli.data.tables.tabular import feature_columns, learn_encoding
 
-OPTIONS: dict[str, Any] = {**TABLE_OPTIONS, **LABEL_OPTIONS, "target": "label", "separator": ","}
+OPTIONS = TableOptions(target="label")
 
 
 class Name(str):
@@ -46,7 +44,7 @@ def every_step(d: int) -> None:
     """Do what reading and predicting do with the names of d columns."""
     given = names(d)
     whole = table(d)
-    columns = feature_columns(whole, {**OPTIONS, "features": given, "drop": given[:1], "categorical": None})
+    columns = feature_columns(whole, TableOptions.read({"target": "label", "features": given, "drop": given[:1]}))
     learn_encoding(whole, [Name(name) for name in columns], OPTIONS, [])
     encoding = Encoding(tuple(Column(name) for name in given), tuple(Name(f"other {at}") for at in range(d)))
     encoding.check_columns(Path("wide"), [*names(d), *(Name(f"other {at}") for at in range(d))])

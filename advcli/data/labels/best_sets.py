@@ -43,23 +43,9 @@ def restricted(graph: LabelGraph, positions: NDArray[np.intp]) -> tuple[LabelGra
 class LabelSets:
     """The sets of labels over a graph, as compiled code and programs take them.
 
-    Parameters
-    ----------
-    graph : LabelGraph
-        With several tops a root above them is added, so that every set has at least one leaf.
-
-    Attributes
-    ----------
-    size : int
-        M, the number of nodes with that root.
-    first : int
-        The node of the graph's node 0: 1 after an added root, else 0.
-    start, child : ndarray of int64 (M + 1,), of int32 (edges,)
-        Children of every node; parents come before children, node 0 is the root.
-    leaves : ndarray of int32 (L,)
-        The nodes of the leaves, in the order of the graph's.
-    leaf : ndarray of uint8 (M,)
-        Ones at leaves.
+    With several tops a root above them is added, so that every set has at least one leaf: ``first`` is then 1, the node of the graph's node
+    0, and ``size`` (M) counts that root. ``start`` (M + 1,) and ``child`` are the children of every node; parents come before children,
+    node 0 is the root. ``leaves`` are the nodes of the leaves in the order of the graph's, ``leaf`` (M,) has ones at leaves.
     """
 
     def __init__(self, graph: LabelGraph) -> None:
@@ -78,21 +64,15 @@ class LabelSets:
         self.is_tree = graph.is_tree
 
     def closed(self, Y: Any) -> sparse.csr_array:
-        """Return the nodes of every row's labels, ancestors included: ones, shape (n, M).
-
-        Parameters
-        ----------
-        Y : csr_array (n, L)
-            Ones where a row has a leaf.
-        """
-        found = sparse.csr_array(Y.astype(np.int64) @ self.graph.membership.astype(np.int64))
-        found.data[:] = 1
-        found.sort_indices()
+        """Return the nodes of every row's labels, ancestors included, as ones (n, M); Y (n, L) has ones where a row has a leaf."""
+        nodes = sparse.csr_array(Y.astype(np.int64) @ self.graph.membership.astype(np.int64))
+        nodes.data[:] = 1
+        nodes.sort_indices()
         if self.first:
-            n = found.shape[0]
-            found = sparse.csr_array(sparse.hstack([sparse.csr_array(np.ones((n, 1), dtype=np.int64)), found]))
-            found.sort_indices()
-        return found
+            n = nodes.shape[0]
+            nodes = sparse.csr_array(sparse.hstack([sparse.csr_array(np.ones((n, 1), dtype=np.int64)), nodes]))
+            nodes.sort_indices()
+        return nodes
 
     def scores(self, F: Array) -> Array:
         """Return scores (n, M) from those of the graph's nodes; an added root scores 0."""
@@ -121,10 +101,10 @@ class LabelSets:
 
     def infeasibility(self, Z: Array) -> Array:
         """Return how far each row of Z (n, M) lies outside the polytope, shape (n,): its largest broken constraint; nan for no number."""
-        found = np.maximum(np.abs(Z[:, 0] - 1.0), -Z.min(axis=1))
+        largest = np.maximum(np.abs(Z[:, 0] - 1.0), -Z.min(axis=1))
         if self.rows.shape[0]:
-            found = np.maximum(found, np.asarray(self.rows @ Z.T).max(axis=0))
-        return found
+            largest = np.maximum(largest, np.asarray(self.rows @ Z.T).max(axis=0))
+        return largest
 
     def inside(self, Z: Array) -> Array:
         """Return points of the polytope near the rows of Z (n, M).
@@ -155,27 +135,15 @@ class LabelSets:
         inner = np.flatnonzero(counts)
         cover = len(edges) + np.cumsum(counts > 0)[parent] - 1
         ones = np.ones(len(edges))
-        at = (
+        ij = (
             np.concatenate([edges, edges, len(edges) + np.arange(len(inner)), cover]),
             np.concatenate([self.child, parent, inner, self.child]),
         )
-        return sparse.csr_array((np.concatenate([ones, -ones, np.ones(len(inner)), -ones]), at), shape=(len(edges) + len(inner), self.size))
+        return sparse.csr_array((np.concatenate([ones, -ones, np.ones(len(inner)), -ones]), ij), shape=(len(edges) + len(inner), self.size))
 
     def best_within(self, r: Array, rows: Array, above: Array, banned: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8] | None:
-        """Return the integral set z (M,) of the largest r.z with ``rows`` z <= ``above`` that is not banned; None if there is none.
-
-        Parameters
-        ----------
-        r : ndarray (M,)
-        rows : ndarray (c, M)
-        above : ndarray (c,)
-        banned : sequence of ndarray (M,)
-            Sets, of 0 and 1.
-
-        Raises
-        ------
-        ArithmeticError
-            HiGHS does not solve the integer program.
+        """Return the integral set z (M,) of the largest r.z with ``rows`` (c, M) z <= ``above`` (c,) that is not ``banned``; None if there
+        is none.
         """
         import highspy
 
@@ -260,18 +228,18 @@ class LabelSets:
         node = np.concatenate([node + self.first, np.zeros(self.first * len(self.leaves), dtype=np.intp)])
         leaf = np.concatenate([self.leaves[leaf], self.leaves[: self.first * len(self.leaves)]])
         inner = self.leaf[node] == 0
-        at = (np.concatenate([node[inner], np.flatnonzero(self.leaf == 0)]), np.concatenate([leaf[inner], np.flatnonzero(self.leaf == 0)]))
+        ij = (np.concatenate([node[inner], np.flatnonzero(self.leaf == 0)]), np.concatenate([leaf[inner], np.flatnonzero(self.leaf == 0)]))
         values = np.concatenate([np.full(int(inner.sum()), -1.0), np.ones(int((self.leaf == 0).sum()))])
-        return sparse.csr_array((values, at), shape=(self.size, self.size))
+        return sparse.csr_array((values, ij), shape=(self.size, self.size))
 
     def _certain(self, r: Array) -> Array | None:
         """Return a best set where a bound without a program proves it best, as it does where few scores are positive; else None.
 
         The bound: a set with leaf l holds the ancestors of l and at most all other nodes of positive score.
         """
-        own, inner = self.graph.membership, r[self.first :]
+        ancestors, inner = self.graph.membership, r[self.first :]
         positive = np.maximum(inner, 0.0)
-        bound = float(r[: self.first].sum() + (own @ (inner - positive)).max() + positive.sum())
+        bound = float(r[: self.first].sum() + (ancestors @ (inner - positive)).max() + positive.sum())
         climbed = self._climbed(r)
         return climbed if bound - float(r @ climbed) <= _INTEGRAL else None
 
@@ -279,13 +247,13 @@ class LabelSets:
         """Return a good set: the best leaf with its ancestors, then, as long as it gains, the leaf that adds most."""
         chosen = np.zeros(self.size)
         chosen[: self.first] = 1.0
-        own = self.graph.membership
+        ancestors = self.graph.membership
         while True:
-            gain = own @ (r * (1.0 - chosen))[self.first :]
+            gain = ancestors @ (r * (1.0 - chosen))[self.first :]
             best = int(np.argmax(gain))
             if chosen[self.leaves].any() and gain[best] <= 0.0:
                 return chosen
-            chosen[own[[best]].indices + self.first] = 1.0
+            chosen[ancestors[[best]].indices + self.first] = 1.0
 
 
 def _fractional(z: Array) -> bool:

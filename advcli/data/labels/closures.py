@@ -14,14 +14,9 @@ from ...core.label_graph import LabelGraph
 
 @dataclass(frozen=True, eq=False)
 class LabelClosures:
-    """The nodes that count for every label: itself and its ancestors.
+    """The nodes that count for every label, itself and its ancestors: ``closure`` (k, M') has ones, label x nodes.
 
     A stub leaf stands for the node above it and does not count itself; a root that all labels share says nothing and does not count.
-
-    Attributes
-    ----------
-    closure : csr_array of int64, shape (k, M')
-        Ones: label x nodes.
     """
 
     closure: sparse.csr_array
@@ -37,13 +32,7 @@ class LabelClosures:
         return cls(sparse.csr_array(rows[:, np.flatnonzero(counted)].astype(np.int64)))
 
     def nodes(self, labels: Any) -> sparse.csr_array:
-        """Return the nodes of every row's labels, ones, shape (n, M').
-
-        Parameters
-        ----------
-        labels : csr_array (n, k)
-            Ones where a row has a label.
-        """
-        found = sparse.csr_array(labels.astype(np.int64) @ self.closure)
-        found.data = np.minimum(found.data, 1)
-        return found
+        """Return the nodes of every row's labels as ones (n, M'); ``labels`` (n, k) has ones where a row has a label."""
+        nodes = sparse.csr_array(labels.astype(np.int64) @ self.closure)
+        nodes.data = np.minimum(nodes.data, 1)
+        return nodes

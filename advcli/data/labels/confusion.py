@@ -28,29 +28,11 @@ class IllConditionedWarning(UserWarning):
 
 
 def check_confusion(matrix: Any, n_classes: int, names: Sequence[Any] | None = None, where: str = "confusion") -> tuple[Array, float]:
-    """Return a confusion matrix as float64 (k, k) and its condition number (spectral norm).
+    """Return a confusion matrix (k, k) as float64, row = label seen, column = true class, and its condition number (spectral norm).
 
-    Parameters
-    ----------
-    matrix : array-like (k, k)
-        Row = label seen, column = true class.
-    n_classes : int
-        Number k of classes.
-    names : sequence, optional
-        The classes, for messages; default their codes.
-    where : str
-        What the matrix is called in messages.
-
-    Raises
-    ------
-    ConfigError
-        Wrong shape, entries that are no probabilities, columns that do not sum to 1, or a matrix that is singular or close to it: the
-        message then names the condition number and the classes that C does not tell apart.
-
-    Warns
-    -----
-    IllConditionedWarning
-        For a condition number above `ILL_CONDITIONED`.
+    ``names`` are the classes and ``where`` the matrix in messages. Refused are other shapes, entries that are no probabilities, columns
+    that do not sum to 1, and a matrix close to singular, with the classes that it does not tell apart; above `ILL_CONDITIONED` an
+    `IllConditionedWarning` says so.
     """
     try:
         C = np.ascontiguousarray(np.asarray(matrix, dtype=np.float64))
@@ -71,19 +53,15 @@ def check_confusion(matrix: Any, n_classes: int, names: Sequence[Any] | None = N
             f"true class and must sum to 1{hint}"
         )
     condition, at_fault = conditioning(C)
+    fault = ", ".join(str(labels[label]) for label in at_fault)
     if condition > SINGULAR:
-        fault = ", ".join(str(labels[at]) for at in at_fault)
         raise ConfigError(
             f"{where} cannot be inverted: condition number {condition:.1e} (at most {SINGULAR:.0e}); its columns do not tell the classes "
             f"{fault} apart: merge them or use more clean labels"
         )
     if condition > ILL_CONDITIONED:
-        fault = ", ".join(str(labels[at]) for at in at_fault)
-        warnings.warn(
-            f"{where} has condition number {condition:.0f}: estimates for the classes {fault} are mostly noise",
-            IllConditionedWarning,
-            stacklevel=2,
-        )
+        said = f"{where} has condition number {condition:.0f}: estimates for the classes {fault} are mostly noise"
+        warnings.warn(said, IllConditionedWarning, stacklevel=2)
     return C, condition
 
 
@@ -97,18 +75,11 @@ def conditioning(C: Array) -> tuple[float, list[int]]:
 
 
 def estimate_confusion(seen: Any, truth: Any, n_classes: int) -> tuple[Array, list[int]]:
-    """Return C estimated from a clean sample, and the classes that the sample lacks.
+    """Return C (k, k) estimated from codes (m,) of a clean sample, and the classes that the sample lacks.
 
     C = (N + I) / (column sum + 1) with N[p, q] the number of examples of class q labelled p: one example that was labelled right is added
     to every class. A class that the sample lacks gets the column of the identity, and C stays far from singular; adding to all entries
     alike (Laplace) would give two such classes the same column.
-
-    Parameters
-    ----------
-    seen, truth : array-like of int (m,)
-        Codes of the labels seen and of the true classes of the sample.
-    n_classes : int
-        Number k of classes.
     """
     seen, truth = np.asarray(seen, dtype=np.intp), np.asarray(truth, dtype=np.intp)
     if seen.shape != truth.shape or seen.ndim != 1:

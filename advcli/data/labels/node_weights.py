@@ -5,6 +5,13 @@
 
 Nodes shared by all leaves add the same to every score and nothing to a margin: their weight is 0, and the other nodes have the whole
 budget. Keeping shared nodes of weight 1 - s only rescales: lambda becomes lambda / sqrt(s).
+
+The shared Frobenius norm of leaf weights (choi2018, sections 6.6 and 6.7.2) is attained by node weights, too:
+
+    |U|_{s,N}^2 = min over alpha >= 0 with path sums <= 1 of tr(U' K(alpha)^+ U),   K(alpha) = A diag(alpha) A'                   (6.19)
+
+A is the membership matrix of the label graph. For given node weights U_n, U_l = sum of U_n over the nodes of leaf l, the alpha of least
+sum |U_n|^2 / alpha_n has a closed form on trees, and so has its dual bound.
 """
 
 from __future__ import annotations
@@ -17,7 +24,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 from scipy.special import expit
 
-from ...core.errors import ConfigError
+from ...core.errors import ConfigError, IncompatibleError
 from ...core.label_graph import LabelGraph
 from ...core.typing import Array
 
@@ -33,24 +40,10 @@ def node_weights(
 ) -> Array:
     """Return the weights alpha >= 0 of the nodes, shape (M,).
 
-    Parameters
-    ----------
-    graph : LabelGraph
-        Several tops are a forest of which every tree has its own budget.
-    rho : float
-        At least 1. 1 always means the program (6.7), whose children never weigh less than their parents; the limit of (6.6) would put all
-        weight on the top nodes.
-    directional : bool
-        Ask for alpha_child >= alpha_parent with rho > 1 as well.
-    largest_sum : float or None
-        T: sums along a leaf's ancestor set lie in [1, T]. None: 1 on trees, `DAG_SUM` on DAGs.
-    keep_shared : bool
-        Let nodes that all leaves share take part instead of weighing 0.
-
-    Raises
-    ------
-    ConfigError
-        rho below 1, or T below 1, which no weights satisfy.
+    Several tops are a forest of which every tree has its own budget. ``rho`` is at least 1; 1 always means the program (6.7), whose
+    children never weigh less than their parents: the limit of (6.6) would put all weight on the top nodes. ``directional`` asks for
+    alpha_child >= alpha_parent with rho > 1 as well. Sums along a leaf's ancestor set lie in [1, T] with T = ``largest_sum`` (None: 1 on
+    trees, `DAG_SUM` on DAGs). ``keep_shared`` lets nodes that all leaves share take part instead of weighing 0.
     """
     if not (np.isfinite(rho) and rho >= 1.0):
         raise ConfigError(f"rho={rho} must be a number of at least 1 (1: the linear program, above: the sum of powers)")
@@ -115,6 +108,52 @@ def levels(graph: LabelGraph) -> list[NDArray[np.intp]]:
     return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)
 
 
+# ---- weights that attain the shared norm ------------------------------------------------------------------------------
+def best_weights(graph: LabelGraph, squares: Array) -> tuple[Array, float]:
+    """Return the alpha that minimises sum squares_n / alpha_n over path sums <= 1 on a tree or forest, and the minimum; squares_n =
+    |U_n|^2.
+
+    choi2018, Algorithm 5, corrected (docs/notes/hierarchical.md, section 4): a leaf takes the rest of its path's budget, and shares are of
+    alpha, not of its root. Below a node with budget L the minimum is N_n / L, N_n = (|U_n| + sqrt(S))^2, S = sum of N over the children,
+    and the share of the node is |U_n| / (|U_n| + sqrt(S)). A node with U_n = 0 gets alpha 0 where another node of its path has U != 0.
+    """
+    _needs_tree(graph)
+    parent = parents_of(graph)
+    S, N, share = np.zeros(graph.size), np.zeros(graph.size), np.ones(graph.size)
+    inner = np.diff(graph.child_start) > 0
+    root = np.sqrt(squares)
+    for level in levels(graph)[::-1]:
+        below = np.sqrt(S[level])
+        N[level] = (root[level] + below) ** 2
+        total = root[level] + below
+        share[level] = np.where(inner[level], np.divide(root[level], total, out=np.full(len(level), 0.5), where=total > 0), 1.0)
+        inside = level[parent[level] >= 0]
+        np.add.at(S, parent[inside], N[inside])
+    return downwards(graph, share), float(N[graph.tops].sum())
+
+
+def dual_bound(graph: LabelGraph, squares: Array) -> float:
+    """Return max over alpha >= 0 with path sums <= 1 of sum alpha_n squares_n on a tree: v(n) = max(squares_n, sum of v(children)).
+
+    squares_n = |Z_n|^2, Z_n the sum of the dual sums of the leaves below n; several tops add up.
+    """
+    _needs_tree(graph)
+    parent = parents_of(graph)
+    below = np.zeros(graph.size)
+    value = np.zeros(graph.size)
+    for level in levels(graph)[::-1]:
+        value[level] = np.maximum(squares[level], below[level])
+        inside = level[parent[level] >= 0]
+        np.add.at(below, parent[inside], value[inside])
+    return float(value[graph.tops].sum())
+
+
+def _needs_tree(graph: LabelGraph) -> None:
+    if not graph.is_tree:
+        raise IncompatibleError("the shared norm's weights", "a tree", "a node of the label graph has several parents: choose loss=nhsvm")
+
+
+# ---- programs on DAGs -------------------------------------------------------------------------------------------------
 def _program(graph: LabelGraph, rho: float, kept: NDArray[np.bool_], directional: bool, T: float) -> Array:
     """Solve for the weights of the kept nodes as a linear, quadratic or, by Newton steps on quadratic ones, convex program."""
     number = np.cumsum(kept) - 1
@@ -131,10 +170,10 @@ def _program(graph: LabelGraph, rho: float, kept: NDArray[np.bool_], directional
     if rho == 1.0:
         least = _largest_minimum(sums, order, T) * (1.0 - 1e-9)  # rounding must not empty the set of the second program
         rho = 2.0
-    weights = np.full(m, 0.5)
+    weights = _quadratic(np.full(m, 2.0), np.zeros(m), sums, order, T, least)
     if rho == 2.0:
-        return np.maximum(_quadratic(np.full(m, 2.0), np.zeros(m), sums, order, T, least), 0.0)
-    weights = np.maximum(_quadratic(np.full(m, 2.0), np.zeros(m), sums, order, T, least), 1e-9)
+        return np.maximum(weights, 0.0)
+    weights = np.maximum(weights, 1e-9)
     for _ in range(_NEWTON_STEPS):
         curvature = rho * (rho - 1.0) * np.maximum(weights, 1e-8) ** (rho - 2.0)
         gradient = rho * weights ** (rho - 1.0)
@@ -182,14 +221,13 @@ def _quadratic(curvature: Array, linear: Array, sums: Any, order: Any, T: float,
     solver.settings.eps_duality_gap_abs, solver.settings.eps_duality_gap_rel = _PRECISION, 0.0
     solver.settings.max_iter = 1000
     L, edges = sums.shape[0], order.shape[0]
-    P = sparse.csc_matrix(sparse.diags_array(curvature))
-    A = sparse.csc_matrix(sums) if T == 1.0 else None
-    b = np.ones(L) if T == 1.0 else None
-    G = sparse.csc_matrix(order if T == 1.0 else sparse.vstack([order, sums]))
-    low = np.zeros(edges) if T == 1.0 else np.concatenate([np.zeros(edges), np.ones(L)])
-    high = np.full(edges, np.inf) if T == 1.0 else np.concatenate([np.full(edges, np.inf), np.full(L, T)])
-    none = G.shape[0] == 0
-    solver.setup(P, linear, A, b, None if none else G, None if none else low, None if none else high, np.full(m, least), np.full(m, np.inf))
+    equal = T == 1.0
+    A, b = (sparse.csc_matrix(sums), np.ones(L)) if equal else (None, None)
+    G: Any = sparse.csc_matrix(order if equal else sparse.vstack([order, sums]))
+    low = np.concatenate([np.zeros(edges), np.ones(0 if equal else L)])
+    high = np.concatenate([np.full(edges, np.inf), np.full(0 if equal else L, T)])
+    sides = (G, low, high) if G.shape[0] else (None, None, None)
+    solver.setup(sparse.csc_matrix(sparse.diags_array(curvature)), linear, A, b, *sides, np.full(m, least), np.full(m, np.inf))
     status = solver.solve()
     if status not in (piqp.Status.PIQP_SOLVED, piqp.Status.PIQP_MAX_ITER_REACHED):
         raise ConfigError(f"no weights of the label graph satisfy sums from 1 to {T:g}: the quadratic program ended with {status}")

@@ -1,7 +1,7 @@
 """Label noise: labels corrupted class by class through a confusion matrix, the same for every row of a class.
 
-C[p, q] = P(label p is seen | the true class is q), columns are distributions (louche2015, eq. 4). A new kind of noise is one function here
-and one YAML file in ``conf/noise``.
+C[p, q] = P(label p is seen | the true class is q), columns are distributions (louche2015, eq. 4). A new kind of noise is one function here,
+a line of ``_KINDS`` and one YAML file in ``conf/noise``.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ...core.checks import between, is_number, is_whole, rule
 from ...core.errors import ConfigError, nearest
 from ...core.paths import expanded
 from ...core.typing import Array, Labels
+from ..source import check_options
 from .confusion import check_confusion, conditioning, read_confusion
 
 _MOST_DRAWS = 10_000  # of a random matrix that must be well conditioned
@@ -28,18 +30,8 @@ class Confusion:
     told: Array
 
 
-Kind = Callable[[Mapping[str, Any], int, int], Confusion]
-_KINDS: dict[str, tuple[Kind, tuple[str, ...]]] = {}
 PATHS = frozenset({"path"})
 """The options of noise that are paths of files."""
-
-
-def _kind(name: str, *options: str) -> Callable[[Kind], Kind]:
-    def add(function: Kind) -> Kind:
-        _KINDS[name] = (function, options)
-        return function
-
-    return add
 
 
 def check_noise(options: Mapping[str, Any]) -> None:
@@ -57,22 +49,7 @@ def check_noise(options: Mapping[str, Any]) -> None:
 
 
 def make_confusion(options: Mapping[str, Any], n_classes: int, seed: int) -> Confusion:
-    """Return the confusion matrix of the group ``noise``.
-
-    Parameters
-    ----------
-    options : mapping
-        The group: ``name`` and the options of that kind.
-    n_classes : int
-        Number k of classes.
-    seed : int
-        Seed of matrices that are drawn.
-
-    Raises
-    ------
-    ConfigError
-        An unknown kind, an option out of its range, a file that holds no confusion matrix.
-    """
+    """Return the confusion matrix of the group ``noise`` (``name`` and the options of that kind); ``seed`` is for matrices at random."""
     check_noise(options)
     return _KINDS[options["name"]][0](options, n_classes, seed)
 
@@ -87,31 +64,23 @@ def corrupt(y: Labels, C: Array, seed: int) -> Labels:
     return np.minimum((draws >= reached).sum(axis=0), len(C) - 1).astype(np.intp)
 
 
-def _share(options: Mapping[str, Any], key: str) -> float:
-    value = options[key]
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
-        raise ConfigError(f"noise.{key}={value} must be a number from 0 to 1")
-    return float(value)
-
-
-@_kind("uniform", "rate")
 def _uniform(options: Mapping[str, Any], k: int, seed: int) -> Confusion:
     """A share ``rate`` of every class moves to the other classes alike."""
-    rate = _share(options, "rate")
+    check_options(options, {"rate": between(0, 1)}, "noise")
+    rate = options["rate"]
     C = np.full((k, k), rate / (k - 1))
     np.fill_diagonal(C, 1.0 - rate)
     return Confusion(C, C)
 
 
-@_kind("pairwise", "rate")
 def _pairwise(options: Mapping[str, Any], k: int, seed: int) -> Confusion:
     """A share ``rate`` of every class moves to the next class, of the last to the first."""
-    rate = _share(options, "rate")
+    check_options(options, {"rate": between(0, 1)}, "noise")
+    rate = options["rate"]
     C = (1.0 - rate) * np.eye(k) + rate * np.roll(np.eye(k), 1, axis=0)
     return Confusion(C, C)
 
 
-@_kind("csv", "path")
 def _csv(options: Mapping[str, Any], k: int, seed: int) -> Confusion:
     """A file without heading: row = label seen, column = true class, classes in the data set's order."""
     if options["path"] is None:
@@ -122,22 +91,17 @@ def _csv(options: Mapping[str, Any], k: int, seed: int) -> Confusion:
     return Confusion(C, C)
 
 
-@_kind("louche2015", "step", "told_step", "max_condition")
 def _louche2015(options: Mapping[str, Any], k: int, seed: int) -> Confusion:
     """C_i = Omega(I + i N), N = (M - I)/10, M a random matrix with rows of sum 1; Omega clips at 0 and makes rows sum to 1 (section 4.1).
 
     Row q of C_i is the law of the labels of class q; the matrix here is the transpose. M is drawn anew until its condition number is at
     most ``max_condition``. Methods are told C of step ``told_step``.
     """
-    steps = {}
-    for key in ("step", "told_step"):
-        value = options["step"] if key == "told_step" and options[key] is None else options[key]
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 20:
-            raise ConfigError(f"noise.{key}={value} must be a whole number from 0 to 20")
-        steps[key] = value
+    steps = {"step": options["step"], "told_step": options["step"] if options["told_step"] is None else options["told_step"]}
     most = options["max_condition"]
-    if most is not None and (isinstance(most, bool) or not isinstance(most, (int, float)) or not most > 1):
-        raise ConfigError(f"noise.max_condition={most} must be a number above 1, or null")
+    step = rule("a whole number from 0 to 20", lambda value: is_whole(value) and 0 <= value <= 20)
+    above_1 = rule("a number above 1, or null", lambda value: value is None or (is_number(value) and value > 1))
+    check_options({**steps, "max_condition": most}, {"step": step, "told_step": step, "max_condition": above_1}, "noise")
     random = np.random.default_rng(seed)
     for _ in range(_MOST_DRAWS):
         M = random.random((k, k))
@@ -152,3 +116,11 @@ def _louche2015(options: Mapping[str, Any], k: int, seed: int) -> Confusion:
         return np.ascontiguousarray((C / C.sum(axis=1, keepdims=True)).T)
 
     return Confusion(member(steps["step"]), member(steps["told_step"]))
+
+
+_KINDS: dict[str, tuple[Callable[[Mapping[str, Any], int, int], Confusion], tuple[str, ...]]] = {
+    "uniform": (_uniform, ("rate",)),
+    "pairwise": (_pairwise, ("rate",)),
+    "csv": (_csv, ("path",)),
+    "louche2015": (_louche2015, ("step", "told_step", "max_condition")),
+}

@@ -37,11 +37,11 @@ def own_order(y: Any) -> list[Any] | None:
 def codes_of(y: Any, labels: NDArray[Any]) -> Labels:
     """Return labels y (n,) as places among those of a fit (k,); `ConfigError` for one that is none of them, such as text among numbers."""
     place = {label: at for at, label in enumerate(labels.tolist())}
-    given = np.asarray(y).ravel().tolist()
-    strange = next((at for at, label in enumerate(given) if label not in place), None)
+    cells = np.asarray(y).ravel().tolist()
+    strange = next((at for at, label in enumerate(cells) if label not in place), None)
     if strange is not None:
-        raise ConfigError(f"y holds {given[strange]!r} in row {strange + 1}, which is no class of the fit; the classes are {_said(labels)}")
-    return np.array([place[label] for label in given], dtype=np.intp)
+        raise ConfigError(f"y holds {cells[strange]!r} in row {strange + 1}, which is no class of the fit; the classes are {_said(labels)}")
+    return np.array([place[label] for label in cells], dtype=np.intp)
 
 
 def sorting(labels: NDArray[Any]) -> Labels | None:
@@ -54,22 +54,10 @@ def sorting(labels: NDArray[Any]) -> Labels | None:
 
 
 def in_order(classes: NDArray[Any], codes: Labels, order: Any) -> tuple[NDArray[Any], Labels]:
-    """Return the labels of ``order``, those that do not occur too, and the codes by it.
+    """Return the labels of ``order``, lowest first, those that do not occur too, and the codes (n,) by it; ``classes`` occur, sorted.
 
-    Parameters
-    ----------
-    classes : ndarray
-        The labels that occur, sorted.
-    codes : ndarray (n,)
-        Positions in ``classes``.
-    order : sequence
-        Labels from the lowest to the highest. Where it is text and ``classes`` are 0..k-1 with k the length of ``order``, these are places
-        of its labels in sorted order, by which an ensemble of scikit-learn replaced them; the returned labels are then such places.
-
-    Raises
-    ------
-    ConfigError
-        ``order`` is no list of different labels, or lacks a label that occurs.
+    Where ``order`` is text and ``classes`` are 0..k-1 with k the length of ``order``, these are places of its labels in sorted order, by
+    which an ensemble of scikit-learn replaced them; the returned labels are then such places.
     """
     listed = np.asarray(order)
     if isinstance(order, str) or listed.ndim != 1 or len(np.unique(listed)) != len(listed):
@@ -137,38 +125,25 @@ def refuse_unordered(classes: NDArray[Any]) -> None:
 
 
 def weighted_by_class(class_weight: Any, classes: NDArray[Any], codes: Labels, weights: Array | None) -> Array:
-    """Return the weights of rows (n,) times those of their classes.
+    """Return the weights of rows (n,) times those of their classes; ``codes`` (n,) are positions in ``classes`` (k,).
 
-    Parameters
-    ----------
-    class_weight : mapping or "balanced"
-        The weight of each label, at least 0; 1 for those that it leaves out. ``"balanced"``: n / (classes that occur x rows of the class),
-        rows counted by their weights, so that all classes weigh the same and all rows together n.
-    classes : ndarray (k,)
-    codes : ndarray (n,)
-        Positions in ``classes``.
-    weights : ndarray (n,) or None
-        How often rows occur.
-
-    Raises
-    ------
-    ConfigError
-        Neither of the two, a label that is no class, or a weight that is no finite number of at least 0.
+    ``class_weight`` maps labels to weights of at least 0 (1 for those that it leaves out), or is ``"balanced"``: n / (classes that occur x
+    rows of the class), rows counted by their weights, so that all classes weigh the same and all rows together n.
     """
     counts = np.bincount(codes, weights=weights, minlength=len(classes))
     if isinstance(class_weight, str) and class_weight == "balanced":
         occurring = counts > 0
-        each = np.zeros(len(classes))
-        each[occurring] = counts.sum() / (occurring.sum() * counts[occurring])
+        by_class = np.zeros(len(classes))
+        by_class[occurring] = counts.sum() / (occurring.sum() * counts[occurring])
     elif isinstance(class_weight, Mapping):
-        each, place = np.ones(len(classes)), {label: at for at, label in enumerate(classes.tolist())}
+        by_class, place = np.ones(len(classes)), {label: at for at, label in enumerate(classes.tolist())}
         for label, weight in class_weight.items():
             if label not in place:
                 raise ConfigError(f"class_weight names {label!r}, which is no class: {nearest(str(label), map(str, place))}")
             if isinstance(weight, bool) or not isinstance(weight, (int, float, np.number)) or not 0 <= float(weight) < np.inf:
                 raise ConfigError(f"class_weight of {label!r} must be a finite number of at least 0, got {weight!r}")
-            each[place[label]] = float(weight)
+            by_class[place[label]] = float(weight)
     else:
         raise ConfigError(f'class_weight={class_weight!r} is not valid; give "balanced" or a dict {{LABEL: WEIGHT}}')
-    own: Array = each[codes]
+    own: Array = by_class[codes]
     return own if weights is None else own * weights

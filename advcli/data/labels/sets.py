@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,28 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ...core.errors import ConfigError, DataError
+from ...core.errors import DataError
 from ...core.label_graph import LabelGraph, stub
 from ...core.paths import expanded
 from ..dataset import Edges
 from ..tables.cells import PLAIN, cell_text
+from ..tables.options import TableOptions
 from ..tables.table import Table, check_shape, decode, parse, read_bytes, target_columns
 
 
 @dataclass(frozen=True)
 class CodedLabels:
-    """Labels of n rows.
+    """Labels of n rows, as fields of a `Dataset`: codes (n,), or CSR of ones (n, L) where rows have several.
 
-    Attributes
-    ----------
-    y : ndarray of intp (n,), or csr_array of int8 (n, L)
-        Codes; or ones where a row has a label.
-    classes : tuple of str, length L
-        The labels that occur, in the order of the graph's leaves; without a graph alphabetical, or in the order of their columns.
-    hierarchy : tuple of (parent, child) or None
-        The graph, with the stub leaves.
-    stubs : tuple of str
-        Its stub leaves.
+    ``classes`` are the labels that occur, in the order of the graph's leaves; without a graph alphabetical.
     """
 
     y: NDArray[Any] | csr_array
@@ -42,13 +33,7 @@ class CodedLabels:
 
 
 def read_edges(path: Path) -> Edges:
-    """Read an edge list: CSV (plain or gzip) with the columns ``parent`` and ``child``, or ``node`` and ``parent``; others are ignored.
-
-    Raises
-    ------
-    DataError
-        Missing or damaged file, other columns, an empty name. The graph itself is checked by `LabelGraph`.
-    """
+    """Read an edge list, CSV with columns ``parent`` and ``child``, or ``node`` and ``parent``; `LabelGraph` checks the graph."""
     content, separator = decode(path, read_bytes(path))
     names, lines, text = check_shape(path, content, separator)
     child = next((name for name in ("child", "node") if name in names), None)
@@ -64,48 +49,26 @@ def read_edges(path: Path) -> Edges:
     return tuple(dict.fromkeys(pairs))
 
 
-def read_label_sets(table: Table, options: Mapping[str, Any], notes: list[str]) -> CodedLabels:
-    """Read the target of a table as labels of a hierarchy, sets of labels, or both.
+def read_label_sets(table: Table, options: TableOptions, notes: list[str]) -> CodedLabels:
+    """Read the target of a table as labels of a hierarchy, sets of labels, or both; ``notes`` are added to.
 
-    Parameters
-    ----------
-    table : Table
-    options : mapping
-        `advcli.data.source.LABEL_OPTIONS` and ``target``: one column, whose cells are split at ``label_separator``, or ``PREFIX*`` for
-        columns of 0 and 1.
-    notes : list of str
-        What is to be told to the user is added.
-
-    Raises
-    ------
-    DataError
-        Rows without a label where each has one or there is a hierarchy; other cells than 0 and 1, a graph that is none
-        (`LabelGraph.from_edges`), labels that are no leaves of it.
+    The target is one column, whose cells are split at ``label_separator``, or ``PREFIX*`` for columns of 0 and 1.
     """
-    for key in ("several_tops", "stub_leaves"):
-        if not isinstance(options[key], bool):
-            raise ConfigError(f"dataset.{key}={options[key]} must be true or false")
-    separator = options["label_separator"]
-    if separator is not None and (not isinstance(separator, str) or not separator):
-        raise ConfigError(f"dataset.label_separator={separator!r} must be the text between the labels of a cell, or null")
-    names, target = list(map(str, table.frame.columns)), str(options["target"])
-    columns = target_columns(target, names)
-    several = separator is not None or (target.endswith("*") and target not in names)
-    rows = (
-        _columns(table, columns, target[:-1], options["hierarchy"] is None)
-        if len(columns) > 1 or (separator is None and several)
-        else _cells(table, columns[0], separator, separator is not None and options["hierarchy"] is None)
-    )
-    named = list(dict.fromkeys(label for row in rows for label in row))
+    names, separator = list(map(str, table.frame.columns)), options.label_separator
+    columns, prefix = target_columns(options.target, names), options.names_prefix(names)
+    several = separator is not None or prefix
+    if len(columns) > 1 or (separator is None and several):
+        rows = _columns(table, columns, options.target[:-1], options.hierarchy is None)
+    else:
+        rows = _cells(table, columns[0], separator, separator is not None and options.hierarchy is None)
     edges: Edges | None = None
     stubs: tuple[str, ...] = ()
-    if options["hierarchy"] is None:
-        classes = sorted(named)
+    if options.hierarchy is None:
+        classes = sorted({label for row in rows for label in row})
     else:
-        edges = read_edges(expanded(str(options["hierarchy"])))
-        edges, stubs, leaf_of = _attach(edges, rows, named, options, notes)
+        edges, stubs, leaf_of = _attach(read_edges(expanded(options.hierarchy)), rows, options, notes)
         rows = [[leaf_of[label] for label in row] for row in rows]
-        graph = LabelGraph.from_edges(edges, root=options["root"], several_tops=options["several_tops"])
+        graph = LabelGraph.from_edges(edges, root=options.root, several_tops=options.several_tops)
         occurring = set(leaf_of.values())
         classes = [graph.names[leaf] for leaf in graph.leaves if graph.names[leaf] in occurring]
         if len(classes) < len(graph.leaves):
@@ -152,18 +115,17 @@ def _columns(table: Table, columns: list[str], prefix: str, may_be_empty: bool) 
     return [[names[at] for at in np.flatnonzero(row).tolist()] for row in marks == 1.0]
 
 
-def _attach(
-    edges: Edges, rows: list[list[str]], named: list[str], options: Mapping[str, Any], notes: list[str]
-) -> tuple[Edges, tuple[str, ...], dict[str, str]]:
+def _attach(edges: Edges, rows: list[list[str]], options: TableOptions, notes: list[str]) -> tuple[Edges, tuple[str, ...], dict[str, str]]:
     """Return the edges with stub leaves, those leaves, and the leaf of every label; inner labels are refused unless stubs are asked for."""
-    graph = LabelGraph.from_edges(edges, root=options["root"], several_tops=options["several_tops"])
+    named = list(dict.fromkeys(label for row in rows for label in row))
+    graph = LabelGraph.from_edges(edges, root=options.root, several_tops=options.several_tops)
     inner = {parent for parent, _ in edges}
     graph.leaf_positions(label for label in named if label not in inner)  # for its message
     lifted = [label for label in named if label in inner]
     touched = sum(any(label in inner for label in row) for row in rows)
-    if lifted and not options["stub_leaves"]:
+    if lifted and not options.stub_leaves:
         raise DataError(
-            f"{len(lifted)} of {len(named)} labels are inner nodes of {options['hierarchy']}, in {touched} of {len(rows)} rows "
+            f"{len(lifted)} of {len(named)} labels are inner nodes of {options.hierarchy}, in {touched} of {len(rows)} rows "
             f"(the first is {lifted[0]!r}); attach a leaf of its own to each with dataset.stub_leaves=true"
         )
     if lifted:

@@ -6,21 +6,20 @@ All runs stand in one data set; its splits are the runs, each with its own weigh
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.checks import FRACTION, at_least
 from ...core.errors import ConfigError, nearest
-from ..dataset import Dataset, make_dataset
-from ..source import Source, check_size, options_give_order
+from ..dataset import Dataset, Edges, make_dataset
+from ..source import Source, check_options, check_size, common, options_give_order
 
 _KINDS = ("balanced", "unbalanced")
 _OPTIONS: dict[str, Any] = {"kind": "balanced", "runs": 10, "rows": 8000, "features": 1000, "leaves": 8, "train_share": 0.75, "seed": 0}
-
-Edges = tuple[tuple[str, str], ...]
+_RULES = {"runs": at_least(1), "rows": at_least(2), "features": at_least(1), "leaves": at_least(2), "seed": at_least(0)}
 
 
 def _balanced(random: np.random.Generator, X: NDArray[Any], leaves: int) -> NDArray[Any]:
@@ -57,12 +56,10 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     kind, leaves, share = options["kind"], options["leaves"], options["train_share"]
     if kind not in _KINDS:
         raise ConfigError(f"dataset.kind={kind} does not exist; {nearest(str(kind), _KINDS)}")
-    for key, least in (("runs", 1), ("rows", 2), ("features", 1), ("leaves", 2), ("seed", 0)):
-        if isinstance(options[key], bool) or not isinstance(options[key], int) or options[key] < least:
-            raise ConfigError(f"dataset.{key}={options[key]} must be a whole number of at least {least}")
+    check_options(options, _RULES)
     if kind == "balanced" and leaves & (leaves - 1):
         raise ConfigError(f"dataset.leaves={leaves} must be a power of 2 in a balanced tree")
-    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
+    if not FRACTION["valid"](share):
         raise ConfigError(f"dataset.train_share={share} must lie between 0 and 1")
     runs, n, d = options["runs"], options["rows"], options["features"]
     check_size(runs=runs, rows=n, features=d)
@@ -83,19 +80,17 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
             y[rows] = _unbalanced(random, X[rows], leaves)
         order = np.arange(rows.start, rows.stop, dtype=np.intp)
         splits.append((order[:train], order[train:]))
-    dataset = make_dataset(
-        name=options["name"],
+    return make_dataset(
         X=X,
         y=y,
         classes=[f"leaf {leaf + 1}" for leaf in range(leaves)],
         feature_names=[f"x{column + 1}" for column in range(d)],
-        ordered=bool(options["ordered"]),
-        sizes=options["sizes"],
+        ordered=options["ordered"],
         notes=[f"{runs} runs, each with its own concept, training and test rows; the splits are the runs"],
-        allow_small_classes=options["allow_small_classes"],
+        **common(options),
         hierarchy=_edges(kind, leaves),
+        splits=tuple(splits),
     )
-    return replace(dataset, splits=tuple(splits))
 
 
 def _examples(folder: Path) -> list[dict[str, Any]]:

@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 from ...core.errors import ConfigError, DataError
 from ...core.paths import expanded
 from ..dataset import Dataset, make_dataset
-from ..source import LABEL_OPTIONS, SEQUENCE_OPTIONS, TABLE_OPTIONS, Source, asks_for_label_sets, cut_of, options_give_order
-from ..tables.columns import SUSPECT, code_labels, cost_columns
-from ..tables.cut import cut_target
-from ..tables.encoding import text_columns
-from ..tables.opening import check_encoding, opened
-from ..tables.reading import format_of, read_any
-from ..tables.table import read_bytes
-from ..tables.tabular import from_table
-from ..tables.target import ORDERED, check_cut, order_labels
+from ..source import LABEL_OPTIONS, SEQUENCE_OPTIONS, TABLE_OPTIONS, Source, asks_for_label_sets, common, options_give_order
+from ..tables.opening import opened
+from ..tables.options import TableOptions
+from ..tables.reading import format_of, frame_table, read_frame
+from ..tables.suspects import SUSPECT
+from ..tables.table import read_bytes, read_table
+from ..tables.tabular import table_dataset
+from ..tables.target import ORDERED, code_labels, cut_target, order_labels
 
 _ALWAYS, _EACH = 2**20, 100  # columns of a sparse file: so many, and so many for each of its values
 
@@ -30,25 +29,25 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     if options["path"] is None:
         raise ConfigError("dataset=csv needs dataset.path, the CSV file to read, and dataset.target, its column of labels")
     path, form = expanded(str(options["path"])), str(options["format"])
+    chosen = TableOptions.read(options)
     if form == "svmlight":
-        return _load_svmlight(path, options)
-    form, encoding = format_of(path, form), check_encoding(options["encoding"])
-    separator = options["separator"]
-    if not isinstance(separator, str) or len(separator) != 1 or separator in '"\n\r':
-        raise ConfigError(f"dataset.separator={separator!r} must be one character")
+        return _load_svmlight(path, options, chosen)
+    form = format_of(path, form)
     if options["target"] is None:
         raise ConfigError("dataset=csv needs dataset.target, the name of the column with the labels")
-    costs, text = cost_columns(options), text_columns(options)
-    if costs:  # the labels follow from them: the column of labels need not be there
-        return from_table(read_any(path, costs[0], form, separator, text, encoding), options)
-    return from_table(read_any(path, str(options["target"]), form, separator, text, encoding), options)
+    target = chosen.costs[0] if chosen.costs else chosen.target  # labels follow from costs: the column of labels need not be there
+    if form == "csv":
+        table = read_table(path, target, separator=chosen.separator, text=chosen.text, encoding=chosen.encoding)
+    else:
+        table = frame_table(read_frame(path, form), target, str(path))
+    return table_dataset(table, chosen)
 
 
 def _foresee(dataset: Dataset) -> list[str]:
     return [note for note in dataset.notes if SUSPECT in note or ORDERED in note]
 
 
-def _load_svmlight(path: Path, options: Mapping[str, Any]) -> Dataset:
+def _load_svmlight(path: Path, options: Mapping[str, Any], chosen: TableOptions) -> Dataset:
     from scipy.sparse import csr_array
     from sklearn.datasets import load_svmlight_file
 
@@ -75,26 +74,15 @@ def _load_svmlight(path: Path, options: Mapping[str, Any]) -> Dataset:
     if not np.all(np.isfinite(values)):
         raise DataError(f"{path}: row {int(np.flatnonzero(~np.isfinite(values))[0]) + 1} has a label that is no finite number; correct it")
     notes = [f"sparse features: {X.nnz} of {X.shape[0] * X.shape[1]} values are not zero"]
-    cut = cut_of(options)
-    check_cut(cut, options)
-    if cut != "none":
-        y, levels, said = cut_target(values, cut, options["n_classes"], options["edges"])
+    if chosen.cut != "none":
+        y, levels, said = cut_target(values, chosen.cut, chosen.n_classes, chosen.edges)
         labels, ordered = list(levels), True
         notes += said
     else:
-        codes, found = _svmlight_labels(path, raw, values)
-        y, labels, ordered = order_labels(codes, found, options, str(path), notes)
-    return make_dataset(
-        name=options["name"],
-        X=X,
-        y=y,
-        classes=labels,
-        feature_names=[str(column + 1) for column in range(X.shape[1])],
-        ordered=ordered,
-        sizes=options["sizes"],
-        notes=notes,
-        allow_small_classes=options["allow_small_classes"],
-    )
+        codes, written = _svmlight_labels(path, raw, values)
+        y, labels, ordered = order_labels(codes, written, chosen, str(path), notes)
+    names = [str(column + 1) for column in range(X.shape[1])]
+    return make_dataset(X=X, y=y, classes=labels, feature_names=names, ordered=ordered, notes=notes, **common(options))
 
 
 def _svmlight_labels(path: Path, raw: bytes, values: NDArray[np.float64]) -> tuple[NDArray[np.intp], list[Any]]:

@@ -1,27 +1,28 @@
-"""The folder of data sets: ``NAME.csv.gz`` files of one format and a ``MANIFEST.csv`` with their checksums.
+"""The folder of data sets: ``NAME.csv.gz`` files of one format and a ``MANIFEST.csv`` with their checksums; three sources read it.
 
 The format: a heading line, features first, an optional column ``split`` (the official train and test parts, which the protocol
-does not use) and ``target`` last. Columns ``label_*`` and ``sentence_id`` mark multi-label and sequence sets, for which there are
-other sources.
+does not use) and ``target`` last. Columns ``label_*`` mark sets of the source ``hierarchical``, whose labels are nodes of a hierarchy or
+whose rows have several, and ``sentence_id`` those of the source ``sequences``, such as the tokens of sentences.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...core.errors import DataError, nearest
+from ...core.errors import ConfigError, DataError, nearest
 from ..catalogue import CATALOGUE, known_set
 from ..dataset import Dataset
-from ..manifest import check_file, find_file, own_file, read_manifest
-from ..source import TABLE_OPTIONS, Entry, Source, asks_for_label_sets, options_give_order
-from ..tables.encoding import text_columns
+from ..manifest import check_file, entries_by_file, find_file, own_file, read_manifest
+from ..source import COLUMN_OPTIONS, LABEL_OPTIONS, SEQUENCE_OPTIONS, TABLE_OPTIONS, Entry, Source, options_give_order
+from ..tables.options import TableOptions
 from ..tables.table import read_bytes, read_table
-from ..tables.tabular import from_table
+from ..tables.tabular import table_dataset
 
 _LOADABLE = ("multiclass", "ordinal", "regression_to_ordinal")
 _TEXT, _SEQUENCE = "text", "sequence"
@@ -35,12 +36,9 @@ def task_of(name: str, row: Mapping[str, str] | None) -> str:
     return _TEXT if row["task"] == "multiclass" and row["features"] == "1" else row["task"]
 
 
-def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
-    name = options["name"]
-    manifest = read_manifest(data_dir)
-    row = manifest.get(name)
-    path = find_file(name, options["file"], data_dir, manifest)
-    task = task_of(name, row)
+def _load_folder(options: Mapping[str, Any], data_dir: Path) -> Dataset:
+    name, manifest = options["name"], read_manifest(data_dir)
+    task = task_of(name, manifest.get(name))
     if task == _TEXT:
         example = next(iter(CATALOGUE["text"]))
         raise DataError(f"data set {name!r} is a set of texts: load it with dataset.source=text, for example dataset={example}")
@@ -54,28 +52,40 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
             f"data set {name!r} is a {task} set, which cannot be loaded yet; only one class per row and numeric features can: "
             f"{', '.join(loadable) or ', '.join(CATALOGUE['folder'])}"
         )
-    return load_table(options, path, row)
+    return _load_table(options, data_dir, manifest)
 
 
-def load_table(options: Mapping[str, Any], path: Path, row: Mapping[str, str] | None) -> Dataset:
+def _load_hierarchical(options: Mapping[str, Any], data_dir: Path) -> Dataset:
+    if options["hierarchy"] is not None:
+        options = {**options, "hierarchy": str(data_dir / str(options["hierarchy"]))}
+    return _load_table(options, data_dir, read_manifest(data_dir))
+
+
+def _load_sequences(options: Mapping[str, Any], data_dir: Path) -> Dataset:
+    if options["sequence"] is None:
+        raise ConfigError("dataset.sequence=null names no column; give the one that says which rows form a sequence")
+    return _load_table(options, data_dir, read_manifest(data_dir))
+
+
+def _load_table(options: Mapping[str, Any], data_dir: Path, manifest: Mapping[str, Mapping[str, str]]) -> Dataset:
     """Load the table of a set, checked against its line of the manifest; a column ``split`` becomes the official parts."""
-    name = options["name"]
+    name, chosen = options["name"], TableOptions.read(options)
+    path = find_file(name, options["file"], data_dir, manifest)
     if not path.is_file():
-        known = {*CATALOGUE["folder"], *CATALOGUE["hierarchical"], *CATALOGUE["sequences"], *read_manifest(path.parent)}
+        unfetched = {*CATALOGUE["hierarchical"], *CATALOGUE["sequences"]}
+        known = {*CATALOGUE["folder"], *unfetched, *manifest}
         if name not in known and options["file"] is None:
             raise DataError(f"no data set is named {name!r}, and {path} does not exist; {nearest(name, known)} (see `advcli data list`)")
-        fetch = "" if name in CATALOGUE["hierarchical"] or name in CATALOGUE["sequences"] else f"run `advcli data fetch {name}`, or "
+        fetch = "" if name in unfetched else f"run `advcli data fetch {name}`, or "
         raise DataError(
             f"data set {name!r} is not here: no file {path}; {fetch}point data_dir= or ADVCLI_DATA to the folder that has {path.name}"
         )
     raw = read_bytes(path)
-    check_file(path, raw, row, f"run `advcli data fetch {name}`")
-    table = read_table(path, str(options["target"]), raw, text=text_columns({**options, "categorical": []}))
+    check_file(path, raw, manifest.get(name), f"run `advcli data fetch {name}`")
+    table = read_table(path, chosen.target, raw, text=replace(chosen, categorical=()).text)
     reserved, notes = [], []
     for column in map(str, table.frame.columns):
-        if (column == "sentence_id" and options.get("sequence") is None) or (
-            column.startswith("label_") and not asks_for_label_sets(options)
-        ):
+        if (column == "sentence_id" and chosen.sequence is None) or (column.startswith("label_") and not chosen.has_label_sets()):
             raise DataError(f"{path} has the reserved column {column!r}: multi-label and sequence sets cannot be loaded yet")
         if column == "split":
             reserved.append(column)
@@ -83,13 +93,13 @@ def load_table(options: Mapping[str, Any], path: Path, row: Mapping[str, str] | 
             notes.append(
                 f"official split, used by protocol.splits=official alone ({', '.join(f'{part} {count}' for part, count in parts.items())})"
             )
-    dataset = from_table(table, options, ignore=reserved, notes=notes)
+    dataset = table_dataset(table, chosen, notes, reserved)
     if "split" in reserved:
         split = table.frame["split"].to_numpy()
         # with the validation part, where there is one; the shared tasks of sequences leave it out
-        train = split == "train" if options.get("sequence") is not None else split != "test"
+        train = split == "train" if chosen.sequence is not None else split != "test"
         if len(train) == dataset.X.shape[0]:
-            dataset = dataclasses.replace(dataset, official=(np.flatnonzero(train), np.flatnonzero(split == "test")))
+            dataset = replace(dataset, official=(np.flatnonzero(train), np.flatnonzero(split == "test")))
     return dataset
 
 
@@ -132,7 +142,12 @@ def _number(text: str) -> int | None:
     return int(text) if text.strip().isdigit() else None
 
 
-def _examples(folder: Path) -> list[dict[str, Any]]:
+def _files(options: Mapping[str, Any], data_dir: Path) -> list[Path]:
+    graph = [] if options["hierarchy"] is None else [data_dir / str(options["hierarchy"])]
+    return [*own_file(options, data_dir), *graph]
+
+
+def _folder_examples(folder: Path) -> list[dict[str, Any]]:
     rows = "".join(f"{i % 7},{i * i % 11},{'train' if i % 3 else 'test'},{i % 4}\n" for i in range(24))
     (folder / "example.csv").write_text(f"a,b,split,target\n{rows}")
     return [
@@ -141,4 +156,30 @@ def _examples(folder: Path) -> list[dict[str, Any]]:
     ]
 
 
-SOURCE = Source("folder", {"file": None, **TABLE_OPTIONS}, _load, _entries, ordered=options_give_order, examples=_examples, files=own_file)
+def _hierarchical_examples(folder: Path) -> list[dict[str, Any]]:
+    (folder / "nodes.csv").write_text("a,b,target\n" + "".join(f"{i % 7},{i * i % 11},{'xyz'[i % 3]}\n" for i in range(24)))
+    (folder / "sets.csv").write_text("a,b,target\n" + "".join(f"{i % 7},,{'xyz'[i % 3]}@{'uv'[i % 2]}\n{i},1,u\n" for i in range(9)))
+    (folder / "tree.csv").write_text("parent,child\nroot,u\nroot,v\nu,x\nu,y\nv,z\n")
+    return [
+        {"name": "nodes", "hierarchy": "tree.csv"},
+        {"name": "sets", "hierarchy": "tree.csv", "label_separator": "@", "stub_leaves": True, "missing": "mean"},
+    ]
+
+
+def _sequence_examples(folder: Path) -> list[dict[str, Any]]:
+    rows = "".join(f"{i // 6},w{i * i % 11},{i % 4},{'train' if i < 24 else 'test'},{'OBI'[i % 3]}\n" for i in range(36))
+    (folder / "words.csv").write_text(f"sentence_id,token,length,split,target\n{rows}")
+    return [{"name": "words"}, {"name": "words", "tokens": None, "features": ["length"]}]
+
+
+def _source(name: str, options: Mapping[str, Any], load: Any, examples: Any, files: Any = own_file, entries: Any = None) -> Source:
+    entries = entries or partial(entries_by_file, name)
+    return Source(name, {"file": None, **options}, load, entries, ordered=options_give_order, examples=examples, files=files)
+
+
+_SEQUENCES = {**TABLE_OPTIONS, **SEQUENCE_OPTIONS, "sequence": "sentence_id", "tokens": "token"}
+SOURCES = (
+    _source("folder", TABLE_OPTIONS, _load_folder, _folder_examples, entries=_entries),
+    _source("hierarchical", {**COLUMN_OPTIONS, **LABEL_OPTIONS}, _load_hierarchical, _hierarchical_examples, _files),
+    _source("sequences", _SEQUENCES, _load_sequences, _sequence_examples),
+)

@@ -6,16 +6,16 @@ All runs stand in one data set; its splits are the runs, each with its own weigh
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.checks import at_least, is_number
 from ...core.errors import ConfigError, nearest
 from ..dataset import Dataset, make_dataset
-from ..source import Source, check_size, options_give_order
+from ..source import Source, check_options, check_size, common, options_give_order
 
 _OPTIONS: dict[str, Any] = {
     "runs": 30,
@@ -26,6 +26,7 @@ _OPTIONS: dict[str, Any] = {
     "margin_kind": "score",
     "seed": 0,
 }
+_RULES = {"runs": at_least(1), "rows": at_least(1), "test_rows": at_least(1), "classes": at_least(2), "seed": at_least(0)}
 _KINDS = ("score", "distance")
 _MOST_DRAWS = 1000  # of weight vectors that leave every class some rows
 
@@ -60,14 +61,12 @@ def _draw(random: np.random.Generator, W: NDArray[Any], rows: int, margin: float
 def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     if options["margin_kind"] not in _KINDS:
         raise ConfigError(f"dataset.margin_kind={options['margin_kind']} does not exist; {nearest(str(options['margin_kind']), _KINDS)}")
-    for key, least in (("runs", 1), ("rows", 1), ("test_rows", 1), ("classes", 2), ("seed", 0)):
-        if isinstance(options[key], bool) or not isinstance(options[key], int) or options[key] < least:
-            raise ConfigError(f"dataset.{key}={options[key]} must be a whole number of at least {least}")
+    check_options(options, _RULES)
     margin, k = options["margin"], options["classes"]
-    if isinstance(margin, bool) or not isinstance(margin, (int, float)) or not 0 <= margin < 0.2:
+    if not is_number(margin) or not 0 <= margin < 0.2:
         raise ConfigError(f"dataset.margin={margin} must be a number from 0 to below 0.2: beyond, hardly a point keeps it")
     check_size(runs=options["runs"], rows=options["rows"] + options["test_rows"], classes=k)
-    parts, splits, at, emptied = [], [], 0, 0
+    parts, splits, start, emptied = [], [], 0, 0
     for run in range(options["runs"]):
         random = np.random.default_rng([options["seed"], run])
         for _ in range(_MOST_DRAWS):
@@ -81,25 +80,23 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         emptied += k - len(probe)
         for rows in (options["rows"], options["test_rows"]):
             parts.append(_draw(random, W, rows, margin, options["margin_kind"]))
-        stop = at + options["rows"] + options["test_rows"]
-        order = np.arange(at, stop, dtype=np.intp)
+        stop = start + options["rows"] + options["test_rows"]
+        order = np.arange(start, stop, dtype=np.intp)
         splits.append((order[: options["rows"]], order[options["rows"] :]))
-        at = stop
+        start = stop
     notes = [f"{options['runs']} runs, each with its own concept, training and test rows; the splits are the runs"]
     if emptied:
         notes.append(f"the margin leaves {emptied / options['runs']:.1f} of {k} classes without rows in a run, on average; they are kept")
-    dataset = make_dataset(
-        name=options["name"],
+    return make_dataset(
         X=np.vstack([X for X, _ in parts]),
         y=np.concatenate([y for _, y in parts]),
         classes=list(range(1, k + 1)),
         feature_names=["x1", "x2"],
-        ordered=bool(options["ordered"]),
-        sizes=options["sizes"],
+        ordered=options["ordered"],
         notes=notes,
-        allow_small_classes=options["allow_small_classes"],
+        splits=tuple(splits),
+        **common(options),
     )
-    return replace(dataset, splits=tuple(splits))
 
 
 def _examples(folder: Path) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ A fit reads the rows many times and in random order; parts of a parquet file hav
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,12 @@ from ...core.files import atomic_bytes
 from ...core.paths import expanded, refuse_pipe
 from ...core.row_blocks import BlockRows, can_be_read, coded_by_parts
 from ..dataset import Dataset, make_dataset
-from ..source import Source
+from ..source import Source, common
 from ..tables.opening import missing_file
+from ..tables.options import TableOptions
 from ..tables.target import ORDERED, order_labels
 
+_PATHS = ("features", "labels", "weight")
 _ROWS = 2**16  # that are read of a parquet file at a time
 _SINGLE = ("float", "halffloat", "int8", "uint8", "int16", "uint16", "bool")
 _NUMBERS = (*_SINGLE, "double", "int32", "uint32", "int64", "uint64")
@@ -31,55 +33,55 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         if options[key] is None:
             column = ", or the column of labels of the parquet files" if key == "labels" else ""
             raise ConfigError(f"dataset=mapped needs dataset.{key}, {what}{column}")
-    source, notes = expanded(str(options["features"])), []
+    paths, notes, names = {key: expanded(str(options[key])) for key in _PATHS}, [], []
+    where, source = str(paths["labels"]), paths["features"]
     if source.is_dir():
         stem = _converted(source, str(options["labels"]), options["weight"], data_dir)
-        paths = {name: stem.with_name(f"{stem.name}.{name}.npy") for name in ("rows", "labels", "weight", "names")}
-        names = [str(name) for name in _array(paths["names"])]
-        weight = None if options["weight"] is None else _array(paths["weight"])
+        paths = {key: stem.with_name(f"{stem.name}.{name}.npy") for key, name in zip(_PATHS, ("rows", "labels", "weight"), strict=True)}
+        names = [str(name) for name in _array(stem.with_name(f"{stem.name}.names.npy"))]
         where = f"column {options['labels']!r} of {source}"
-        notes.append(f"the parquet files of {source} were written once as {paths['rows']}")
-    else:
-        paths = {"rows": source, "labels": expanded(str(options["labels"]))}
-        weight = None if options["weight"] is None else _array(expanded(str(options["weight"])))
-        where, names = str(paths["labels"]), []
-    stored, labels = _array(paths["rows"]), _array(paths["labels"])
-    if not can_be_read(stored):
-        raise DataError(
-            f"{paths['rows']} holds {stored.dtype} of shape {stored.shape}; rows that are mapped are float32 or float64 in two "
-            "dimensions, row after row: numpy.save(FILE, numpy.ascontiguousarray(X, dtype=numpy.float32))"
-        )
-    X = BlockRows(stored)
+        notes.append(f"the parquet files of {source} were written once as {paths['features']}")
+    X, labels = _rows(paths["features"]), _array(paths["labels"])
+    weight = None if options["weight"] is None else _array(paths["weight"])
     n, d = X.shape
-    for name, each in (("labels", labels), ("weights", weight)):
-        if each is not None and each.shape != (n,):
-            raise DataError(f"{name} have the shape {each.shape}; the {n} rows of {paths['rows']} need one each, ({n},)")
+    for name, array in (("labels", labels), ("weights", weight)):
+        if array is not None and array.shape != (n,):
+            raise DataError(f"{name} have the shape {array.shape}; the {n} rows of {paths['features']} need one each, ({n},)")
     if labels.dtype.kind not in "biuUf" or (labels.dtype.kind == "f" and not np.isfinite(labels).all()):
         raise DataError(f"{where}: labels are whole numbers or text without gaps, and these are {labels.dtype}")
     if weight is not None and not (weight.dtype.kind in "biuf" and np.isfinite(weight).all() and (weight > 0).all()):
         raise DataError("dataset.weight must hold finite numbers above 0")
-    for part in X.parts():
-        raw = X.raw(part.start, part.stop)
-        if not np.isfinite(raw).all():
-            row, column = np.argwhere(~np.isfinite(raw))[0]
-            raise DataError(
-                f"{paths['rows']}: row {part.start + row + 1} has no finite number in column {column + 1}; correct or remove it"
-            )
-    found, codes = coded_by_parts(labels)
-    classes = [int(label) if isinstance(label, float) and label.is_integer() else label for label in found.tolist()]
-    y, classes, ordered = order_labels(codes.astype(np.intp, copy=False), classes, options, where, notes)
+    distinct, codes = coded_by_parts(labels)
+    classes = [int(label) if isinstance(label, float) and label.is_integer() else label for label in distinct.tolist()]
+    order = TableOptions.read({key: options[key] for key in ("order", "ordered")})
+    y, classes, ordered = order_labels(codes.astype(np.intp, copy=False), classes, order, where, notes)
     return make_dataset(
-        name=options["name"],
         X=X,
         y=y,
         classes=classes,
         feature_names=names or [str(column + 1) for column in range(d)],
         ordered=ordered,
-        sizes=options["sizes"],
         example_weight=weight,
         notes=notes,
-        allow_small_classes=options["allow_small_classes"],
+        **common(options),
     )
+
+
+def _rows(path: Path) -> BlockRows:
+    """Return the rows of a map, all of them finite numbers."""
+    stored = _array(path)
+    if not can_be_read(stored):
+        raise DataError(
+            f"{path} holds {stored.dtype} of shape {stored.shape}; rows that are mapped are float32 or float64 in two "
+            "dimensions, row after row: numpy.save(FILE, numpy.ascontiguousarray(X, dtype=numpy.float32))"
+        )
+    X = BlockRows(stored)
+    for part in X.parts():
+        raw = X.raw(part.start, part.stop)
+        if not np.isfinite(raw).all():
+            row, column = np.argwhere(~np.isfinite(raw))[0]
+            raise DataError(f"{path}: row {part.start + row + 1} has no finite number in column {column + 1}; correct or remove it")
+    return X
 
 
 def _array(path: Path) -> Any:
@@ -112,48 +114,47 @@ def _converted(folder: Path, target: str, weight: Any, data_dir: Path) -> Path:
         opened = [parquet.ParquetFile(path) for path in files]
     except Exception as error:  # pyarrow has its own
         raise DataError(f"{folder} cannot be read as parquet: {str(error).splitlines()[0]}") from None
-    schema = opened[0].schema_arrow
-    for path, each in zip(files, opened, strict=True):
-        if each.schema_arrow.names != schema.names:
-            raise DataError(f"{path} has other columns than {files[0]}")
-    for name in (target, *([] if weight is None else [str(weight)])):
-        if name not in schema.names:
-            raise DataError(f"{folder} has no column {name!r}; {nearest(name, schema.names)}")
-    names = [name for name in schema.names if name not in (target, weight)]
-    types = {str(each.schema_arrow.field(name).type) for each in opened for name in names}
-    for name in names:
-        if (found := str(schema.field(name).type)) not in _NUMBERS:
-            raise DataError(f"{folder}: the column {name!r} is {found}, no number; write the files without it, or encode it")
-    kind = np.dtype(np.float32 if types <= set(_SINGLE) else np.float64)
-    n = sum(each.metadata.num_rows for each in opened)
+    special = [target, *([] if weight is None else [str(weight)])]
+    names, kind = _columns(folder, files, opened, special)
+    n = sum(file.metadata.num_rows for file in opened)
     stem.parent.mkdir(parents=True, exist_ok=True)
     labels: list[Any] = []
     weights: list[Any] = []
-    with atomic_bytes(stem.with_name(f"{stem.name}.rows.npy")) as file:
+    with atomic_bytes(stem.with_name(f"{stem.name}.rows.npy")) as rows:
         np.lib.format.write_array_header_1_0(
-            file, {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": (n, len(names))}
+            rows, {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": (n, len(names))}
         )
-        for batch in _batches(opened):
-            columns = [batch.column(batch.schema.get_field_index(name)).to_numpy(zero_copy_only=False) for name in names]
-            file.write(np.column_stack(columns).astype(kind, copy=False).tobytes())
-            own = batch.column(batch.schema.get_field_index(target))
-            if own.null_count:
+        for batch in (batch for file in opened for batch in file.iter_batches(batch_size=_ROWS)):
+            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+            arrays = [columns[name].to_numpy(zero_copy_only=False) for name in names]
+            rows.write(np.column_stack(arrays).astype(kind, copy=False).tobytes())
+            if columns[target].null_count:
                 raise DataError(f"{folder}: column {target!r} has rows without a label; remove them")
-            values = own.to_numpy(zero_copy_only=False)
+            values = columns[target].to_numpy(zero_copy_only=False)
             labels.append(values.astype(str) if values.dtype.kind == "O" else values)
-            if weight is not None:
-                weights.append(batch.column(batch.schema.get_field_index(str(weight))).to_numpy(zero_copy_only=False).astype(np.float64))
-    arrays = {"names": [np.array(names, dtype=str)], "weight": weights, "labels": labels}
-    for name, parts in arrays.items():
+            weights += [columns[name].to_numpy(zero_copy_only=False).astype(np.float64) for name in special[1:]]
+    for name, parts in {"names": [np.array(names, dtype=str)], "weight": weights, "labels": labels}.items():
         if parts:
             with atomic_bytes(stem.with_name(f"{stem.name}.{name}.npy")) as file:
                 np.save(file, np.concatenate(parts), allow_pickle=False)
     return stem
 
 
-def _batches(opened: list[Any]) -> Iterator[Any]:
-    for each in opened:
-        yield from each.iter_batches(batch_size=_ROWS)
+def _columns(folder: Path, files: list[Path], opened: list[Any], special: list[str]) -> tuple[list[str], np.dtype[Any]]:
+    """Return the columns of features of parquet files, checked, and the type that holds all of their numbers."""
+    schema = opened[0].schema_arrow
+    for path, file in zip(files, opened, strict=True):
+        if file.schema_arrow.names != schema.names:
+            raise DataError(f"{path} has other columns than {files[0]}")
+    for name in special:
+        if name not in schema.names:
+            raise DataError(f"{folder} has no column {name!r}; {nearest(name, schema.names)}")
+    names = [name for name in schema.names if name not in special]
+    for name in names:
+        if (kind := str(schema.field(name).type)) not in _NUMBERS:
+            raise DataError(f"{folder}: the column {name!r} is {kind}, no number; write the files without it, or encode it")
+    types = {str(file.schema_arrow.field(name).type) for file in opened for name in names}
+    return names, np.dtype(np.float32 if types <= set(_SINGLE) else np.float64)
 
 
 def _foresee(dataset: Dataset) -> list[str]:
@@ -180,5 +181,4 @@ def _examples(folder: Path) -> list[dict[str, Any]]:
 
 
 _OPTIONS: dict[str, Any] = {"features": None, "labels": None, "weight": None, "order": None}
-_PATHS = ("features", "labels", "weight")
 SOURCE = Source("mapped", _OPTIONS, _load, ordered=_ordered, examples=_examples, foresee=_foresee, paths=_PATHS)

@@ -6,23 +6,25 @@ import gzip
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ...core.checks import at_least
 from ...core.errors import ConfigError, DataError
 from ..dataset import Dataset
 from ..source import LABEL_OPTIONS, TABLE_OPTIONS, Source, options_give_order
-from ..tables.columns import SUSPECT
-from ..tables.frames import frame_table
-from ..tables.learning import suspects
-from ..tables.tabular import from_table
+from ..tables.options import TableOptions
+from ..tables.reading import frame_table
+from ..tables.suspects import SUSPECT, suspects
+from ..tables.tabular import table_dataset
 
 _SERVICE = "https://www.openml.org"
 
 
 def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     number = options["id"]
-    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+    if not at_least(1)["valid"](number):
         raise ConfigError(f"dataset=openml needs dataset.id, the number of a data set of openml.org, such as 61 for iris (is {number})")
     from sklearn.datasets import fetch_openml
 
@@ -41,17 +43,17 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
             raise DataError(f"{where} has {said}; choose one with dataset.target=COLUMN: {', '.join(map(str, frame.columns[:12]))}")
         target = bunch.target_names[0]
     table = frame_table(frame, str(target), where)
+    chosen = TableOptions.read({**options, "target": str(target)})
     notes: list[str] = []
-    chosen = {**options, "target": str(target)}
-    if options["categorical"] == "auto":
+    if chosen.categorical is None:
         # columns that the data set declares nominal, though numbers may be their values, and text, as for a file
-        nominal = [str(name) for name, kind in frame.dtypes.items() if str(kind) == "category" and str(name) != str(target)]
-        text = [str(name) for name, kind in frame.dtypes.items() if str(kind) in ("object", "str", "string") and str(name) != str(target)]
-        left_out = suspects(table, text, options)
-        notes += [line for _, line in left_out.values()]
-        drop = [options["drop"]] if isinstance(options["drop"], str) else list(options["drop"] or ())
-        chosen |= {"categorical": [*nominal, *(name for name in text if name not in left_out)], "drop": [*drop, *left_out]}
-    return from_table(table, chosen, notes=notes)
+        kinds = {str(name): str(kind) for name, kind in frame.dtypes.items() if str(name) != str(target)}
+        text = [name for name, kind in kinds.items() if kind in ("object", "str", "string")]
+        left_out = suspects(table, text, chosen)
+        notes += left_out.values()
+        nominal = [name for name, kind in kinds.items() if kind == "category"]
+        chosen = replace(chosen, categorical=(*nominal, *(name for name in text if name not in left_out)), drop=(*chosen.drop, *left_out))
+    return table_dataset(table, chosen, notes)
 
 
 def _foresee(dataset: Dataset) -> list[str]:

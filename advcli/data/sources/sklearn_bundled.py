@@ -9,7 +9,7 @@ from typing import Any
 from ...core.errors import DataError, nearest
 from ..catalogue import CATALOGUE
 from ..dataset import Dataset, make_dataset
-from ..source import Source, options_give_order
+from ..source import Source, common, options_give_order
 
 
 def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
@@ -20,14 +20,12 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
 
     bunch = getattr(sklearn.datasets, f"load_{name}")()
     return make_dataset(
-        name=name,
         X=bunch.data,
         y=bunch.target,
         classes=[label.item() for label in bunch.target_names],
         feature_names=list(map(str, bunch.feature_names)),
         ordered=options["ordered"],
-        sizes=options["sizes"],
-        allow_small_classes=options["allow_small_classes"],
+        **common(options),
     )
 
 

@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from ...core.checks import NOT_NEGATIVE, at_least, between, rule
 from ...core.errors import ConfigError, nearest
 from ..dataset import Dataset, make_dataset
-from ..source import Source, check_size, options_give_order
+from ..source import Source, check_options, check_size, common, options_give_order
 
 _KINDS = ("blobs", "ordinal")
 _OPTIONS: dict[str, Any] = {"kind": "blobs", "rows": 300, "features": 4, "classes": 3, "noise": 1.0, "flip": 0.0, "seed": 0}
+_RULES = {"rows": at_least(2), "features": at_least(1), "classes": at_least(2), "seed": at_least(0), "flip": between(0, 1)}
+_RULES["noise"] = rule("a number from 0", NOT_NEGATIVE["valid"])
 
 
 def _ordered(options: Mapping[str, Any]) -> bool:
@@ -24,12 +27,7 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     kind = options["kind"]
     if kind not in _KINDS:
         raise ConfigError(f"dataset.kind={kind} does not exist; {nearest(str(kind), _KINDS)}")
-    for key, least in (("rows", 2), ("features", 1), ("classes", 2), ("seed", 0)):
-        if isinstance(options[key], bool) or not isinstance(options[key], int) or options[key] < least:
-            raise ConfigError(f"dataset.{key}={options[key]} must be a whole number of at least {least}")
-    for key, most in (("noise", np.inf), ("flip", 1.0)):
-        if isinstance(options[key], bool) or not isinstance(options[key], (int, float)) or not 0 <= options[key] <= most:
-            raise ConfigError(f"dataset.{key}={options[key]} must be a number from 0{'' if most == np.inf else ' to 1'}")
+    check_options(options, _RULES)
     n, d, k = options["rows"], options["features"], options["classes"]
     if n < 2 * k:
         raise ConfigError(f"dataset.rows={n} is too small for dataset.classes={k}; at least {2 * k}")
@@ -52,15 +50,13 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         y = np.where(flipped, (y + random.integers(1, k, size=n)) % k, y)
         notes.append(f"{int(flipped.sum())} labels moved to another class at random (dataset.flip={options['flip']:g})")
     return make_dataset(
-        name=options["name"],
         X=X,
         y=y,
         classes=list(range(1, k + 1)),
         feature_names=[f"x{column + 1}" for column in range(d)],
         ordered=_ordered(options),
-        sizes=options["sizes"],
         notes=notes,
-        allow_small_classes=options["allow_small_classes"],
+        **common(options),
     )
 
 

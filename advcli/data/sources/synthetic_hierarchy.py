@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ...core.checks import at_least, between
 from ...core.errors import ConfigError
 from ..dataset import Dataset, make_dataset
-from ..source import Source, check_size, options_give_order
+from ..source import Source, check_options, check_size, common, options_give_order
 
 _OPTIONS: dict[str, Any] = {
     "rows": 2000,
@@ -28,6 +29,8 @@ _OPTIONS: dict[str, Any] = {
     "background": 0.5,
     "seed": 0,
 }
+_LEAST = {"rows": 2, "features": 2, "nonzeros": 1, "nodes": 4, "leaves": 2, "depth": 2, "seed": 0}
+_RULES = {**{key: at_least(least) for key, least in _LEAST.items()}, "background": between(0, 1)}
 _TOPIC = 30  # words of a node's topic
 _FLAT = 10  # added to the rank: the most frequent words are about equally frequent
 _CHUNK = 20_000  # documents drawn at a time
@@ -58,8 +61,8 @@ def _documents(random: np.random.Generator, paths: list[NDArray[np.intp]], y: ND
     for label, path in enumerate(paths):
         padded[label, : len(path)] = path
     parts = []
-    for at in range(0, n, _CHUNK):
-        labels = y[at : at + _CHUNK]
+    for start in range(0, n, _CHUNK):
+        labels = y[start : start + _CHUNK]
         m, draws = len(labels), 2 * wanted
         words = np.searchsorted(frequency, random.random((m, draws)) * frequency[-1])
         node = padded[labels[:, None], (random.random((m, draws)) * length[labels][:, None]).astype(np.intp)]
@@ -70,8 +73,8 @@ def _documents(random: np.random.Generator, paths: list[NDArray[np.intp]], y: ND
         parts.append(_shortened(random, counts, wanted))
     X = sparse.vstack(parts, format="csr")
     X.data = np.log1p(X.data)
-    found = np.bincount(X.indices, minlength=d)
-    X.data *= np.log(n / np.maximum(found, 1))[X.indices] + 1.0
+    documents = np.bincount(X.indices, minlength=d)
+    X.data *= np.log(n / np.maximum(documents, 1))[X.indices] + 1.0
     norms = np.sqrt(np.add.reduceat(X.data**2, X.indptr[:-1]))
     X.data /= np.repeat(norms, np.diff(X.indptr))
     return X
@@ -86,13 +89,7 @@ def _shortened(random: np.random.Generator, counts: Any, wanted: int) -> Any:
 
 
 def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
-    least = {"rows": 2, "features": 2, "nonzeros": 1, "nodes": 4, "leaves": 2, "depth": 2, "seed": 0}
-    for key, low in least.items():
-        if isinstance(options[key], bool) or not isinstance(options[key], int) or options[key] < low:
-            raise ConfigError(f"dataset.{key}={options[key]} must be a whole number of at least {low}")
-    background = options["background"]
-    if isinstance(background, bool) or not isinstance(background, (int, float)) or not 0 <= background <= 1:
-        raise ConfigError(f"dataset.background={background} must be a number from 0 to 1")
+    check_options(options, _RULES)
     n, nodes, leaves = options["rows"], options["nodes"], options["leaves"]
     if not nodes / 2 <= leaves < nodes:
         raise ConfigError(f"dataset.leaves={leaves} must be at least half of dataset.nodes={nodes}, and fewer than them")
@@ -116,14 +113,12 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     y[random.permutation(n)[: 2 * leaves]] = np.arange(2 * leaves) % leaves  # two documents of every label at least
     names = [f"n{node}" for node in range(nodes)]
     return make_dataset(
-        name=options["name"],
         X=_documents(random, paths, y, options),
         y=y,
         classes=names[nodes - leaves :],
         feature_names=[f"w{column}" for column in range(options["features"])],
-        ordered=bool(options["ordered"]),
-        sizes=options["sizes"],
-        allow_small_classes=options["allow_small_classes"],
+        ordered=options["ordered"],
+        **common(options),
         hierarchy=tuple((names[parent[node]], names[node]) for node in range(1, nodes)),
     )
 

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import ConfigError, DataError, nearest
+from ...core.checks import ANY, at_least, rule
+from ...core.errors import DataError, nearest
 from ..dataset import Dataset, make_dataset
 from ..manifest import check_file, entries_by_file, find_file, own_file, read_manifest
-from ..source import Source, options_give_order
+from ..source import Source, check_options, common, options_give_order
 from ..tables.cells import cell_text
+from ..tables.options import TableOptions
 from ..tables.table import read_bytes, read_table
 from ..tables.target import order_labels
 
@@ -26,19 +28,14 @@ _OPTIONS: dict[str, Any] = {
     "stop_words": None,
     "order": None,
 }
+_STOP_WORDS = (None, "english")
 
 
 def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     from scipy.sparse import csr_array
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    min_df, stop_words = options["min_df"], options["stop_words"]
-    if isinstance(min_df, bool) or not isinstance(min_df, int) or min_df < 1:
-        raise ConfigError(f"dataset.min_df={min_df} must be a whole number of at least 1")
-    if not isinstance(options["sublinear_tf"], bool):
-        raise ConfigError(f"dataset.sublinear_tf={options['sublinear_tf']} must be true or false")
-    if stop_words not in (None, "english"):
-        raise ConfigError(f"dataset.stop_words={stop_words} must be english or null")
+    check_options(options, {"min_df": at_least(1), "sublinear_tf": ANY, "stop_words": rule("english or null", _STOP_WORDS.__contains__)})
     name, manifest = options["name"], read_manifest(data_dir)
     path = find_file(name, options["file"], data_dir, manifest)
     if not path.is_file():
@@ -51,26 +48,17 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
             f"{path} has no column {options['text']!r} (dataset.text); {nearest(str(options['text']), map(str, frame.columns))}"
         )
     labels = cell_text(frame[options["target"]]).tolist()
-    found = sorted(set(labels))
+    distinct = sorted(set(labels))
     notes = ["TF-IDF of words; the document frequencies are those of all rows, training and test, without their labels"]
-    codes = np.array([found.index(label) for label in labels], dtype=np.intp)
-    y, classes, ordered = order_labels(codes, found, options, str(path), notes)
-    vectorizer = TfidfVectorizer(min_df=min_df, sublinear_tf=options["sublinear_tf"], stop_words=stop_words)
+    codes = np.array([distinct.index(label) for label in labels], dtype=np.intp)
+    y, classes, ordered = order_labels(codes, distinct, TableOptions.read(options), str(path), notes)
+    vectorizer = TfidfVectorizer(**{key: options[key] for key in ("min_df", "sublinear_tf", "stop_words")})
     try:
         X = vectorizer.fit_transform([str(text) for text in frame[options["text"]]])
     except ValueError as error:
         raise DataError(f"{path}: no words are left ({' '.join(str(error).split())}); lower dataset.min_df") from None
-    return make_dataset(
-        name=name,
-        X=csr_array(X),
-        y=y,
-        classes=classes,
-        feature_names=vectorizer.get_feature_names_out().tolist(),
-        ordered=ordered,
-        sizes=options["sizes"],
-        notes=notes,
-        allow_small_classes=options["allow_small_classes"],
-    )
+    names = vectorizer.get_feature_names_out().tolist()
+    return make_dataset(X=csr_array(X), y=y, classes=classes, feature_names=names, ordered=ordered, notes=notes, **common(options))
 
 
 def _examples(folder: Path) -> list[dict[str, Any]]:
@@ -80,12 +68,5 @@ def _examples(folder: Path) -> list[dict[str, Any]]:
     return [{"name": "example"}, {"name": "example", "order": ["z", "x", "y"], "sublinear_tf": True}]
 
 
-SOURCE = Source(
-    "text",
-    _OPTIONS,
-    _load,
-    partial(entries_by_file, "text"),
-    ordered=options_give_order,
-    examples=_examples,
-    files=own_file,
-)
+_ENTRIES = partial(entries_by_file, "text")
+SOURCE = Source("text", _OPTIONS, _load, _ENTRIES, ordered=options_give_order, examples=_examples, files=own_file)

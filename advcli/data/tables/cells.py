@@ -43,12 +43,9 @@ def cell_text(column: pd.Series) -> pd.Series:
         values = column.to_numpy(np.float64, na_value=0.0)
         if np.all(values == np.round(values)) and np.all(np.abs(values) < 2**53):
             column = pd.Series(values.astype(np.int64), index=column.index, name=column.name)
-    text: pd.Series = column.astype(object).where(~missing, "").map(_written).str.strip()
-    return text
-
-
-def _written(value: Any) -> str:
-    return str(value.tolist() if isinstance(value, np.ndarray) else value)  # str of a long array leaves out its middle
+    cells = column.astype(object).where(~missing, "")
+    text: pd.Series = cells.map(lambda cell: str(cell.tolist() if isinstance(cell, np.ndarray) else cell)).str.strip()
+    return text  # str of a long array leaves out its middle
 
 
 def gaps_in(text: pd.Series) -> NDArray[np.bool_]:
@@ -63,34 +60,24 @@ def present(column: pd.Series) -> pd.Series:
 
 
 # ---- numbers ----------------------------------------------------------------------------------------------------------
+# Characters within numbers by the words that options have for them.
 CHARACTERS = {"point": ".", "comma": ",", "space": " ", "apostrophe": "'"}
-"""Characters within numbers by the words that options have for them."""
-
 CHARACTER_NAMES = {character: word for word, character in CHARACTERS.items()}
-"""Their words by the characters."""
 
+# Spaces of any width, apostrophes and signs of minus as a keyboard has them.
 _ALIKE = str.maketrans(
     {**dict.fromkeys("\u00a0\u2007\u2009\u202f", " "), "\u2019": "'", **dict.fromkeys("\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d", "-")}
 )
-"""Spaces of any width, apostrophes and signs of minus as a keyboard has them."""
-
-PARENTHESES = "()"
-"""The unit by which a number in parentheses is below 0."""
+PARENTHESES = "()"  # the unit by which a number in parentheses is below 0
 
 
 @dataclass(frozen=True)
 class Notation:
     """How the numbers of a table are written, beside the way of programs (1234.5, -1e3), which is the default.
 
-    Attributes
-    ----------
-    decimal : str
-        The character before the fraction: ``.`` or ``,``.
-    thousands : str or None
-        The character between groups of digits: ``,``, ``.``, a space of any width or an apostrophe. Groups that are no thousands make no
-        number.
-    units : tuple of str
-        Text before or after a number that is taken off; ``()`` makes a number in parentheses negative.
+    ``decimal`` is ``.`` or ``,``; ``thousands`` stands between groups of digits: ``,``, ``.``, a space of any width or an apostrophe.
+    Groups that are no thousands make no number. ``units`` before or after a number are taken off; ``()`` makes a number in parentheses
+    negative.
     """
 
     decimal: str = "."
@@ -99,13 +86,7 @@ class Notation:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Notation:
-        """Return the notation of ``dataset.decimal``, ``dataset.thousands`` and ``dataset.units``.
-
-        Raises
-        ------
-        ConfigError
-            A character that cannot stand there, one for both, or units that are no text.
-        """
+        """Return the notation of ``dataset.decimal``, ``dataset.thousands`` and ``dataset.units``."""
         decimal = _character(options, "decimal", ("point", "comma")) or "."
         thousands = _character(options, "thousands", tuple(CHARACTERS))
         if decimal == thousands:
@@ -161,14 +142,14 @@ class Notation:
     def strictly(self, cell: str) -> float:
         """Return the number that a cell writes in this notation alone, nan where it writes none."""
         cell = cell.translate(_ALIKE).strip()
-        found = _pattern(self).fullmatch(cell)
-        if found is None:
+        match = _pattern(self).fullmatch(cell)
+        if match is None:
             word = cell.lower()
             return TRUTHS.get(word, float(word) if word in _INFINITE else np.nan)
-        opened, closed, sign = found["open"] or "", found["close"] or "", found["sign"]
+        opened, closed, sign = match["open"] or "", match["close"] or "", match["sign"]
         if bool(opened) != bool(closed) or (opened and (sign or PARENTHESES not in self.units)):
             return np.nan
-        digits = found["number"] if self.thousands is None else found["number"].replace(self.thousands, "")
+        digits = match["number"] if self.thousands is None else match["number"].replace(self.thousands, "")
         value = float(digits.replace(self.decimal, "."))
         return -value if opened or sign == "-" else value
 
@@ -178,13 +159,13 @@ PLAIN = Notation()
 
 
 def _character(options: Mapping[str, Any], key: str, words: Sequence[str]) -> str | None:
-    given = options.get(key)
-    if given is None:
+    value = options.get(key)
+    if value is None:
         return None
-    found = CHARACTERS.get(given, given) if isinstance(given, str) else None
-    if found not in [CHARACTERS[word] for word in words]:
-        raise ConfigError(f"dataset.{key}={given} must be {', '.join(words[:-1])} or {words[-1]}")
-    return found
+    character = CHARACTERS.get(value, value) if isinstance(value, str) else None
+    if character not in [CHARACTERS[word] for word in words]:
+        raise ConfigError(f"dataset.{key}={value} must be {', '.join(words[:-1])} or {words[-1]}")
+    return character
 
 
 @lru_cache(maxsize=64)
@@ -244,10 +225,7 @@ _MOST_UNITS, _FEWEST = 4, 2
 
 
 def feasible(column: pd.Series, semicolons: bool = False) -> list[Notation]:
-    """Return the notations by which all values of a column are numbers, the likeliest first.
-
-    ``semicolons``: whether fields are separated by them, as where the comma stands before the fraction.
-    """
+    """Return the notations by which all values of a column are numbers, the likeliest first; ``semicolons`` stand between fields."""
     ways = sorted(_WAYS, key=lambda way: (way != (".", None), way[0] != ",")) if semicolons else _WAYS
     if is_number(column):
         return [Notation(*way) for way in ways if way[0] == "." or _may_be(column.to_numpy(np.float64, na_value=0.0), way[1] == ".")]
@@ -255,10 +233,8 @@ def feasible(column: pd.Series, semicolons: bool = False) -> list[Notation]:
     if len(cells) < _FEWEST:
         return []
     units = _units(cells)
-    if units is None:
-        return []
-    found = [Notation(decimal, thousands, units) for decimal, thousands in ways]
-    return [notation for notation in found if not any(np.isnan(notation.strictly(cell)) for cell in cells)]
+    notations = [] if units is None else [Notation(*way, units) for way in ways]
+    return [notation for notation in notations if not any(np.isnan(notation.strictly(cell)) for cell in cells)]
 
 
 def _may_be(values: NDArray[np.float64], grouped: bool) -> bool:
@@ -274,14 +250,13 @@ def _units(cells: Sequence[str]) -> tuple[str, ...] | None:
     """Return what stands around the numbers of all cells, None where some hold no number or their surroundings are not of units."""
     units: dict[str, int] = {}
     for cell in (cell for cell in cells if cell.lower() not in _INFINITE):
-        found = _LOOK.fullmatch(cell)
-        if found is None:
+        match = _LOOK.fullmatch(cell)
+        if match is None:
             return None
-        around = {found[key] for key in ("before", "between", "after", "outside") if found[key]} | (
-            {PARENTHESES} if found["open"] else set()
-        )
+        around = {match[key] for key in ("before", "between", "after", "outside") if match[key]}
+        around |= {PARENTHESES} if match["open"] else set()
         # a word that nobody knows is a unit where all cells have it behind a space: 12 pieces, not 12b
-        if not around <= _KNOWN | ({found["after"]} if found["room"] else set()):
+        if not around <= _KNOWN | ({match["after"]} if match["room"] else set()):
             return None
         for unit in around:
             units[unit] = units.get(unit, 0) + 1
@@ -292,16 +267,10 @@ def _units(cells: Sequence[str]) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True)
 class Look:
-    """How numbers of a table look to be written.
+    """How numbers of a table look to be written: the ``notation`` for all columns of numbers, the default where none is.
 
-    Attributes
-    ----------
-    notation : Notation
-        The one for all columns of numbers; the default where none is.
-    columns : dict of str to Notation
-        For each column of text that is numbers in another notation than the default: its own likeliest.
-    unclear : tuple of str
-        Columns that could also be read with the comma, or the point, in its other meaning: 37,122.
+    ``columns`` has, for each column of text that is numbers in another notation, its own likeliest; ``unclear`` those that could also be
+    read with the comma, or the point, in its other meaning: 37,122.
     """
 
     notation: Notation
@@ -317,21 +286,15 @@ def look_of(frame: pd.DataFrame, names: Sequence[str], is_text: Callable[[str], 
     if not columns:
         return Look(PLAIN, {}, ())
     others = [feasible(frame[name], semicolons) for name in names if name not in ways and reads_as_numbers(frame[name])]
-    shared = [
-        (way.decimal, way.thousands)
-        for way in next(iter(ways.values()))
-        if all((way.decimal, way.thousands) in {(each.decimal, each.thousands) for each in found} for found in (*ways.values(), *others))
-    ]
+    marks = [[(way.decimal, way.thousands) for way in feasible_ways] for feasible_ways in (*ways.values(), *others)]
+    shared = [pair for pair in marks[0] if all(pair in pairs for pairs in marks)]
     units = tuple(dict.fromkeys(unit for notation in columns.values() for unit in notation.units))
     notation = Notation(*shared[0], units) if shared else PLAIN
     if shared:
         columns = {name: Notation(*shared[0], own.units) for name, own in columns.items()}
-    readings = {name: [way for way in found if (way.decimal, way.thousands) in shared] for name, found in ways.items()}
-    unclear = [name for name, found in readings.items() if _differ(frame[name], found)]
+    unclear = []
+    for name, notations in ways.items():
+        cells = pd.Series(pd.unique(present(frame[name])))
+        readings = {way.numbers(cells).tobytes() for way in notations if (way.decimal, way.thousands) in shared}
+        unclear += [name] if len(readings) > 1 else []
     return Look(notation, columns, tuple(unclear))
-
-
-def _differ(column: pd.Series, ways: Sequence[Notation]) -> bool:
-    """Return whether a column holds other numbers in one notation than in another."""
-    cells = pd.Series(pd.unique(present(column)))
-    return len({way.numbers(cells).tobytes() for way in ways}) > 1

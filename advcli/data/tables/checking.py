@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,39 +15,28 @@ from numpy.typing import NDArray
 from pandas.util import hash_array, hash_pandas_object
 
 from ...core.errors import DataError, ProblemsError
-from ..registry import complete_options, sources
+from ..registry import complete_options
+from ..source import COLUMN_OPTIONS
 from .cells import MISSING, PLAIN, TRUTHS, Look, Notation, cell_text, gaps_in, numbers_of, reads_as_numbers
-from .columns import code_labels, label_numbers, listed, written_alike
-from .notation import nearly_numbers, notation_words, number_look
 from .opening import WINDOWS, NotTextError, check_encoding
-from .reading import format_of, read_any
-from .suspects import SAID, counted, likely_order, looks_like
-from .table import Table, decode, find_target, is_number, read_bytes, separator_of, table_of
-from .tabular import from_table
+from .options import TableOptions
+from .reading import format_of, frame_table, read_frame
+from .suspects import SAID, counted, likely_order, looks_like, nearly_numbers, notation_words, number_look
+from .table import Table, decode, find_target, is_number, listed, read_bytes, separator_of, table_of
+from .tabular import table_dataset
+from .target import code_labels, label_numbers, written_alike
 
-MANY = 20
-"""Different fractional numbers from which on a target is one to be cut."""
-
-RARE = 5
-"""Rows of a class below which the usual five folds refuse it."""
+_TAKEN = {"empty": "no: empty", "text": "categories"}  # what columns of a kind are taken as, where that is no number
+_MANY = 20  # different numbers above which a target is one to be cut
+_RARE = 5  # rows of a class below which the usual five folds refuse it
 
 
 @dataclass(frozen=True)
 class Checked:
     """What there is to say about a file.
 
-    Attributes
-    ----------
-    head : str
-        File, rows, columns.
-    columns : list of dict
-        For each column ``column``, ``type``, ``gaps``, ``different``, ``values`` and ``taken as``.
-    classes : list of dict
-        For each class of the target ``class`` and ``rows``; empty without a target, and for numbers to be cut.
-    remarks : list of str
-        What is suspicious or wrong, a line each, with its remedy.
-    options : dict
-        Those of ``dataset=csv`` that fit the file, where they are not the defaults; empty without a target.
+    ``columns`` and ``classes`` are rows of tables, ``remarks`` what is suspicious or wrong, a line each, with its remedy. ``options`` are
+    those of ``dataset=csv`` that fit the file, where they are not the defaults; empty without a target.
     """
 
     head: str
@@ -61,18 +50,9 @@ class Checked:
 class _ColumnFacts:
     """What there is to know of a column, counted once.
 
-    Attributes
-    ----------
-    kind : str
-        ``empty``, ``true/false``, ``whole``, ``number`` or ``text``.
-    looks : str
-        What it looks like instead of a feature (`looks_like`).
-    gaps, different : int
-        Rows without a value, and different values of the others.
-    values : str
-        The range of numbers, or the most frequent values.
-    content : ndarray of uint64
-        A number for each row, equal where values are equal: those of two columns tell whether one is a copy of the other.
+    ``kind`` is ``empty``, ``true/false``, ``whole``, ``number`` or ``text``, ``looks`` what it looks like instead of a feature
+    (`looks_like`), ``values`` the range of numbers or the most frequent values. ``content`` has a number for each row, equal where values
+    are equal: those of two columns tell whether one is a copy of the other.
     """
 
     kind: str
@@ -86,20 +66,8 @@ class _ColumnFacts:
 def check_file(path: Path, target: str | None, separator: str | None = None, encoding: str | None = None) -> Checked:
     """Look at a file of any format that ``dataset=csv`` reads; a pipe is read once.
 
-    Parameters
-    ----------
-    path : Path
-    target : str or None
-        The column of labels; None: not chosen yet.
-    separator : str or None
-        Character between the fields of CSV; None: the one by which the heading has most fields.
-    encoding : str or None
-        Encoding of CSV; None: the one of its mark, else UTF-8, else cp1252.
-
-    Raises
-    ------
-    DataError
-        The file cannot be read, or has no such column.
+    ``target`` is None where it is not chosen yet. ``separator`` None: the one by which the heading has most fields; ``encoding`` None: the
+    one of the file's mark, else UTF-8, else cp1252.
     """
     options: dict[str, Any] = {"path": str(path)}
     remarks: list[str] = []
@@ -108,43 +76,42 @@ def check_file(path: Path, target: str | None, separator: str | None = None, enc
     targets = [] if target is None else find_target(path, target, names)
     if target is not None:
         options["target"] = target
-    features = [name for name in names if name not in set(targets)]
-    look = _look(table, features, targets, options)
+    targets_there = set(targets)
+    features = [name for name in names if name not in targets_there]
+    cut = [name for name in targets if len(targets) == 1 and table.frame[name].nunique() > _MANY]
+    asked = TableOptions(categorical=None, separator=options.get("separator", ","))
+    look = number_look(table, [*features, *cut], asked)
     if look.notation != PLAIN:  # a reader of numbers has taken 1.234 for one and a bit
         table, options = as_text(), options | look.notation.options
-    nearly = set(nearly_numbers(table, features, {"categorical": "auto", **look.notation.options}))
+    nearly = set(nearly_numbers(table, features, replace(asked, notation=look.notation)))
     facts = {name: _facts(table.frame[name], look.columns.get(name, look.notation), name in nearly, name in look.columns) for name in names}
     columns = [
         {"column": _short(name), "type": fact.kind, "gaps": fact.gaps, "different": fact.different, "values": fact.values}
-        | {"taken as": "label" if name in set(targets) else _taken(fact)}
+        | {"taken as": "label" if name in targets_there else f"no: {fact.looks}" if fact.looks else _TAKEN.get(fact.kind, "number")}
         for name, fact in facts.items()
     ]
     remarks += _notation_remarks(look)
     taken = _features({name: facts[name] for name in features}, options, remarks)
     remarks += [*_constant(facts, taken), *_copies(facts, taken, targets), *_duplicates(facts)]
-    if target is None:
-        classes = []
-    elif target in targets:
-        classes = _target(table, target, options, remarks, look.notation)
-    else:
-        classes = _sets(table, targets, target, remarks)
-    if target is None:
-        remarks.append("say which column holds the labels: target=COLUMN")
-    elif not any(remark.startswith("the target") for remark in remarks):
-        remarks += _problems(table, options)
     head = f"{path}: {len(table.frame)} rows, {len(names)} columns"
-    return Checked(head, columns, classes, remarks, {} if target is None else options)
+    if target is None:
+        return Checked(head, columns, [], [*remarks, "say which column holds the labels: target=COLUMN"], {})
+    one = target in targets
+    classes = _target(table, target, options, remarks, look.notation) if one else _sets(table, targets, target, remarks)
+    if not any(remark.startswith("the target") for remark in remarks):
+        remarks += _problems(table, options)
+    return Checked(head, columns, classes, remarks, options)
 
 
 def _features(facts: Mapping[str, _ColumnFacts], options: dict[str, Any], remarks: list[str]) -> list[str]:
     """Return the columns that features are made of; what follows for the command and what is remarkable is added."""
-    found = [name for name, fact in facts.items() if fact.looks]
-    remarks += [f"{name} looks like {SAID[facts[name].looks]}" for name in found]
+    suspects = [name for name, fact in facts.items() if fact.looks]
+    remarks += [f"{name} looks like {SAID[facts[name].looks]}" for name in suspects]
     auto = any(fact.kind == "text" for fact in facts.values())
-    if found:
-        names_found = ",".join(found)
+    if suspects:
+        names_found = ",".join(suspects)
         remarks.append(f"these are left out: dataset.keep=[{names_found}] takes them" if auto else "these are left out by dataset.drop")
-    empty = [name for name, fact in facts.items() if fact.kind == "empty"] + ([] if auto else found)
+    empty = [name for name, fact in facts.items() if fact.kind == "empty"] + ([] if auto else suspects)
     if auto:
         options["categorical"] = "auto"
     if empty:
@@ -157,9 +124,10 @@ def _features(facts: Mapping[str, _ColumnFacts], options: dict[str, Any], remark
     ticked = [name for name in gaps if facts[name].different == 1]
     if ticked:
         remarks.append(f"one value or nothing in {listed(ticked)}: nothing counts as a value too")
-    many = [name for name in taken if facts[name].kind == "text" and facts[name].different > _bound()]
+    most = COLUMN_OPTIONS["max_categories"]
+    many = [name for name in taken if facts[name].kind == "text" and facts[name].different > most]
     if many:
-        remarks.append(f"more than {_bound()} categories in {listed(many)}: the rarest share one feature (dataset.max_categories)")
+        remarks.append(f"more than {most} categories in {listed(many)}: the rarest share one feature (dataset.max_categories)")
     return taken
 
 
@@ -170,36 +138,26 @@ def _read(
 
     The options by which it was read, where they are not the defaults, and what is remarkable are added.
     """
-    if format_of(path) != "csv":
-        table = read_any(path, target)
+    if (form := format_of(path)) != "csv":
+        table = frame_table(read_frame(path, form), target, str(path))
         return table, lambda: table
     raw, encoding = read_bytes(path, once=True), check_encoding(encoding)
     asked = separator or ","
     try:
-        content, found = decode(path, raw, asked, encoding)
+        content, declared = decode(path, raw, asked, encoding)
     except NotTextError:
         if encoding is not None:
             raise
         encoding = WINDOWS
-        content, found = decode(path, raw, asked, encoding)
+        content, declared = decode(path, raw, asked, encoding)
         remarks.append(f"the file is not UTF-8 and was read as {encoding}, what Windows of Western Europe writes: look whether it is right")
     if encoding is not None:
         options["encoding"] = encoding
-    separator = separator_of(content) if separator is None and found == asked else found
+    separator = separator_of(content) if separator is None and declared == asked else declared
     if separator != ",":
         options["separator"] = separator
     as_text = partial(table_of, path, content, separator, target, None)
     return table_of(path, content, separator, target, []), as_text
-
-
-def _bound() -> int:
-    return int(sources()["csv"].defaults["max_categories"])
-
-
-def _look(table: Table, features: list[str], targets: list[str], options: Mapping[str, Any]) -> Look:
-    """Return how the numbers of the features look to be written, and those of a target that is to be cut."""
-    cut = [name for name in targets if len(targets) == 1 and table.frame[name].nunique() > MANY]
-    return number_look(table, [*features, *cut], {"categorical": "auto", "separator": options.get("separator", ",")})
 
 
 def _notation_remarks(look: Look) -> list[str]:
@@ -215,9 +173,8 @@ def _notation_remarks(look: Look) -> list[str]:
 
 
 def _facts(column: pd.Series, notation: Notation, nearly: bool, written: bool) -> _ColumnFacts:
-    """Return what there is to know of a column; of text each different value is looked at once.
-
-    ``nearly``: whether it holds numbers with a few wrong cells; ``written``: whether it holds numbers in another notation than the default.
+    """Return what there is to know of a column, which holds numbers with a few wrong cells (``nearly``) or in another notation
+    (``written``).
     """
     looks, rows = "" if nearly or written else looks_like(column), len(column)
     if is_number(column):
@@ -255,18 +212,11 @@ def _range(values: NDArray[np.float64], boolean: bool) -> tuple[str, str]:
     return "whole" if np.all(values == np.round(values)) else "number", f"{values.min():.6g} to {values.max():.6g}"
 
 
-def _taken(fact: _ColumnFacts) -> str:
-    if fact.looks:
-        return f"no: {fact.looks}"
-    return {"empty": "no: empty", "text": "categories"}.get(fact.kind, "number")
-
-
 def _constant(facts: Mapping[str, _ColumnFacts], taken: Sequence[str]) -> list[str]:
     """Return what is said of columns that have one value in every row."""
-    found = [name for name in taken if facts[name].different == 1 and not facts[name].gaps]
-    if not found:
-        return []
-    return [f"the same value in every row of {listed(found)}, which tells nothing: dataset.drop=[{','.join(found)}] leaves it out"]
+    names = [name for name in taken if facts[name].different == 1 and not facts[name].gaps]
+    line = f"the same value in every row of {listed(names)}, which tells nothing: dataset.drop=[{','.join(names)}] leaves it out"
+    return [line] if names else []
 
 
 def _copies(facts: Mapping[str, _ColumnFacts], taken: Sequence[str], targets: Sequence[str]) -> list[str]:
@@ -287,10 +237,9 @@ def _duplicates(facts: Mapping[str, _ColumnFacts]) -> list[str]:
     """Return what is said of rows that are equal to an earlier one in every column."""
     rows = hash_pandas_object(pd.DataFrame({name: fact.content for name, fact in facts.items()}), index=False)
     count = len(rows) - rows.nunique()
-    if not count:
-        return []
     verb = "row is a copy of an earlier one" if count == 1 else "rows are copies of earlier ones"
-    return [f"{count} {verb}: where they are one example that was written twice, remove them, or test rows are also trained on"]
+    line = f"{count} {verb}: where they are one example that was written twice, remove them, or test rows are also trained on"
+    return [line] if count else []
 
 
 def _short(text: Any, most: int = 20) -> str:
@@ -307,8 +256,8 @@ def _sets(table: Table, targets: list[str], target: str, remarks: list[str]) -> 
 
 def _target(table: Table, target: str, options: dict[str, Any], remarks: list[str], notation: Notation) -> list[dict[str, Any]]:
     """Return the classes with their rows; what follows for the command and what is remarkable is added."""
-    found = table.frame[target].value_counts()  # what follows looks at each different cell once
-    text, rows_of = cell_text(pd.Series(found.index, dtype=object)), found.to_numpy()
+    frequencies = table.frame[target].value_counts()  # what follows looks at each different cell once
+    text, rows_of = cell_text(pd.Series(frequencies.index, dtype=object)), frequencies.to_numpy()
     if (gaps := int(rows_of[text == ""].sum())) > 0:
         remarks.append(f"the target {target} has no value in {gaps} rows: fill or remove them, advcli guesses no labels")
     unknown = sorted(set(text.str.lower()) & (MISSING - {""}))
@@ -318,7 +267,7 @@ def _target(table: Table, target: str, options: dict[str, Any], remarks: list[st
         return []
     codes, labels = code_labels(text[text != ""], notation)
     numbers = label_numbers(labels, notation)
-    if len(labels) > MANY and numbers is not None:
+    if len(labels) > _MANY and numbers is not None:
         options |= {"cut": "equal_frequency", "n_classes": 5}
         remarks.append(f"{target} holds {len(labels)} different numbers: cut into five ordered classes of equal size")
         return []
@@ -332,10 +281,10 @@ def _target(table: Table, target: str, options: dict[str, Any], remarks: list[st
         shown = " < ".join(map(str, order))
         remarks.append(f"the labels look ordered, {shown}: leave dataset.{key} out if they are not; with it loss=absolute and others fit")
     counts = np.bincount(codes, rows_of[text != ""], len(labels)).astype(int).tolist()
-    rare = [f"{label} ({count})" for label, count in zip(labels, counts, strict=True) if count < RARE]
+    rare = [f"{label} ({count})" for label, count in zip(labels, counts, strict=True) if count < _RARE]
     if rare:
         options["allow_small_classes"] = True
-        remarks.append(f"classes with fewer than {RARE} rows: {listed(rare)}; merge or remove them, or accept them")
+        remarks.append(f"classes with fewer than {_RARE} rows: {listed(rare)}; merge or remove them, or accept them")
     rows = dict(zip(labels, counts, strict=True))
     return [{"class": _short(label), "rows": rows[label]} for label in (order or labels)]
 
@@ -343,7 +292,7 @@ def _target(table: Table, target: str, options: dict[str, Any], remarks: list[st
 def _problems(table: Table, options: dict[str, Any]) -> list[str]:
     """Return what is still wrong when the table is taken by these options."""
     try:
-        from_table(table, complete_options({"name": "csv", "source": "csv", **options}))
+        table_dataset(table, TableOptions.read(complete_options({"name": "csv", "source": "csv", **options})))
     except ProblemsError as error:
         return list(error.problems)
     except DataError as error:

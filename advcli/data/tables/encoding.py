@@ -1,11 +1,11 @@
 """Columns of a table as columns of X: first cells, numbers or codes, then features, as training rows make them.
 
-What is learned is what stands in the place of a value that is not there, and which categories have a feature of their own.
+`Encoding.fit` learns the fill values of cells without a value and which categories have a feature of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,38 +17,214 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ...core.errors import DataError, refuse_all
+from ...core.groups import interrupted
 from .cells import PLAIN, Notation, cell_text, gaps_in, numbers_of
-from .column import Column, Fault, dense_column, fault_of, names_of, refuse_faults
-from .columns import listed, match_labels
-from .notation import split_tokens
-from .table import Table, number_columns
-from .tokens import attribute_rows, read_groups
+from .table import Table, choose_column, listed, number_columns
+from .target import match_labels
+
+Remedies = Callable[[str], tuple[str, str]]
+"""For the name of a column: what to do about text in it where it is one of numbers, and about a cell without a value."""
+
+_FIX = "correct it or remove the row"
 
 
+_AFFIXES = (1, 2, 3)  # lengths of the prefixes and suffixes that are attributes of a token
+# Ranges of characters and what stands for them in the shape of a token; a run of one counts once.
+_SHAPES = (("A-Z", "X"), ("a-z", "x"), ("0-9", "0"))
+
+
+# ---- columns and their faults -----------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Column:
+    """A column of a table that features are made of, and what was learned of it from training rows.
+
+    ``categories`` are the known values, by whose places cells are coded (None for numbers), ``attributes`` those of tokens that have
+    features. ``own`` are the codes of the categories that have a feature of their own (None: all; the code after the last category stands
+    for no value), ``other`` says that one more stands for all other categories, rare ones and those that training rows do not have.
+    ``fill`` takes the place of a cell without a value: a number, or a code (-1: no category); ``indicator`` says that one more feature of
+    a column of numbers tells which cells have no value.
+    """
+
+    name: str
+    categories: tuple[Any, ...] | None = None
+    attributes: tuple[str, ...] | None = None
+    own: tuple[int, ...] | None = None
+    other: bool = False
+    fill: float | None = None
+    indicator: bool = False
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its cells are numbers, no categories and no tokens."""
+        return self.categories is None and self.attributes is None
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of its features: ``size`` for numbers, ``colour=red`` for a category, ``word=the`` for an attribute of a token.
+
+        ``size is missing`` and ``colour is missing`` say that there is no value, ``colour=other`` that it is another category.
+        """
+        gap = f"{self.name} is missing"
+        if self.attributes is not None:
+            return self.attributes
+        if self.categories is None:
+            return (self.name, gap) if self.indicator else (self.name,)
+        names = [f"{self.name}={value}" for value in self.categories]
+        other = f"{self.name}=other"
+        while other in names:
+            other += "_"
+        own = range(len(names)) if self.own is None else self.own
+        return tuple([gap if code == len(names) else names[code] for code in own] + [other] * self.other)
+
+    def features(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the features (n, f) of its cells (n,): numbers or codes, nan for no value, -1 for a category that is not known."""
+        missing = np.isnan(cells)
+        if self.categories is None:
+            values = cells if self.fill is None else np.where(missing, self.fill, cells)
+            return np.column_stack([values, missing]) if self.indicator else values[:, None]
+        codes = np.where(missing, -1.0 if self.fill is None else self.fill, cells)
+        own = np.arange(len(self.categories)) if self.own is None else np.array(self.own, dtype=np.intp)
+        hot = (codes[:, None] == own).astype(np.float64)
+        return np.column_stack([hot, ~hot.any(axis=1)]) if self.other else hot
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Cells (0-based ``rows``) of one column that an encoding does not take.
+
+    ``kind`` is ``gap`` (no value), ``text`` (in a column of numbers), ``infinite`` or ``unseen`` (a category that is not known). ``reason``
+    is what a file of rejected rows says of each of them, ``text`` one line that names the first and what to do.
+    """
+
+    kind: str
+    column: str
+    rows: NDArray[np.intp]
+    reason: str
+    text: str
+
+
+def refuse_faults(faults: Sequence[Fault]) -> list[str]:
+    """Return the line of every fault; of a column that holds text only that one: it is the column that is wrong then."""
+    texts = {fault.column for fault in faults if fault.kind == "text"}
+    return [fault.text for fault in faults if fault.kind == "text" or fault.column not in texts]
+
+
+def _dense(block: Any) -> NDArray[np.float64]:
+    return np.asarray(block.toarray() if hasattr(block, "toarray") else block)
+
+
+def _beside(blocks: list[Any]) -> Any:
+    """Return columns of cells or features side by side, CSR where some are."""
+    if any(sparse.issparse(block) for block in blocks):
+        return sparse.csr_array(sparse.hstack(blocks, format="csr"))
+    return np.ascontiguousarray(np.hstack(blocks))
+
+
+def _faults_of(table: Table, kind: str, name: str, what: str, mask: NDArray[np.bool_], remedy: str) -> list[Fault]:
+    """Return the fault of a column in the rows of a mask (n,), with the remedy; none where it has no rows."""
+    rows = np.flatnonzero(mask)
+    if not rows.size:
+        return []
+    count = f" (and {rows.size - 1} more)" if rows.size > 1 else ""
+    text = f"{table.path}: column {name!r} has {what} in {table.place(int(rows[0]))}{count}; {remedy}"
+    return [Fault(kind, name, rows, f"{what} in column {name!r}", text)]
+
+
+def number_faults(table: Table, name: str, values: Any, text: Any, purpose: str, remedies: tuple[str, str, str]) -> list[Fault]:
+    """Return what is wrong with the numbers (n,) of a column, text first; ``remedies`` of text, infinite values and gaps."""
+    gaps = np.isnan(values)
+    faults: list[Fault] = []
+    if text is not None:
+        rows = np.flatnonzero(gaps & ~gaps_in(text))
+        if rows.size:
+            said = f"holds text ({text.iloc[rows[0]]!r} in {table.place(int(rows[0]))}) and cannot be used {purpose}; {remedies[0]}"
+            faults.append(Fault("text", name, rows, f"text in column {name!r} of numbers", f"{table.path}: column {name!r} {said}"))
+            gaps[rows] = False
+    faults += _faults_of(table, "infinite", name, "an infinite value", np.isinf(values), remedies[1])
+    return faults + _faults_of(table, "gap", name, "no value", gaps, remedies[2])
+
+
+# ---- rows that are elements of sequences, such as tokens of sentences -------------------------------------------------
+def read_groups(table: Table, column: str) -> NDArray[np.intp]:
+    """Return the number of every row's sequence, shape (n,), counted from 0 in the order of the rows, which must stand together."""
+    names = list(map(str, table.frame.columns))
+    if column not in names:
+        raise DataError(f"{table.path} has no column {column!r}, which dataset.sequence names; {choose_column(column, names)}")
+    text = cell_text(table.frame[column])
+    empty = np.flatnonzero(text == "")
+    if empty.size:
+        raise DataError(f"{table.path}: column {column!r} names no sequence in {table.place(int(empty[0]))}; fill it or remove the row")
+    codes, distinct = pd.factorize(text)
+    row = interrupted(codes, np.append(np.flatnonzero(np.append(True, codes[1:] != codes[:-1])), len(codes)).astype(np.int64))
+    if row is not None:
+        raise DataError(
+            f"{table.path}: sequence {distinct[codes[row]]!r} of column {column!r} goes on in {table.place(row)} after another has "
+            "begun; the rows of a sequence must stand together"
+        )
+    return np.asarray(codes, dtype=np.intp)
+
+
+def token_attributes(tokens: Sequence[str], groups: NDArray[np.intp]) -> Iterator[list[str]]:
+    """Yield the attributes of every token: its word in small letters, shape and affixes, and its neighbours' words and shapes.
+
+    An attribute of its own says that there is no neighbour, where a sequence begins and ends, and which letters are capitals.
+    """
+    words = [token.lower() for token in tokens]
+    forms = _shapes(tokens)
+    last = len(words) - 1
+    for t, (token, word, form) in enumerate(zip(tokens, words, forms, strict=True)):
+        attributes = [f"word={word}", f"shape={form}"]
+        attributes += [f"prefix={word[:length]}" for length in _AFFIXES if length < len(word)]
+        attributes += [f"suffix={word[-length:]}" for length in _AFFIXES if length < len(word)]
+        if token != word:
+            attributes.append("upper" if token.isupper() else "title" if token.istitle() else "mixed")
+        for side, at, edge in (("before", t - 1, t == 0), ("after", t + 1, t == last)):
+            if edge or groups[at] != groups[t]:
+                attributes.append(f"nothing {side}")
+            else:
+                attributes += [f"{side}={words[at]}", f"shape {side}={forms[at]}"]
+        yield attributes
+
+
+def _shapes(tokens: Sequence[str]) -> list[str]:
+    """Return the shape of every token: capitals X, small letters x, digits 0, each run once, all else as it is."""
+    text = pd.Series(tokens, dtype=object)
+    for characters, stands in _SHAPES:
+        text = text.str.replace(f"[{characters}]+", stands, regex=True)
+    return list(text)
+
+
+def attribute_columns(tokens: Sequence[str], groups: NDArray[np.intp], rows: NDArray[np.bool_]) -> tuple[str, ...]:
+    """Return every attribute that some of these rows have, in the order in which they are met."""
+    every = zip(rows.tolist(), token_attributes(tokens, groups), strict=True)
+    return tuple(dict.fromkeys(attribute for wanted, attributes in every if wanted for attribute in attributes))
+
+
+def attribute_rows(tokens: Sequence[str], groups: NDArray[np.intp], columns: Mapping[str, int]) -> sparse.csr_array:
+    """Return ones where a token has an attribute, shape (n, d); attributes that have no column are left out."""
+    places: list[int] = []
+    start = [0]
+    for attributes in token_attributes(tokens, groups):
+        places.extend(columns[name] for name in attributes if name in columns)
+        start.append(len(places))
+    indices, indptr = np.array(places, dtype=np.int32), np.array(start, dtype=np.int32)
+    X = sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=(len(tokens), len(columns)))
+    X.sum_duplicates()
+    return X
+
+
+# ---- the encoding of a table ------------------------------------------------------------------------------------------
 @dataclass(frozen=True, repr=False)
 class Encoding:
     """How rows of a table become rows of X: cells by `cells`, then features by what `fit` learned from training rows.
 
-    Attributes
-    ----------
-    columns : tuple of Column
-        The columns that are used, in the order of their features.
-    others : tuple of str
-        Columns that were there and have no features: the target, weights, those left out.
-    separator : str
-        Character between fields.
-    sequence : str or None
-        The column that says which rows form a sequence; None where rows stand alone.
-    missing : str
-        What becomes of cells without a value, one of `MISSING_WAYS`. Numbers are filled by the mean, the median or the most frequent number
-        of the training rows, text by their most frequent category; ``indicator`` fills numbers by the mean and adds a feature that says
-        where, and makes no value a category of its own.
-    max_categories : int or None
-        Features of a column of categories at most: the rarest categories share the last of them.
-    notation : Notation
-        How numbers are written in the cells of text.
-    charset : str or None
-        What CSV files are encoded in that have no mark; None: UTF-8.
+    ``columns`` stand in the order of their features; ``others`` were there and have no features: the target, weights, those left out.
+    ``sequence`` is the column that says which rows form a sequence, ``charset`` the encoding of CSV files without a mark (None: UTF-8),
+    ``max_categories`` the most features of a column of categories: the rarest share the last of them.
+
+    ``missing`` says what becomes of cells without a value (`advcli.data.tables.options.MISSING_WAYS`). Numbers are filled by the mean, the
+    median or the most frequent number of the training rows, text by their most frequent category; ``indicator`` fills numbers by the mean
+    and adds a feature that says where, and makes no value a category of its own.
     """
 
     columns: tuple[Column, ...]
@@ -91,12 +267,7 @@ class Encoding:
     ) -> list[str]:
         """Return the columns among ``names`` that are not used: those of `others`, which need not be there, and extra ones if allowed.
 
-        ``remedy`` says what to do about these where they are not.
-
-        Raises
-        ------
-        DataError
-            A column is missing, or one is there that no row was learned from.
+        ``remedy`` says what to do about extra ones where they are not.
         """
         there, needed, others = set(names), {column.name: None for column in self.columns}, set(self.others)
         if self.sequence is not None:
@@ -109,106 +280,72 @@ class Encoding:
             raise DataError(f"{path} has other columns than the model was fitted on; {'; '.join(said)}{hint}")
         return [name for name in names if name not in needed]
 
-    def cells(self, table: Table, remedies: Callable[[str], tuple[str, str]] | None = None) -> tuple[Any, list[Fault]]:
-        """Return the cells of a table, shape (n, p), and what is wrong with them.
+    def cells(self, table: Table, remedies: Remedies | None = None) -> tuple[Any, list[Fault]]:
+        """Return the cells of a table, shape (n, p), and what is wrong with them; ``remedies`` are for the words of the faults.
 
-        Parameters
-        ----------
-        table : Table
-        remedies : callable, optional
-            For the name of a column: what to do about text in it where it is one of numbers, and about a cell without a value.
-
-        Returns
-        -------
-        cells : ndarray of float64, or csr_array where there are attributes of tokens
-            A column for each of `columns`, numbers or codes of categories, nan for no value and -1 for a category that is not known; of
-            tokens as many as there are attributes.
-        faults : list of Fault
-            Cells that are no cells of this encoding; those without a value if `missing` is ``refuse``.
+        A column for each of `columns`, numbers or codes of categories, nan for no value and -1 for a category that is not known; of tokens
+        as many as there are attributes, and all as CSR. Cells without a value are faults if `missing` is ``refuse``.
         """
         faults: list[Fault] = []
-        blocks: list[Any] = []
-        known = number_columns(table.frame)
-        together = [
-            column.name for column in self.columns if column.categories is None and column.attributes is None and column.name in known
-        ]
+        came_as_numbers = number_columns(table.frame)
+        together = [c.name for c in self.columns if c.categories is None and c.attributes is None and c.name in came_as_numbers]
         # thousands of columns are taken at once; those that are not finite are looked for one by one
         values = table.frame[together].to_numpy(np.float64)
         finite = np.isfinite(values)
         if not finite.all():
-            for at in np.flatnonzero(~finite.all(axis=0)).tolist():
-                faults += self._number_faults(table, together[at], values[:, at], None, remedies)
+            for place in np.flatnonzero(~finite.all(axis=0)).tolist():
+                faults += self._number_faults(table, together[place], values[:, place], None, remedies)
         if len(together) == len(self.columns):
             return np.ascontiguousarray(values), faults
-        at_once = dict(zip(together, range(len(together)), strict=True))
+        places = dict(zip(together, range(len(together)), strict=True))
+        blocks: list[Any] = []
         for column in self.columns:
-            name = column.name
-            if name in at_once:
-                blocks.append(values[:, at_once[name], None])
+            if column.name in places:
+                block = values[:, places[column.name], None]
             elif column.attributes is not None:
-                groups = self.groups(table)
-                tokens = split_tokens(table, name)
-                positions = {name: at for at, name in enumerate(column.attributes)}
-                blocks.append(attribute_rows(tokens, np.arange(len(tokens)) if groups is None else groups, positions))
-            elif column.categories is None:
-                numbers, text = numbers_of(table.frame[name], self.notation)
-                faults += self._number_faults(table, name, numbers, text, remedies)
-                blocks.append(numbers[:, None])
+                block = self._attributes(table, column.name, column.attributes)
             else:
-                codes, found = self._codes(table, column, remedies)
-                faults += found
-                blocks.append(codes[:, None])
-        if any(sparse.issparse(block) for block in blocks):
-            return sparse.csr_array(sparse.hstack(blocks, format="csr")), faults
-        return np.ascontiguousarray(np.hstack(blocks)), faults
+                read = self._numbers if column.is_number else self._codes
+                block, wrong = read(table, column, remedies)
+                faults += wrong
+            blocks.append(block)
+        return _beside(blocks), faults
 
-    def _number_faults(self, table: Table, name: str, values: Any, text: Any, remedies: Any) -> list[Fault]:
-        infinite, rest = np.isinf(values), np.isnan(values)
-        if not (infinite.any() or rest.any()):
+    def _attributes(self, table: Table, name: str, attributes: Sequence[str]) -> Any:
+        groups, tokens = self.groups(table), list(cell_text(table.frame[name]))
+        positions = {attribute: place for place, attribute in enumerate(attributes)}
+        return attribute_rows(tokens, np.arange(len(tokens)) if groups is None else groups, positions)
+
+    def _numbers(self, table: Table, column: Column, remedies: Remedies | None) -> tuple[NDArray[np.float64], list[Fault]]:
+        numbers, text = numbers_of(table.frame[column.name], self.notation)
+        return numbers[:, None], self._number_faults(table, column.name, numbers, text, remedies)
+
+    def _number_faults(self, table: Table, name: str, values: Any, text: Any, remedies: Remedies | None) -> list[Fault]:
+        if np.isfinite(values).all():
             return []
-        words, remedy = ("correct it or remove the row",) * 2 if remedies is None else remedies(name)
-        wrong = rest & ~gaps_in(text) if text is not None else np.zeros(len(values), dtype=bool)
-        found = []
-        if wrong.any():
-            at = np.flatnonzero(wrong)
-            said = f"column {name!r} holds text ({text.iloc[at[0]]!r} in {table.place(int(at[0]))}) and cannot be used as a feature"
-            found.append(Fault("text", name, at, f"text in column {name!r} of numbers", f"{table.path}: {said}; {words}"))
-        gaps = rest & ~wrong
-        if infinite.any():
-            drop = "" if remedies is None else f" or use dataset.drop=[{name}]"
-            found.append(
-                fault_of(table, "infinite", name, "an infinite value", np.flatnonzero(infinite), f"correct it, remove the row{drop}")
-            )
-        if gaps.any() and self.missing == "refuse":
-            found.append(fault_of(table, "gap", name, "no value", np.flatnonzero(gaps), remedy))
-        return found
+        drop, words = ("", (_FIX, _FIX)) if remedies is None else (f" or use dataset.drop=[{name}]", remedies(name))
+        faults = number_faults(table, name, values, text, "as a feature", (words[0], f"correct it, remove the row{drop}", words[1]))
+        return faults if self.missing == "refuse" else [fault for fault in faults if fault.kind != "gap"]
 
-    def _codes(self, table: Table, column: Column, remedies: Any) -> tuple[NDArray[np.float64], list[Fault]]:
+    def _codes(self, table: Table, column: Column, remedies: Remedies | None) -> tuple[NDArray[np.float64], list[Fault]]:
         assert column.categories is not None
-        name, found = column.name, []
+        name, faults = column.name, []
         text = cell_text(table.frame[name])
         gaps = gaps_in(text)
-        places, distinct = pd.factorize(text)
-        known = [-1 if at is None else at for at in match_labels(list(distinct), column.categories)]
-        codes = np.array(known, dtype=np.float64)[places]
+        cells, distinct = pd.factorize(text)
+        places = [-1 if place is None else place for place in match_labels(list(distinct), column.categories)]
+        codes = np.array(places, dtype=np.float64)[cells]
         codes[gaps] = np.nan
         if gaps.any() and self.missing == "refuse":
             remedy = "fill it or remove the row" if remedies is None else remedies(name)[1]
-            found.append(fault_of(table, "gap", name, "no value", np.flatnonzero(gaps), remedy))
+            faults += _faults_of(table, "gap", name, "no value", gaps, remedy)
         unseen = np.flatnonzero(codes == -1.0)
         if unseen.size:
-            said = f"column {name!r} holds {text.iloc[unseen[0]]!r} in {table.place(int(unseen[0]))}"
-            found.append(
-                Fault(
-                    "unseen",
-                    name,
-                    unseen,
-                    f"a category in column {name!r} that was not there to learn from",
-                    f"{table.path}: {said}, a category that was not there to learn from ({listed(column.categories)}); "
-                    "correct it or remove the row",
-                )
-            )
-        return codes, found
+            what = "that was not there to learn from"
+            said = f"column {name!r} holds {text.iloc[unseen[0]]!r} in {table.place(int(unseen[0]))}, a category {what}"
+            line = f"{table.path}: {said} ({listed(column.categories)}); {_FIX}"
+            faults.append(Fault("unseen", name, unseen, f"a category in column {name!r} {what}", line))
+        return codes[:, None], faults
 
     def fit(self, cells: Any) -> Encoding:
         """Return the encoding as the cells (n, p) of training rows make it; the same one where nothing is learned (`learns`).
@@ -220,21 +357,21 @@ class Encoding:
         fills: dict[int, float] = {}
         gaps: set[int] = set()
         starts = self._starts()
-        numbers = [at for at, column in enumerate(self.columns) if column.categories is None and column.attributes is None]
+        numbers = [place for place, column in enumerate(self.columns) if column.is_number]
         if numbers and self.missing != "refuse":
             from sklearn.impute import SimpleImputer
 
             strategy = "mean" if self.missing == "indicator" else self.missing
-            block = dense_column(cells[:, [starts[at] for at in numbers]])
+            block = _dense(cells[:, [starts[place] for place in numbers]])
             imputer = SimpleImputer(strategy=strategy, keep_empty_features=True).fit(block)
             fills = dict(zip(numbers, imputer.statistics_.tolist(), strict=True))
-            gaps = {numbers[at] for at in np.flatnonzero(np.isnan(block).any(axis=0)).tolist()} if self.missing == "indicator" else set()
+            gaps = {numbers[gap] for gap in np.flatnonzero(np.isnan(block).any(axis=0)).tolist()} if self.missing == "indicator" else set()
         learned = []
-        for at, column in enumerate(self.columns):
-            if at in fills:
-                column = replace(column, fill=float(fills[at]), indicator=at in gaps)
+        for place, column in enumerate(self.columns):
+            if place in fills:
+                column = replace(column, fill=float(fills[place]), indicator=place in gaps)
             elif column.categories is not None:
-                column = self._fit_categories(column, dense_column(cells[:, [starts[at]]])[:, 0])
+                column = self._fit_categories(column, _dense(cells[:, [starts[place]]])[:, 0])
             learned.append(column)
         return replace(self, columns=tuple(learned))
 
@@ -268,21 +405,13 @@ class Encoding:
         blocks: list[Any] = [
             cells[:, start : start + len(column.attributes)]
             if column.attributes is not None
-            else column.features(dense_column(cells[:, [start]])[:, 0])
+            else column.features(_dense(cells[:, [start]])[:, 0])
             for start, column in zip(starts, self.columns, strict=True)
         ]
-        if sparse.issparse(cells):
-            return sparse.csr_array(sparse.hstack(blocks, format="csr"))
-        return np.ascontiguousarray(np.hstack(blocks))
+        return _beside(blocks)
 
-    def encode(self, table: Table, remedies: Callable[[str], tuple[str, str]] | None = None) -> Any:
-        """Return the features of a table, shape (n, d); ``remedies`` as for `cells`.
-
-        Raises
-        ------
-        DataError
-            Cells that are none of this encoding (`Fault`), all of them at once.
-        """
+    def encode(self, table: Table, remedies: Remedies | None = None) -> Any:
+        """Return the features (n, d) of a table; a `DataError` has all its faults. ``remedies`` as for `cells`."""
         cells, faults = self.cells(table, remedies)
         refuse_all(refuse_faults(faults), str(table.path))
         return self.features(cells)
@@ -291,11 +420,3 @@ class Encoding:
         """Return where the cells of every column begin."""
         widths = [1 if column.attributes is None else len(column.attributes) for column in self.columns]
         return [0, *np.cumsum(widths).tolist()][:-1]
-
-
-def text_columns(options: Mapping[str, Any]) -> list[str] | None:
-    """Return the columns beside the target that a file's reader leaves as text; None: all, as for `Encoding.text`."""
-    if Notation.of(options) != PLAIN:
-        return None
-    named = [str(options[key]) for key in ("sequence", "tokens") if options.get(key) is not None]
-    return [*names_of(options["categorical"], "categorical"), *named]

@@ -49,9 +49,7 @@ _SEPARATOR_LINE = re.compile(r'"?sep=(?P<separator>[^"\r\n])"?[,;\t]*(?=\r?\n|\r
 ENCODINGS = ("utf-8", "cp1252", "latin-1", "utf-16", "cp1250", "cp1251", "cp437", "shift_jis", "gb18030", "mac_roman")
 """Encodings that messages name; ``dataset.encoding`` takes any that Python has."""
 
-
-WINDOWS = "cp1252"
-"""What text is mostly encoded in that is not UTF-8."""
+WINDOWS = "cp1252"  # what text is mostly encoded in that is not UTF-8
 
 
 class NotTextError(DataError):
@@ -75,13 +73,7 @@ class _Joined(io.RawIOBase):
 
 
 def check_encoding(name: Any) -> str | None:
-    """Return the encoding that ``dataset.encoding`` names; None: the mark at the beginning of a file, or UTF-8.
-
-    Raises
-    ------
-    ConfigError
-        Python has no encoding of text of that name.
-    """
+    """Return the encoding that ``dataset.encoding`` names; None: the mark at the beginning of a file, or UTF-8."""
     if name is None:
         return None
     try:
@@ -92,14 +84,7 @@ def check_encoding(name: Any) -> str | None:
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """Open a file, or a pipe, as it is; nobody is waited for who has not begun to write.
-
-    Raises
-    ------
-    DataError
-        A folder or a terminal.
-    OSError
-    """
+    """Open a file, or a pipe, as it is; nobody is waited for who has not begun to write."""
     if path.is_dir():
         raise DataError(f"{path} is a folder, not a file; name the CSV file in it")
     if not read_once(path):
@@ -116,18 +101,10 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 @contextlib.contextmanager
 def opened(path: Path, raw: bytes | None = None) -> Iterator[IO[bytes]]:
-    """Yield the content of a file, unpacked where it is gzip, bz2, xz or a zip of one file.
+    """Yield the content of a file, unpacked where it is gzip, bz2, xz or a zip of one file; ``raw`` is its content, when it was read
+    already.
 
-    Parameters
-    ----------
-    path : Path
-    raw : bytes, optional
-        What the file holds, when it was read already.
-
-    Raises
-    ------
-    DataError
-        Missing, a folder, damaged, not readable, or of a kind that is no text. Damage may show while the content is read.
+    A `DataError` says what is wrong with it; damage may show while the content is read.
     """
     packed = ""
     try:
@@ -166,17 +143,17 @@ def missing_file(path: Path) -> DataError:
 def _member(path: Path, file: IO[bytes]) -> IO[bytes]:
     """Return the one file of a zip archive."""
     archive = zipfile.ZipFile(file)
-    found = [each for each in archive.infolist() if not each.is_dir() and not each.filename.startswith("__MACOSX/")]
-    names = [each.filename for each in found]
+    members = [item for item in archive.infolist() if not item.is_dir() and not item.filename.startswith("__MACOSX/")]
+    names = [item.filename for item in members]
     if "[Content_Types].xml" in names:
         raise DataError(f"{path} is an Excel file; let its name end in .xlsx, or use dataset.format=excel")
-    if len(found) != 1:
-        said = f"{len(found)} files ({', '.join(names[:5])})"
+    if len(members) != 1:
+        said = f"{len(members)} files ({', '.join(names[:5])})"
         raise DataError(f"{path} is a zip archive of {said}; unpack it and name the one with the table")
-    if found[0].flag_bits & 1:
+    if members[0].flag_bits & 1:
         raise DataError(f"{path} is a zip archive with a password; unpack it")
     try:
-        return archive.open(found[0])
+        return archive.open(members[0])
     except NotImplementedError:
         raise DataError(f"{path} is a zip archive that is packed in a way that Python does not read; unpack it") from None
 
@@ -207,9 +184,9 @@ def declared_separator(text: str, separator: str, encoding: str) -> tuple[str, s
 
     Its ``sep=;`` in the first line becomes a blank line. What it calls Unicode text is UTF-16 with tabs between the fields.
     """
-    found = _SEPARATOR_LINE.match(text)
-    if found is not None:
-        return text[found.end() :], found["separator"]
+    line = _SEPARATOR_LINE.match(text)
+    if line is not None:
+        return text[line.end() :], line["separator"]
     heading = text.partition("\n")[0]
     tabs = separator == "," and encoding.startswith("utf-16") and "\t" in heading and "," not in heading
     return text, "\t" if tabs else separator

@@ -1,4 +1,4 @@
-"""Columns that look like something else than a feature: identifiers, dates, texts; and labels that look ordered."""
+"""Columns that look like something else than they are taken for: identifiers, dates, texts, numbers in another notation, ordered labels."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .cells import PLAIN, cell_text, gaps_in, reads_as_numbers
-from .table import is_number
+from .cells import CHARACTER_NAMES, PLAIN, Look, Notation, cell_text, gaps_in, look_of, present, reads_as_numbers
+from .options import TableOptions
+from .table import Table, is_number, number_columns
 
-NEARLY = 0.9
-"""Share of distinct values among those that there are from which on text is taken for an identifier."""
+SUSPECT = "looks like"
+"""What notes say of columns that are something else than they are taken for, to be read before any work."""
 
-FEW = 10
-"""Values below which nothing is taken for an identifier: so few may all differ by chance."""
+_NEARLY = 0.9  # share of distinct values from which on text is an identifier, and of numbers from which on text is one of numbers
+_FEW = 10  # values below which nothing is taken for an identifier: so few may all differ by chance
+_MANY_NUMBERS = 20  # different numbers above which a column of text is one of numbers with some wrong cells
 
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _TIME = r"\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:\s*[ap]m)?(?:\s*(?:z|utc|[+-]\d{2}:?\d{2}))?"
@@ -81,15 +83,15 @@ def counted(column: pd.Series) -> pd.Series:
     """
     raw = column.value_counts()
     text = cell_text(pd.Series(raw.index))
-    kept = ~gaps_in(text)
-    counts = pd.Series(raw.to_numpy()[kept], index=text.to_numpy(object)[kept])
+    there = ~gaps_in(text)
+    counts = pd.Series(raw.to_numpy()[there], index=text.to_numpy(object)[there])
     return counts if counts.index.is_unique else counts.groupby(level=0, sort=False).sum().sort_values(ascending=False, kind="stable")
 
 
 def looks_like(column: pd.Series) -> str:
     """Return what a column of a table holds rather than a feature, one of `SAID`; the empty text where it may be a feature.
 
-    A date is text of which every value is a day or a time. Other text with nearly as many values as rows (`NEARLY`) is named by most of
+    A date is text of which every value is a day or a time. Other text with nearly as many values as rows is named by most of
     its values: a list, a complex number, a duration, text of several words, or else an identifier. Whole numbers are identifiers in a
     column that is named as one, where no two are alike.
     """
@@ -105,7 +107,7 @@ def looks_like(column: pd.Series) -> str:
         return "identifier" if named and _count_rows(PLAIN.numbers(text)) else ""
     if all(_DATE.fullmatch(value) for value in distinct):
         return "date"
-    if rows < FEW or len(distinct) <= NEARLY * rows:
+    if rows < _FEW or len(distinct) <= _NEARLY * rows:
         return ""
     some = distinct[:_LOOKED_AT]
     named_by = [name for name, form in _FORMS.items() if 2 * sum(form.search(value) is not None for value in some) > len(some)]
@@ -114,10 +116,80 @@ def looks_like(column: pd.Series) -> str:
 
 def _count_rows(values: NDArray[np.float64]) -> bool:
     """Return whether numbers are whole and no two alike, as numbers that count rows are."""
-    whole = len(values) >= FEW and bool(np.isfinite(values).all()) and bool(np.all(values == np.round(values)))
+    whole = len(values) >= _FEW and bool(np.isfinite(values).all()) and bool(np.all(values == np.round(values)))
     return whole and len(np.unique(values)) == len(values)
 
 
+def suspects(table: Table, columns: Sequence[str], options: TableOptions) -> dict[str, str]:
+    """Return the columns that ``categorical=auto`` leaves out, with a line that says what each looks like and how to keep it."""
+    lines: dict[str, str] = {}
+    numbers_there, like_ids = number_columns(table.frame), named_as_ids(columns)
+    for name in [name for name in columns if name not in numbers_there or name in like_ids]:
+        if name == options.tokens or name in options.keep or not (looks := looks_like(table.frame[name])):
+            continue
+        count = len(counted(table.frame[name]))
+        said = f"{SAID[looks]} ({count} values{'' if looks == 'date' else f' in {len(table.frame)} rows'})"
+        words = ",".join([*options.keep, name])
+        lines[name] = f"column {name!r} left out: it {SUSPECT} {said}; dataset.keep=[{words}] takes it"
+    return lines
+
+
+# ---- numbers in another notation --------------------------------------------------------------------------------------
+def _text_columns(table: Table, columns: Sequence[str], options: TableOptions) -> list[str]:
+    """Return the columns whose text no option takes as what it is: no numbers, tokens, categories by name or kept ones."""
+    taken = {*number_columns(table.frame), *options.keep, *(options.categorical or ()), options.tokens, options.sequence}
+    return [name for name in columns if name not in taken]
+
+
+def number_look(table: Table, columns: Sequence[str], options: TableOptions) -> Look:
+    """Return how the numbers of a table look to be written where its options do not read them (`advcli.data.tables.cells.look_of`)."""
+    text = _text_columns(table, columns, options)
+    unread = {name for name in text if not reads_as_numbers(table.frame[name], options.notation)}
+    return look_of(table.frame, columns, unread.__contains__, options.separator)
+
+
+def nearly_numbers(table: Table, columns: Sequence[str], options: TableOptions) -> list[str]:
+    """Return the columns of numbers with a few wrong cells, which are no categories for that."""
+    text = _text_columns(table, columns, options)
+    return [name for name in text if column_of_nearly_numbers(table.frame[name], options.notation)]
+
+
+def column_of_nearly_numbers(column: pd.Series, notation: Notation) -> bool:
+    """Return whether all but a few values of a column are numbers, too many different ones to be names."""
+    text = present(column)
+    numbers = notation.numbers(text)
+    numbers = numbers[~np.isnan(numbers)]
+    return _NEARLY * len(text) <= len(numbers) < len(text) and len(np.unique(numbers)) > _MANY_NUMBERS
+
+
+def notation_words(look: Look, name: str) -> str:
+    """Return what is said of a column whose numbers look to be written in another way, and the options that read them."""
+    way = look.columns[name]
+    if look.notation == PLAIN:
+        return f"its numbers look written in another way than those of other columns ({way} would read them): write all in one way"
+    said = f"it {SUSPECT} numbers: {look.notation} reads them"
+    if name in look.unclear:
+        other = Notation(way.thousands or ".", None, way.units) if way.thousands else Notation(".", way.decimal, way.units)
+        said += f" (if the {CHARACTER_NAMES[way.thousands or way.decimal]} means the other thing: {other})"
+    return said
+
+
+def remedies_for(column: pd.Series, look: Look, notation: Notation = PLAIN) -> tuple[str, str]:
+    """Return what to do about text in a column of numbers, and about a cell without a value; see `Encoding.cells`."""
+    name, looks = str(column.name), looks_like(column)
+    drop = f"use dataset.drop=[{name}]"
+    if name in look.columns:
+        text = f"{notation_words(look, name)}; dataset.keep=[{name}] takes it as categories (with dataset.categorical=auto)"
+    elif not is_number(column) and column_of_nearly_numbers(column, notation):
+        text = f"nearly all its values are numbers: correct it, empty it, or {drop}; dataset.keep=[{name}] takes all as categories"
+    elif looks:
+        text = f"it {SUSPECT} {SAID[looks]}: {drop}"
+    else:
+        text = f"one-hot encode it with dataset.categorical=[{name}] (auto: every column of text), or {drop}"
+    return text, f"fill it with dataset.missing=median (or mean, most_frequent, indicator), correct it, remove the row or {drop}"
+
+
+# ---- labels that look ordered ------------------------------------------------------------------------------------------
 def likely_order(labels: Sequence[Any]) -> list[Any] | None:
     """Return labels from the lowest to the highest where they look like degrees, grades or counted levels; None elsewhere.
 

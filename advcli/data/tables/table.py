@@ -24,34 +24,22 @@ from ...core.errors import DataError, nearest
 from ...core.paths import refuse_pipe
 from .opening import as_text, declared_separator, missing_file, not_text, open_bytes, opened
 
-# Numbers are read to the last bit; from 3.1 on pandas does so by itself and warns about the option.
 _NUMBERS = "iufb"  # kinds of types that are numbers
+# Numbers are read to the last bit; from 3.1 on pandas does so by itself and warns about the option.
 _EXACT: dict[str, Any] = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
-
 
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 """Characters that stand between fields where it is not a comma, and what they are called."""
 
-TARGET = "target"
-"""The column of labels where nothing else is said."""
-
 
 @dataclass(frozen=True)
 class Table:
-    """A table of raw columns: numbers where all cells of a column are numbers, text elsewhere.
+    """A table of raw columns: numbers where all cells of a column are numbers, text elsewhere, so that labels such as 01 stay what they
+    are.
 
-    Attributes
-    ----------
-    path : Path or str
-        The file, or what else the columns come from, for messages.
-    frame : DataFrame
-        The columns; the target column is always text, so that labels such as 01 stay what they are.
-    lines : ndarray of int or None
-        Line of the file of every row; None if row i is on line i + 1 (after a heading on line 1).
-    before : int
-        Rows of the file before this part of it.
-    has_lines : bool
-        Whether rows are lines of a text file.
+    ``path`` is the file, or what else the columns come from, for messages. ``lines`` is the line of the file of every row, None if row i is
+    on line i + 1 (after a heading on line 1); ``before`` counts the rows of the file before this part of it. ``has_lines``: rows are lines
+    of a text file.
     """
 
     path: Path | str
@@ -69,19 +57,7 @@ class Table:
 
 
 def read_bytes(path: Path, once: bool = False) -> bytes:
-    """Return the content of a file, whatever its faults as a table may be.
-
-    Parameters
-    ----------
-    path : Path
-    once : bool
-        Whether a pipe is read too: nobody asks for the same content again.
-
-    Raises
-    ------
-    DataError
-        Missing, a folder, a pipe, or not readable.
-    """
+    """Return the content of a file; a pipe is read only if nobody asks for the same content again (``once``)."""
     try:
         if not once:
             refuse_pipe(path)
@@ -94,23 +70,7 @@ def read_bytes(path: Path, once: bool = False) -> bytes:
 
 
 def decode(path: Path, raw: bytes, separator: str = ",", encoding: str | None = None) -> tuple[str, str]:
-    """Return the text of a file, unpacked, and the separator of its fields, which the file may say (`declared_separator`).
-
-    Parameters
-    ----------
-    path : Path
-    raw : bytes
-        The file's content.
-    separator : str
-        The separator of a file that says none.
-    encoding : str, optional
-        As for `advcli.data.tables.opening.as_text`.
-
-    Raises
-    ------
-    DataError
-        Damaged, of a kind that is no text, in another encoding, or empty.
-    """
+    """Return the text of a file, unpacked, and the separator of its fields, which the file may say (`declared_separator`)."""
     with opened(path, raw) as file:
         wrapped = as_text(file, encoding)
         try:
@@ -137,26 +97,11 @@ def read_table(
     text: Sequence[str] | None = (),
     encoding: str | None = None,
 ) -> Table:
-    """Read a CSV file with a heading line, plain or packed.
+    """Read a CSV file with a heading line, plain or packed; what is wrong with it is a `DataError`.
 
-    Parameters
-    ----------
-    path : Path
-    target : str or None
-        The column of labels; ``label_*`` stands for all columns whose names begin with ``label_``. None: there need be none.
-    raw : bytes, optional
-        The file's content, when it was read already.
-    separator : str
-        Character between fields; a first line ``sep=;`` says another.
-    text : sequence of str or None
-        Further columns that stay text as the target does; None: all.
-    encoding : str, optional
-        As for `advcli.data.tables.opening.as_text`.
-
-    Raises
-    ------
-    DataError
-        Missing, damaged, empty, in another encoding; duplicate or nameless columns; rows of unequal length; no target column.
+    ``target`` is the column of labels, which stays text; ``label_*`` stands for all columns whose names begin with ``label_``, None for no
+    column. ``raw`` is the file's content, when it was read already. ``text`` are further columns that stay text (None: all). A first line
+    ``sep=;`` says another ``separator``; ``encoding`` is as for `advcli.data.tables.opening.as_text`.
     """
     content, separator = decode(path, read_bytes(path) if raw is None else raw, separator, encoding)
     return table_of(path, content, separator, target, text)
@@ -166,7 +111,7 @@ def table_of(path: Path, content: str, separator: str, target: str | None, text:
     """Return the table of a decoded text; the parameters as for `read_table`."""
     names, lines, content = check_shape(path, content, separator)
     targets = [] if target is None else find_target(path, target, names)
-    frame = parse(path, content, names, [*targets, *text_among(names, text)], separator)
+    frame = parse(path, content, names, None if text is None else [*targets, *text], separator)
     return Table(path, frame, lines)
 
 
@@ -177,13 +122,8 @@ def target_columns(target: str, names: Sequence[str]) -> list[str]:
     return [target] if target in names else []
 
 
-def text_among(names: Sequence[str], text: Sequence[str] | None) -> list[str]:
-    """Return the columns among ``names`` that stay text; None for ``text`` stands for all."""
-    return list(names) if text is None else sorted(set(text) & set(names))
-
-
-def parse(path: Path, text: str, names: list[str], as_text: Sequence[str], separator: str) -> pd.DataFrame:
-    """Return the frame of a text with a heading whose shape was checked."""
+def parse(path: Path, text: str, names: list[str], as_text: Sequence[str] | None, separator: str) -> pd.DataFrame:
+    """Return the frame of a text with a heading whose shape was checked; the columns among ``as_text``, or all (None), stay text."""
     collects = gc.isenabled()
     gc.disable()  # pandas makes some hundred objects a column, none of them garbage; looking for it takes longer than reading
     try:
@@ -193,7 +133,7 @@ def parse(path: Path, text: str, names: list[str], as_text: Sequence[str], separ
             header=0,
             names=names,
             index_col=False,
-            dtype=dict.fromkeys(as_text, str),
+            dtype=dict.fromkeys(names if as_text is None else set(as_text) & set(names), str),
             keep_default_na=False,  # "NA" and "None" may be labels; missing numbers are found below
             **_EXACT,
             skipinitialspace=True,
@@ -208,13 +148,16 @@ def parse(path: Path, text: str, names: list[str], as_text: Sequence[str], separ
             gc.enable()
 
 
+def _records(text: str, separator: str) -> Any:
+    return csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
+
+
 def separator_of(text: str) -> str:
     """Return the separator by which the heading of a text has most fields, a comma where none has several."""
 
     def fields(separator: str) -> int:
-        records = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
         try:
-            return len(next(filter(None, records)))
+            return len(next(filter(None, _records(text, separator))))
         except (csv.Error, StopIteration):
             return 0
 
@@ -226,40 +169,18 @@ def check_shape(
 ) -> tuple[list[str], NDArray[Any] | None, str]:
     """Return the names, the lines of the rows and the text without blank lines; every row has as many fields as the heading.
 
-    Parameters
-    ----------
-    path : Path
-        For messages.
-    text : str
-        A heading and rows.
-    separator : str
-        Character between fields.
-    rows_before, lines_before : int
-        Rows and lines of the file between the heading and these rows, when they are a part of it.
+    ``rows_before`` and ``lines_before`` are those between the heading and the rows of a text that is a part of its file.
     """
     if '"' in text:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
-        counts, lines, heading = [], [], None
-        try:
-            start = 1
-            for fields in reader:
-                if fields:
-                    if heading is None:
-                        heading = fields
-                    else:
-                        counts.append(len(fields))
-                        lines.append(start)
-                start = reader.line_num + 1
-        except csv.Error as error:
-            raise DataError(f"{path}, line {lines_before + reader.line_num}: {error}; is a quotation mark not closed?") from None
+        heading, counts, lines = _quoted_shape(path, text, separator, lines_before)
     else:
         every = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        kept = [number for number, line in enumerate(every) if line.strip()]
-        heading = next(csv.reader([every[kept[0]]], delimiter=separator, skipinitialspace=True))
-        lines = [number + 1 for number in kept[1:]]
-        counts = [every[number].count(separator) + 1 for number in kept[1:]]
-        text = "\n".join(every[number] for number in kept)
-    names = [name.strip() for name in heading or []]
+        filled = [number for number, line in enumerate(every) if line.strip()]
+        heading = next(csv.reader([every[filled[0]]], delimiter=separator, skipinitialspace=True))
+        lines = [number + 1 for number in filled[1:]]
+        counts = [every[number].count(separator) + 1 for number in filled[1:]]
+        text = "\n".join(every[number] for number in filled)
+    names = [name.strip() for name in heading]
     if len(names) == 1:
         for other, word in SEPARATORS.items():
             if other in names[0] and other != separator:
@@ -277,6 +198,24 @@ def check_shape(
     return names, None if regular else lines_before + np.asarray(lines), text
 
 
+def _quoted_shape(path: Path, text: str, separator: str, lines_before: int) -> tuple[list[str], list[int], list[int]]:
+    """Return the heading, and the number of fields and the first line of every row, of a text with quotation marks."""
+    reader, start = _records(text, separator), 1
+    heading: list[str] = []
+    counts, lines = [], []
+    try:
+        for fields in reader:
+            if fields and not heading:
+                heading = fields
+            elif fields:
+                counts.append(len(fields))
+                lines.append(start)
+            start = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(f"{path}, line {lines_before + reader.line_num}: {error}; is a quotation mark not closed?") from None
+    return heading, counts, lines
+
+
 def check_names(path: Path | str, names: Sequence[str]) -> None:
     """Refuse a column without a name, and two of one name."""
     for position, name in enumerate(names):
@@ -289,13 +228,18 @@ def check_names(path: Path | str, names: Sequence[str]) -> None:
 
 def find_target(path: Path | str, target: str, names: Sequence[str]) -> list[str]:
     """Return the columns that a target means, at least one; a `DataError` names those that are there."""
-    found = target_columns(target, names)
-    if not found and target == TARGET:  # by default: nobody asked for it
+    columns = target_columns(target, names)
+    if not columns and target == "target":  # by default: nobody asked for it
         there = f"{', '.join(names[:12])}{', ...' if len(names) > 12 else ''}"
         raise DataError(f"{path}: say which column holds the labels with dataset.target=COLUMN; it has {there}")
-    if not found:
+    if not columns:
         raise DataError(f"{path} has no column {target!r} for the target; {choose_column(target, names)} (dataset.target=...)")
-    return found
+    return columns
+
+
+def listed(values: Sequence[Any]) -> str:
+    """Return the first five values as words."""
+    return ", ".join(map(str, values[:5])) + (", ..." if len(values) > 5 else "")
 
 
 def is_number(column: pd.Series) -> bool:
@@ -317,8 +261,8 @@ def choose_column(name: str, names: Sequence[str]) -> str:
 def table_sha256(table: Table, target: str = "target", ignore: Sequence[str] = ("split",)) -> str:
     """Return the canonical checksum of a table: shape, then every feature column in order, then the target.
 
-    Names of columns, the way numbers are written, line ends and compression do not matter; the order of rows and columns and
-    every value do. It recognises a data set that came another way than as the very file whose checksum is known.
+    Names of columns, the way numbers are written, line ends and compression do not matter; the order of rows and columns and every value
+    do. It recognises a data set that came another way than as the very file whose checksum is known.
     """
     frame = table.frame
     columns = [name for name in map(str, frame.columns) if name != target and name not in ignore] + [target]

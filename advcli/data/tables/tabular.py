@@ -9,45 +9,32 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import sparse
 
-from ...core.errors import DataError, ProblemsError, refuse_all
-from ..dataset import Dataset, Edges, make_dataset
+from ...core.errors import ConfigError, DataError, ProblemsError, refuse_all
+from ..dataset import Dataset, make_dataset
 from ..labels.sets import read_label_sets
-from ..source import LABEL_OPTIONS, asks_for_label_sets
-from .cells import Notation
-from .column import Fault, refuse_faults
-from .columns import cost_columns, numbers
-from .encoding import Encoding
-from .frames import frame_table
-from .learning import feature_columns, gap_note, learn_encoding, remedies_for
-from .notation import number_look
-from .table import Table
-from .target import target_codes
+from .cells import TRUTHS, cell_text, gaps_in, numbers_of, reads_as_numbers
+from .encoding import Column, Encoding, Fault, attribute_columns, number_faults, read_groups, refuse_faults
+from .options import TableOptions
+from .reading import frame_table
+from .suspects import SUSPECT, looks_like, named_as_ids, nearly_numbers, number_look, remedies_for, suspects
+from .table import Table, choose_column, listed, number_columns, target_columns
+from .target import code_labels, target_codes
 
 
-def from_table(
-    table: Table | pd.DataFrame,
-    options: Mapping[str, Any],
-    *,
-    where: str = "the table",
-    ignore: Sequence[str] = (),
-    notes: Sequence[str] = (),
-) -> Dataset:
-    """Turn a table into a `Dataset` by the options of a table source.
+def from_table(table: pd.DataFrame, options: Mapping[str, Any], *, where: str = "the table") -> Dataset:
+    """Turn a frame into a `Dataset` by the options of a table source.
 
     Parameters
     ----------
-    table : Table or DataFrame
-        The raw columns. A frame's columns may have any type (`advcli.data.tables.frames.frame_table`).
+    table : DataFrame
+        The raw columns, of any type (`advcli.data.tables.reading.frame_table`).
     options : mapping
         What `Source.load` is called with: the common options and `advcli.data.source.TABLE_OPTIONS`; where they are there too,
         `advcli.data.source.LABEL_OPTIONS` and `advcli.data.source.SEQUENCE_OPTIONS`.
     where : str
-        What messages call a frame, such as its file.
-    ignore : sequence of str
-        Columns that are reserved by the format and never features.
-    notes : sequence of str
-        Notes that come first.
+        What messages call the frame, such as its file.
 
     Returns
     -------
@@ -62,35 +49,25 @@ def from_table(
     ConfigError
         Options that contradict each other.
     """
+    chosen = TableOptions.read(options)
+    return table_dataset(frame_table(table, chosen.target, where), chosen)
+
+
+def table_dataset(table: Table, options: TableOptions, notes: Sequence[str] = (), ignore: Sequence[str] = ()) -> Dataset:
+    """Turn a table into a `Dataset`; ``notes`` come first, the columns ``ignore`` are reserved by the format and never features."""
     said = list(notes)
-    if not isinstance(table, Table):
-        table = frame_table(table, str(options["target"]), where)
     columns = feature_columns(table, options, ignore)
     encoding = learn_encoding(table, columns, options, said)
     look = cache(lambda: number_look(table, columns, options))
     cells, faults = encoding.cells(table, lambda name: remedies_for(table.frame[name], look(), encoding.notation))
     said += gap_note(encoding, cells)
     problems = _cell_problems(table, encoding, cells, faults)
-    hierarchy: Edges | None = None
-    stubs: tuple[str, ...] = ()
-    named, costs, weights = cost_columns(options), None, None
-    try:
-        if named:
-            costs = _costs(table, named, said, encoding.notation)
-            codes, classes, ordered = costs.argmin(axis=1).astype(np.intp), list(named), bool(options["ordered"])
-        elif asks_for_label_sets(options, list(map(str, table.frame.columns))):
-            found = read_label_sets(table, {**LABEL_OPTIONS, **options}, said)
-            codes, classes, ordered = found.y, list(found.classes), False
-            hierarchy, stubs = found.hierarchy, found.stubs
-        else:
-            codes, classes, ordered = target_codes(table, str(options["target"]), options, said)
-    except DataError as error:
-        problems += _problems(error)
-    if options["weight"] is not None:
+    fields: dict[str, Any] = {}
+    for part in (_classes, _weights):
         try:
-            weights = _weights(table, str(options["weight"]), said, encoding.notation)
+            fields |= part(table, options, said)
         except DataError as error:
-            problems += _problems(error)
+            problems += list(error.problems) if isinstance(error, ProblemsError) else [str(error)]
     refuse_all(problems, str(table.path))
     groups = encoding.groups(table)
     if groups is not None:
@@ -98,34 +75,194 @@ def from_table(
         said.append(f"{len(lengths)} sequences of {lengths.mean():.1f} rows, the longest of {lengths.max()}")
     learned = encoding.fit(cells)
     return make_dataset(
-        name=options["name"],
+        name=options.name,
         X=learned.features(cells),
-        y=codes,
-        classes=classes,
         feature_names=learned.feature_names,
-        ordered=ordered,
-        sizes=options["sizes"],
-        example_weight=weights,
+        sizes=options.sizes,
         notes=said,
         encoding=learned,
         cells=cells if encoding.learns else None,
         # a prediction that is seldom or never the cheapest still has costs to learn from
-        allow_small_classes=bool(named) or options["allow_small_classes"],
+        allow_small_classes=bool(options.costs) or options.allow_small_classes,
         groups=groups,
-        costs=costs,
-        hierarchy=hierarchy,
-        stubs=stubs,
+        **fields,
     )
 
 
-def _problems(error: DataError) -> list[str]:
-    return list(error.problems) if isinstance(error, ProblemsError) else [str(error)]
+def _classes(table: Table, options: TableOptions, notes: list[str]) -> dict[str, Any]:
+    """Return the fields of a `Dataset` that say what the labels of the rows are."""
+    if options.costs:
+        costs = _costs(table, options, notes)
+        return {"y": costs.argmin(axis=1), "classes": list(options.costs), "ordered": options.ordered, "costs": costs}
+    if options.has_label_sets(list(map(str, table.frame.columns))):
+        return vars(read_label_sets(table, options, notes))
+    codes, classes, ordered = target_codes(table, options, notes)
+    return {"y": codes, "classes": classes, "ordered": ordered}
 
 
+# ---- columns of features ----------------------------------------------------------------------------------------------
+def feature_columns(table: Table, options: TableOptions, ignore: Sequence[str] = ()) -> list[str]:
+    """Return the columns that features are made of: all, or those of ``features``, without target, weight, ``drop`` and ``ignore``."""
+    names = list(map(str, table.frame.columns))
+    there = set(names)
+    roles: dict[str, tuple[str, ...]] = {
+        "drop": options.drop,
+        "features": options.features or (),
+        "categorical": options.categorical or (),
+        "costs": options.costs,
+        "keep": options.keep,
+        **{key: (name,) for key in ("weight", "sequence", "tokens") if (name := getattr(options, key)) is not None},
+    }
+    for key, wished in roles.items():
+        for name in wished:
+            if name not in there:
+                raise DataError(f"{table.path} has no column {name!r}, which dataset.{key} names; {choose_column(name, names)}")
+    special = {*target_columns(options.target, names), *options.costs, options.weight, options.sequence}
+    for key in ("drop", "features", "categorical"):
+        for name in roles[key]:
+            if name in special:
+                others = f"{', a cost' if options.costs else ''}{', the sequence' if options.sequence is not None else ''}"
+                raise ConfigError(f"dataset.{key} names {name!r}, which is the target{others} or the weight of the examples")
+    dropped = set(options.drop)
+    left_out = special | dropped | set(ignore) if options.features is None else dropped
+    columns = [name for name in (names if options.features is None else options.features) if name not in left_out]
+    if not columns:
+        raise DataError(f"{table.path} has no feature columns left; check dataset.features and dataset.drop")
+    return columns
+
+
+def learn_encoding(table: Table, columns: Sequence[str], options: TableOptions, notes: list[str]) -> Encoding:
+    """Return the encoding of the columns, of which nothing is learned yet: numbers, and categories of ``categorical``.
+
+    ``auto`` makes categories of all text but identifiers, dates and texts (`advcli.data.tables.suspects.looks_like`), which it leaves out,
+    and numbers in another notation than that of the options, which are columns of numbers with text in them.
+    """
+    frame, refuses, columns = table.frame, options.missing == "refuse", list(columns)
+    numbers_there = number_columns(frame)
+    if options.categorical is None:
+        columns, encoded = _automatic(table, columns, options, notes)
+    else:
+        encoded = set(options.categorical) & set(columns)
+        like_ids = [name for name in named_as_ids(columns) if name in numbers_there and name not in encoded and name not in options.keep]
+        notes += [
+            f"column {name!r} {SUSPECT} an identifier and is taken as a number; dataset.drop=[{name}] leaves it out"
+            for name in sorted(like_ids)
+            if looks_like(frame[name])
+        ]
+    learned = []
+    whole = numbers_there - (set() if refuses else set(map(str, frame.columns[frame.isna().any()])))
+    for name in columns:
+        is_number = name in numbers_there and name not in encoded and name != options.tokens
+        if is_number and name in whole:
+            learned.append(Column(name))
+            continue
+        text = frame[name] if is_number else cell_text(frame[name])
+        values = text.dropna() if is_number else text[~gaps_in(text)]
+        if name == options.tokens:
+            learned.append(_token_column(table, list(text), options, notes))
+        elif name in encoded:
+            learned.append(_category_column(values, options, notes))
+        elif not refuses and 0 < len(values) < len(text) and values.nunique() == 1:  # a box that is ticked or empty
+            value = code_labels(cell_text(values.iloc[:1]))[1][0]
+            learned.append(Column(name, (value,)))
+            notes.append(f"column {name!r} holds {value} or nothing: nothing counts as a value, and each has a feature")
+        else:
+            if not is_number:
+                _refuse_mixed_truths(table, values)
+            learned.append(Column(name))
+    used = {*columns, options.sequence}
+    others = tuple(name for name in map(str, frame.columns) if name not in used)
+    return Encoding(
+        tuple(learned),
+        others,
+        separator=options.separator,
+        sequence=options.sequence,
+        missing=options.missing,
+        max_categories=options.max_categories,
+        notation=options.notation,
+        charset=options.encoding,
+    )
+
+
+def _automatic(table: Table, columns: list[str], options: TableOptions, notes: list[str]) -> tuple[list[str], set[str]]:
+    """Return the columns that ``categorical=auto`` takes, and which of them are categories."""
+    frame, numbers_there = table.frame, number_columns(table.frame)
+    written = {*number_look(table, columns, options).columns, *nearly_numbers(table, columns, options)}
+    left_out = suspects(table, [name for name in columns if name not in written], options)
+    notes += left_out.values()
+    columns = [name for name in columns if name not in left_out]
+    if not columns:
+        raise DataError(f"{table.path} has no feature columns left; keep one that was left out: {listed(notes)}")
+    taken = {name for name in columns if name not in numbers_there and name not in written and name != options.tokens}
+    return columns, {name for name in taken if not reads_as_numbers(frame[name], options.notation)}
+
+
+def _category_column(values: pd.Series, options: TableOptions, notes: list[str]) -> Column:
+    """Return a column of categories, all of those among its values."""
+    name, most = str(values.name), options.max_categories
+    labels = sorted(code_labels(values)[1], key=_place) if len(values) else []
+    if most is None or len(labels) <= most:
+        notes.append(f"column {name!r} one-hot encoded: {len(labels)} features ({listed(labels)})")
+    else:
+        notes.append(
+            f"column {name!r} one-hot encoded: {most} features, of which one is for the rarest of {len(labels)} categories "
+            f"({listed(labels)}); dataset.max_categories is the bound"
+        )
+    return Column(name, tuple(labels))
+
+
+def _refuse_mixed_truths(table: Table, values: pd.Series) -> None:
+    """Refuse TRUE or FALSE among numbers, which would count as 1 and 0."""
+    truths, name = values.str.lower().isin(TRUTHS), values.name
+    if truths.any() and not truths.all():
+        (truth, row), (other, other_row) = ((part.iloc[0], int(part.index[0])) for part in (values[truths], values[~truths]))
+        raise DataError(
+            f"{table.path}: column {name!r} holds {truth!r} in {table.place(row)} beside {other!r} in {table.place(other_row)}; "
+            f"correct it, one-hot encode it with dataset.categorical=[{name}], or use dataset.drop=[{name}]"
+        )
+
+
+def _place(label: Any) -> tuple[int, float, str]:
+    """Return where a category stands, whatever others there are: numbers first, as they rise, then text."""
+    try:
+        return 0, float(label), str(label)
+    except ValueError:
+        return 1, 0.0, str(label)
+
+
+def gap_note(encoding: Encoding, cells: Any) -> list[str]:
+    """Return what is said about the cells without a value, as a list of at most one line."""
+    if encoding.missing == "refuse":
+        return []
+    count = int(np.isnan(cells.data if hasattr(cells, "indptr") else cells).sum())
+    if not count:
+        return []
+    way = encoding.missing.replace("_", " ")
+    said = {
+        "indicator": "are marked by a feature, their numbers filled by the mean of the training rows",
+        "most frequent": "hold the most frequent value of their column over the training rows",
+    }
+    text = any(column.categories is not None for column in encoding.columns)
+    default = f"hold the {way} of their column over the training rows" + (", text its most frequent category" if text else "")
+    return [f"{count} cells without a value {said.get(way, default)}"]
+
+
+def _token_column(table: Table, tokens: list[str], options: TableOptions, notes: list[str]) -> Column:
+    """Return the column of tokens with the attributes of its training rows, where the table says which they are, else of all."""
+    groups = np.arange(len(tokens)) if options.sequence is None else read_groups(table, options.sequence)
+    train = "split" in table.frame
+    rows = (table.frame["split"] == "train").to_numpy() if train else np.ones(len(tokens), dtype=bool)
+    attributes = attribute_columns(tokens, groups, rows)
+    of_train = ", those of the training rows" if train else ""
+    notes.append(f"{len(attributes)} attributes of the tokens of column {options.tokens!r}{of_train}")
+    return Column(str(options.tokens), attributes=attributes)
+
+
+# ---- faults, costs and weights ----------------------------------------------------------------------------------------
 def _cell_problems(table: Table, encoding: Encoding, cells: Any, faults: list[Fault]) -> list[str]:
     """Return a line for every fault, and for every column without a value in any row: nothing could stand in their place."""
     empty = {column.name for column in encoding.columns if column.categories == ()}
-    if not hasattr(cells, "indptr"):
+    if not sparse.issparse(cells):
         nothing = np.isnan(cells).all(axis=0).tolist()
         empty |= {column.name for column, every in zip(encoding.columns, nothing, strict=True) if every}
     empty -= {fault.column for fault in faults if fault.kind == "text"}
@@ -137,10 +274,18 @@ def _cell_problems(table: Table, encoding: Encoding, cells: Any, faults: list[Fa
     return lines + refuse_faults([fault for fault in faults if fault.column not in empty])
 
 
-def _costs(table: Table, names: list[str], notes: list[str], notation: Notation) -> NDArray[np.float64]:
+def _numbers(table: Table, name: str, options: TableOptions, purpose: str, remedies: tuple[str, str]) -> NDArray[np.float64]:
+    """Return a column as finite numbers or say which cell is none; ``remedies`` of text and of other cells."""
+    values, text = numbers_of(table.frame[name], options.notation)
+    for fault in number_faults(table, name, values, text, purpose, (*remedies, remedies[1])):
+        raise DataError(fault.text)
+    return values
+
+
+def _costs(table: Table, options: TableOptions, notes: list[str]) -> NDArray[np.float64]:
     """Return what every prediction costs on every row, (n, k)."""
-    remedy = "correct it or remove the row"
-    costs = np.column_stack([numbers(table, name, "as a cost", "choose columns of numbers", remedy, notation) for name in names])
+    names, remedy = options.costs, "correct it or remove the row"
+    costs = np.column_stack([_numbers(table, name, options, "as a cost", ("choose columns of numbers", remedy)) for name in names])
     bad = np.argwhere(costs < 0.0)
     if len(bad):
         row, column = bad[0]
@@ -151,11 +296,13 @@ def _costs(table: Table, names: list[str], notes: list[str], notation: Notation)
     return costs
 
 
-def _weights(table: Table, name: str, notes: list[str], notation: Notation) -> NDArray[np.float64]:
-    """Return the positive weights of the examples."""
-    remedy = "or use dataset.weight=null"
-    weights = numbers(table, name, "as example weights", f"correct it, {remedy}", f"correct it, remove the row {remedy}", notation)
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
+def _weights(table: Table, options: TableOptions, notes: list[str]) -> dict[str, Any]:
+    """Return the positive weights of the examples, where there are such, as a field of a `Dataset`."""
+    name, remedy = options.weight, "or use dataset.weight=null"
+    if name is None:
+        return {}
+    weights = _numbers(table, name, options, "as example weights", (f"correct it, {remedy}", f"correct it, remove the row {remedy}"))
+    bad = np.flatnonzero(weights <= 0)
     if bad.size:
         raise DataError(
             f"{table.path}: weight {weights[bad[0]]:g} in column {name!r}, {table.place(int(bad[0]))}, is not above 0; "
@@ -166,4 +313,4 @@ def _weights(table: Table, name: str, notes: list[str], notation: Notation) -> N
     if not np.isfinite(total):
         raise DataError(f"{table.path}: the weights in column {name!r} add up to more than a number can hold; divide them by their largest")
     notes.append(f"examples weighted by column {name!r}")
-    return weights
+    return {"example_weight": weights}

@@ -1,48 +1,113 @@
-"""The target column: labels to codes, their order, and the cut of a continuous one."""
+"""The target column: labels to codes, their order, and the cut of a continuous one into ordered classes.
+
+Intervals of a cut are closed on the left and open on the right, the last one is closed. How the targets of the papers are cut stands in
+`advcli.data.catalogue`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from ...core.checks import at_least
 from ...core.errors import ConfigError, DataError, nearest
-from ..source import cut_of
-from .cells import PLAIN, Notation, cell_text
-from .columns import SUSPECT, code_labels, label_numbers, match_labels, written_alike
-from .cut import CUTS, cut_target
-from .suspects import likely_order, order_words
+from .cells import PLAIN, TRUTHS, Notation, cell_text
+from .options import CUTS, TableOptions
+from .suspects import SUSPECT, likely_order, order_words
 from .table import Table
 
 ORDERED = "the labels look ordered"
 """What a note says of labels that have no order by the options."""
 
-# Above this many different fractional values a target is taken for a continuous one.
-_MOST_FRACTIONAL_CLASSES = 20
+_MOST_FRACTIONAL = 20  # different fractional values above which a target is taken for a continuous one
+_MOST_CLASSES = 10_000  # that a target is cut into
 
 
-def target_codes(table: Table, target: str, options: Mapping[str, Any], notes: list[str]) -> tuple[NDArray[np.intp], list[Any], bool]:
+# ---- labels -----------------------------------------------------------------------------------------------------------
+def code_labels(text: pd.Series, notation: Notation = PLAIN) -> tuple[NDArray[np.intp], list[Any]]:
+    """Return 0-based codes and the labels, numbers as they rise, else by the alphabet.
+
+    A label is the number that it writes where all labels are whole numbers, or all are numbers, as Python would write them; else all keep
+    their writing as text: 01001, 1.50, +1. Numbers of one value (01 and 1) are two labels, in the order of the alphabet.
+    """
+    codes, distinct = pd.factorize(text)
+    labels: list[Any] = list(map(str, distinct))
+    numbers = label_numbers(labels, notation)
+    places = labels if numbers is None or len(set(numbers)) < len(numbers) else numbers
+    order = sorted(range(len(labels)), key=lambda index: places[index])
+    rank = np.empty(len(labels), dtype=np.intp)
+    rank[order] = np.arange(len(labels))
+    written = (list(map(kind, numbers)) for kind in (int, float)) if numbers is not None else ()
+    values: list[Any] = next((values for values in written if list(map(str, values)) == labels), labels)
+    return rank[codes], [values[index] for index in order]
+
+
+def label_numbers(labels: Sequence[Any], notation: Notation = PLAIN) -> list[float] | None:
+    """Return the finite numbers that labels are, or write; None where one of them is none."""
+    numbers = notation.numbers(pd.Series([str(label) for label in labels], dtype=object))
+    words = any(str(label).lower() in TRUTHS for label in labels)  # names, not 1 and 0
+    return None if words or not np.isfinite(numbers).all() else numbers.tolist()
+
+
+def match_labels(cells: Sequence[Any], labels: Sequence[Any]) -> list[int | None]:
+    """Return the position of each cell's label among ``labels``: by its writing, else by its number where one label alone has it.
+
+    So the cells of the file that a model was fitted on find their labels, 1 finds 1.0 of another format, and 1.00 finds neither where both
+    01 and 1.0 are labels. None: there is no such label.
+    """
+    exact = {str(label): place for place, label in enumerate(labels)}
+    values = _values(list(exact))
+    shared = Counter(values)
+    numbers = {value: place for place, value in enumerate(values) if value is not None and shared[value] == 1}
+    distinct = list(dict.fromkeys(str(cell).strip() for cell in cells))
+    places = {label: exact.get(label, numbers.get(value)) for label, value in zip(distinct, _values(distinct), strict=True)}
+    return [places[str(cell).strip()] for cell in cells]
+
+
+def _values(labels: Sequence[str]) -> list[Any]:
+    """Return the finite number that each label writes, or which of true and false it is; None where it is neither."""
+    numbers = PLAIN.numbers(pd.Series(list(labels), dtype=object)).tolist()
+    return [
+        label.lower() if label.lower() in TRUTHS else number if np.isfinite(number) else None
+        for label, number in zip(labels, numbers, strict=True)
+    ]
+
+
+def written_alike(labels: Sequence[Any]) -> list[list[str]]:
+    """Return the groups of labels that look like one, written in several ways: 1 and 1.0, yes and Yes."""
+    groups: dict[Any, list[str]] = {}
+    texts = list(map(str, labels))
+    for label, value in zip(texts, _values(texts), strict=True):
+        key = " ".join(unicodedata.normalize("NFKC", label).casefold().split()) if value is None else value
+        groups.setdefault(key, []).append(label)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def target_codes(table: Table, options: TableOptions, notes: list[str]) -> tuple[NDArray[np.intp], list[Any], bool]:
     """Return codes, labels and whether they are ordered; the cut or the order of the options is applied and noted."""
-    text, notation = cell_text(table.frame[target]), Notation.of(options)
+    target, notation = options.target, options.notation
+    text = cell_text(table.frame[target])
     empty = np.flatnonzero(text == "")
     if empty.size:
         raise DataError(
             f"{table.path}: the target column {target!r} has no value in {table.place(int(empty[0]))}"
             f"{f' (and {empty.size - 1} more)' if empty.size > 1 else ''}; fill it or remove the row"
         )
-    cut = cut_of(options)
-    check_cut(cut, options)
-    if cut != "none":
+    if options.cut != "none":
         values = notation.numbers(text)
         bad = np.flatnonzero(~np.isfinite(values))
         if bad.size:
             raise DataError(
                 f"{table.path}: the target column {target!r} holds {text.iloc[bad[0]]!r} in {table.place(int(bad[0]))}, "
-                f"no finite number; dataset.cut={cut} needs numbers (use dataset.cut=none for classes)"
+                f"no finite number; dataset.cut={options.cut} needs numbers (use dataset.cut=none for classes)"
             )
-        codes, levels, said = cut_target(values, cut, options.get("n_classes"), options.get("edges"))
+        codes, levels, said = cut_target(values, options.cut, options.n_classes, options.edges)
         notes += said
         return codes, list(levels), True
     codes, labels = code_labels(text, notation)
@@ -51,50 +116,83 @@ def target_codes(table: Table, target: str, options: Mapping[str, Any], notes: l
         for group in written_alike(labels)
     ]
     likely = likely_order(labels) if isinstance(labels[0], str) else None
-    if likely is not None and options.get("order") is None and not options["ordered"]:
+    if likely is not None and options.order is None and not options.ordered:
         notes.append(f"{ORDERED}; dataset.order={order_words(likely)} makes them so, for losses and metrics of ordered classes")
-    return order_labels(codes, labels, options, f"{table.path}: column {target!r}", notes, notation)
-
-
-def check_cut(cut: str, options: Mapping[str, Any]) -> None:
-    """Refuse options of the cut that contradict each other."""
-    if cut not in CUTS:
-        raise ConfigError(f"dataset.cut={cut} is not a way to cut a target; {nearest(cut, CUTS)}")
-    if options.get("n_classes") is not None and cut not in ("equal_width", "equal_frequency"):
-        raise ConfigError(
-            f"dataset.n_classes={options['n_classes']} needs dataset.cut=equal_width or equal_frequency (is {cut}); else set it to null"
-        )
-    if options.get("edges") is not None and cut != "edges":
-        raise ConfigError(f"dataset.edges needs dataset.cut=edges (is {cut}); else set it to null")
-    if options.get("order") is not None and cut != "none":
-        raise ConfigError(f"dataset.order lists labels; it has no meaning with dataset.cut={cut}")
+    return order_labels(codes, labels, options, f"{table.path}: column {target!r}", notes)
 
 
 def order_labels(
-    codes: NDArray[np.intp], labels: list[Any], options: Mapping[str, Any], where: str, notes: list[str], notation: Notation = PLAIN
+    codes: NDArray[np.intp], labels: list[Any], options: TableOptions, where: str, notes: list[str]
 ) -> tuple[NDArray[np.intp], list[Any], bool]:
     """Put the labels into the order that the options give, or check that they look like labels at all."""
-    order = options.get("order")
+    order = options.order
     if order is None:
-        fractional = [number for number in label_numbers(labels, notation) or () if not number.is_integer()]
-        if fractional and len(labels) > _MOST_FRACTIONAL_CLASSES:
+        fractional = [number for number in label_numbers(labels, options.notation) or () if not number.is_integer()]
+        if fractional and len(labels) > _MOST_FRACTIONAL:
             raise DataError(
                 f"{where} holds {len(labels)} different numbers ({fractional[0]:g}, ...), not classes; "
                 "cut it with dataset.cut=equal_width dataset.n_classes=5"
             )
-        return codes, labels, bool(options["ordered"])
-    if not isinstance(order, (list, tuple)):
-        raise ConfigError(f"dataset.order={order} must be the list of the labels, lowest first")
+        return codes, labels, options.ordered
     wanted = match_labels(order, labels)
-    kept = [at for at in wanted if at is not None]
-    if len(set(kept)) < len(kept) or len(set(map(str, order))) < len(order):
+    places = [place for place in wanted if place is not None]
+    if len(set(places)) < len(places) or len(set(map(str, order))) < len(order):
         raise ConfigError(f"dataset.order={list(order)} names a label twice")
-    missing = [str(label) for at, label in enumerate(labels) if at not in set(kept)]
+    missing = [str(label) for place, label in enumerate(labels) if place not in set(places)]
     if missing:
         raise DataError(f"{where} has the label {missing[0]!r}, which dataset.order={list(map(str, order))} misses; add it in its place")
-    unused = [str(label) for at, label in zip(wanted, order, strict=True) if at is None]
+    unused = [str(label) for place, label in zip(wanted, order, strict=True) if place is None]
     if unused:
         notes.append(f"labels of dataset.order without rows dropped: {', '.join(unused)}")
     rank = np.empty(len(labels), dtype=np.intp)
-    rank[kept] = np.arange(len(kept))
-    return rank[codes], [labels[index] for index in kept], True
+    rank[places] = np.arange(len(places))
+    return rank[codes], [labels[place] for place in places], True
+
+
+# ---- cuts -------------------------------------------------------------------------------------------------------------
+def cut_target(
+    values: NDArray[Any], cut: str, n_classes: int | None, edges: Sequence[float] | None
+) -> tuple[NDArray[np.intp], tuple[int, ...], list[str]]:
+    """Cut finite values (n,) into ordered classes by ``equal_width``, ``equal_frequency`` or ``edges``, once, on the whole data set.
+
+    Returns 0-based codes (n,) of the classes that occur, the 1-based number of the interval of each of them, and the cut in words.
+    """
+    inner = _given_edges(edges) if cut == "edges" else _equal_edges(values, cut, n_classes)
+    k = len(inner) + 1
+    interval = np.searchsorted(inner, values, side="right")
+    counts = np.bincount(interval, minlength=k)
+    occupied = np.flatnonzero(counts)
+    codes = np.searchsorted(occupied, interval).astype(np.intp)
+    text = ", ".join(f"{edge:.6g}" for edge in inner)
+    notes = [f"target cut into {k} classes ({cut.replace('_', ' ')}), inner edges {text}; rows {', '.join(map(str, counts[occupied]))}"]
+    if len(occupied) < k:
+        empty = ", ".join(str(level + 1) for level in range(k) if not counts[level])
+        notes.append(f"empty classes dropped: {empty} of 1 to {k}; {len(occupied)} classes remain")
+    return codes, tuple((occupied + 1).tolist()), notes
+
+
+def _given_edges(edges: Sequence[float] | None) -> NDArray[np.float64]:
+    if not edges:
+        raise ConfigError("dataset.cut=edges needs dataset.edges, the increasing inner edges, for example [10,20,30]")
+    try:
+        inner = np.asarray(list(edges), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ConfigError(f"dataset.edges={list(edges)} must be numbers") from None
+    if not np.all(np.isfinite(inner)) or not np.all(np.diff(inner) > 0):
+        raise ConfigError(f"dataset.edges={list(edges)} must be finite and strictly increasing")
+    return inner
+
+
+def _equal_edges(values: NDArray[Any], cut: str, n_classes: int | None) -> NDArray[np.float64]:
+    """Return the inner edges of equally wide intervals, or of quantiles: equal values are never parted, so ties make classes uneven."""
+    if cut not in CUTS[1:]:
+        raise ConfigError(f"dataset.cut={cut} is not a way to cut a target; {nearest(cut, CUTS)}")
+    if n_classes is None or not at_least(2)["valid"](n_classes):
+        raise ConfigError(f"dataset.cut={cut} needs dataset.n_classes, a whole number of at least 2 (is {n_classes})")
+    if n_classes > _MOST_CLASSES:
+        raise ConfigError(f"dataset.n_classes={n_classes} is too many; a target is cut into {_MOST_CLASSES} classes at most")
+    if values.min() == values.max():
+        raise DataError(f"the target has the same value {values.min():g} in every row; it cannot be cut into classes")
+    if cut == "equal_width":
+        return np.linspace(values.min(), values.max(), n_classes + 1)[1:-1]
+    return np.quantile(values, np.arange(1, n_classes) / n_classes)

@@ -12,17 +12,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from ...core.checks import collected
 from .encoding import Encoding
-from .frames import frame_table
+from .reading import frame_table
 
 
 class EncodedColumns(TransformerMixin, BaseEstimator):
-    """Frames to features by an `Encoding` that was fitted before; arrays of features stay as they are.
-
-    Parameters
-    ----------
-    encoding : Encoding
-        Of the training rows.
-    """
+    """Frames to features by an `Encoding` that was fitted before; arrays of features stay as they are."""
 
     def __init__(self, encoding: Encoding) -> None:
         self.encoding = encoding
@@ -35,18 +29,9 @@ class EncodedColumns(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the features (n, d) of rows.
+        """Return the features (n, d) of rows: a frame of pandas or polars, or the features themselves.
 
-        Parameters
-        ----------
-        X : DataFrame, array or sparse matrix
-            Of pandas or polars with the columns that were learned from, in any order; the target and columns that were left out may be
-            there. Or the features themselves (n, d).
-
-        Raises
-        ------
-        DataError
-            Other columns; a cell without a value, with text or of a category that was not there.
+        The columns that were learned from may stand in any order; the target and columns that were left out may be there.
         """
         X = collected(X)
         if not hasattr(X, "columns"):

@@ -24,7 +24,7 @@ from ...core.compiled import compiled_rows, kernels
 from ...core.label_graph import LabelGraph
 from ...core.typing import Array
 from ...data.labels.best_sets import LabelSets
-from ...data.labels.shared_norm import best_weights, dual_bound
+from ...data.labels.node_weights import best_weights, dual_bound
 from ...losses.base import ROUNDING
 
 _SWEEPS = 16  # most sweeps of coordinate ascent on the multipliers of one row's polytope
@@ -203,7 +203,7 @@ def learn_sets(
         A fit to the same rows, at any lambda and alpha; others are ignored.
     graph : LabelGraph, optional
         A tree: alpha is minimised over as well, with sums of at most 1 along every path (choi2018, 6.17); the dual value then bounds
-        the joint problem from below (`advcli.data.labels.shared_norm`).
+        the joint problem from below (`advcli.data.labels.node_weights`).
     updates : int, optional
         Most updates of alpha.
     """

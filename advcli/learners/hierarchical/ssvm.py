@@ -13,8 +13,7 @@ from scipy import sparse
 from ...core.errors import ConfigError
 from ...core.label_graph import LabelGraph
 from ...core.typing import Array
-from ...data.labels.node_weights import node_weights
-from ...data.labels.shared_norm import best_weights, dual_bound
+from ...data.labels.node_weights import best_weights, dual_bound, node_weights
 from ..base import register
 from ..options import one_of, seed_of
 from .attributes import Attributes
@@ -32,7 +31,7 @@ class SharedSVM(HierarchicalLearner):
     """The shared support vector machine, choi2018 (6.17): the weights alpha of the nodes are learned, too; trees only.
 
     Dual ascent at fixed alpha and the closed-form alpha of the node weights found alternate until the bound of the joint problem,
-    D = mean of beta.margin - v / (2 Lambda) with v from `advcli.data.labels.shared_norm.dual_bound`, certifies the fit.
+    D = mean of beta.margin - v / (2 Lambda) with v from `advcli.data.labels.node_weights.dual_bound`, certifies the fit.
 
     Parameters
     ----------

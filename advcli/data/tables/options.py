@@ -1,0 +1,160 @@
+"""The options of a source that reads a table, read and checked once (`TableOptions`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ...core.checks import at_least
+from ...core.errors import ConfigError, nearest
+from .cells import PLAIN, Notation
+from .opening import check_encoding
+
+MISSING_WAYS = ("refuse", "mean", "median", "most_frequent", "indicator")
+"""What may become of cells without a value (``dataset.missing``)."""
+
+CUTS = ("none", "equal_width", "equal_frequency", "edges")
+"""Ways to cut a continuous target into ordered classes (``dataset.cut``)."""
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """What the ``dataset`` group says of a table: roles of columns, how cells are read, how the target becomes classes.
+
+    Attributes have the names and the meaning of the options (``conf/base/table.yaml``); lists are tuples.
+
+    Attributes
+    ----------
+    categorical : tuple of str, or None
+        Columns of categories; None: those that look so (``auto``).
+    notation : Notation
+        ``decimal``, ``thousands`` and ``units``.
+    encoding : str or None
+        The encoding of CSV files without a mark; None: UTF-8.
+    """
+
+    name: str = ""
+    target: str = "target"
+    features: tuple[str, ...] | None = None
+    drop: tuple[str, ...] = ()
+    categorical: tuple[str, ...] | None = ()
+    keep: tuple[str, ...] = ()
+    costs: tuple[str, ...] = ()
+    weight: str | None = None
+    sequence: str | None = None
+    tokens: str | None = None
+    max_categories: int | None = None
+    missing: str = "refuse"
+    notation: Notation = PLAIN
+    separator: str = ","
+    encoding: str | None = None
+    order: tuple[Any, ...] | None = None
+    cut: str = "none"
+    n_classes: int | None = None
+    edges: tuple[Any, ...] | None = None
+    hierarchy: str | None = None
+    root: str | None = None
+    several_tops: bool = False
+    stub_leaves: bool = False
+    label_separator: str | None = None
+    ordered: bool = False
+    sizes: Sequence[int] | None = None
+    allow_small_classes: bool = False
+
+    @classmethod
+    def read(cls, options: Mapping[str, Any]) -> TableOptions:
+        """Return the options of a table source, checked; those that a source does not have are at their defaults.
+
+        Raises
+        ------
+        ConfigError
+            A value that cannot be, or options that contradict each other.
+        """
+        given = {option.name: options[option.name] for option in fields(cls) if options.get(option.name) is not None}
+        categorical = given.get("categorical", ())
+        given |= {key: names_of(given.get(key), key) for key in ("drop", "keep")}
+        given |= {key: str(given[key]) for key in ("target", "weight", "sequence", "tokens", "hierarchy", "missing", "cut") if key in given}
+        given["categorical"] = None if categorical == "auto" else names_of(categorical, "categorical")
+        if "features" in given:
+            given["features"] = names_of(given["features"], "features")
+        if "costs" in given:
+            given["costs"] = _cost_columns(given)
+        _check_cells(given)
+        _check_target(given)
+        given["notation"] = Notation.of(options)
+        given["encoding"] = check_encoding(given.get("encoding"))
+        for key in ("order", "edges"):
+            if key in given:
+                given[key] = tuple(given[key]) if isinstance(given[key], (list, tuple)) else (given[key],)
+        return cls(**given)
+
+    @property
+    def text(self) -> tuple[str, ...] | None:
+        """Columns beside the target that a reader of files leaves as text; None: all, as it would take 1.234 for one and a bit."""
+        if self.notation != PLAIN:
+            return None
+        return (*(self.categorical or ()), *(name for name in (self.sequence, self.tokens) if name is not None))
+
+    def names_prefix(self, names: Sequence[str]) -> bool:
+        """Return whether the target is ``PREFIX*`` for columns of labels, and not one of the ``names`` of columns itself."""
+        return self.target.endswith("*") and self.target not in names
+
+    def has_label_sets(self, names: Sequence[str] = ()) -> bool:
+        """Return whether the target holds nodes of a hierarchy or sets of labels; ``names`` as for `names_prefix`."""
+        return self.label_separator is not None or self.hierarchy is not None or self.names_prefix(names)
+
+
+def names_of(value: Any, key: str) -> tuple[str, ...]:
+    """Return the names of columns that an option lists."""
+    if value is None:
+        return ()
+    if isinstance(value, (str, int, float)):
+        return (str(value),)
+    if isinstance(value, (list, tuple)):
+        return tuple(str(item) for item in value)
+    raise ConfigError(f"dataset.{key}={value} must be a list of column names")
+
+
+def _cost_columns(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the columns of what predictions cost; options beside them that are about labels are refused."""
+    costs = given["costs"]
+    if not isinstance(costs, (list, tuple)) or len({str(name) for name in costs}) != len(costs) or len(costs) < 2:
+        raise ConfigError(f"dataset.costs={costs} must list at least two columns, one for each prediction, each once")
+    for key in ("order", "edges", "n_classes", "hierarchy", "label_separator", "cut"):
+        if key in given and (key, given[key]) != ("cut", "none"):
+            raise ConfigError(f"dataset.{key} is about labels; with dataset.costs the columns of costs are the classes: leave it out")
+    return tuple(str(name) for name in costs)
+
+
+def _check_cells(given: Mapping[str, Any]) -> None:
+    """Refuse what cannot be of the options that say how cells are read."""
+    missing, most, separator = given.get("missing", "refuse"), given.get("max_categories"), given.get("separator", ",")
+    if missing not in MISSING_WAYS:
+        raise ConfigError(f"dataset.missing={missing} must be {', '.join(MISSING_WAYS[:-1])} or {MISSING_WAYS[-1]}")
+    if most is not None and not at_least(2)["valid"](most):
+        raise ConfigError(f"dataset.max_categories={most} must be a whole number of at least 2, or null for no bound")
+    if not isinstance(separator, str) or len(separator) != 1 or separator in '"\n\r':
+        raise ConfigError(f"dataset.separator={separator!r} must be one character")
+
+
+def _check_target(given: Mapping[str, Any]) -> None:
+    """Refuse what cannot be of the options that say how the target becomes classes."""
+    cut, order, label_separator = given.get("cut", "none"), given.get("order"), given.get("label_separator")
+    if cut not in CUTS:
+        raise ConfigError(f"dataset.cut={cut} is not a way to cut a target; {nearest(cut, CUTS)}")
+    if "n_classes" in given and cut not in ("equal_width", "equal_frequency"):
+        raise ConfigError(
+            f"dataset.n_classes={given['n_classes']} needs dataset.cut=equal_width or equal_frequency (is {cut}); else set it to null"
+        )
+    if "edges" in given and cut != "edges":
+        raise ConfigError(f"dataset.edges needs dataset.cut=edges (is {cut}); else set it to null")
+    if order is not None and cut != "none":
+        raise ConfigError(f"dataset.order lists labels; it has no meaning with dataset.cut={cut}")
+    if order is not None and not isinstance(order, (list, tuple)):
+        raise ConfigError(f"dataset.order={order} must be the list of the labels, lowest first")
+    for key in ("several_tops", "stub_leaves"):
+        if not isinstance(given.get(key, False), bool):
+            raise ConfigError(f"dataset.{key}={given[key]} must be true or false")
+    if label_separator is not None and (not isinstance(label_separator, str) or not label_separator):
+        raise ConfigError(f"dataset.label_separator={label_separator!r} must be the text between the labels of a cell, or null")
