@@ -18,7 +18,7 @@ import omegaconf
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 
-from ..core import paths
+from ..core import paths, plugins
 from ..core.checks import ANY, FRACTION, NAME, POSITIVE, SEED, at_least, choice, rule
 from ..core.errors import ConfigError, nearest
 from ..core.hyper import SCALES, STRENGTH
@@ -119,6 +119,7 @@ class TopGroup:
     calibrate: str | None = field(metadata=NAME)
     published: str | None = field(metadata=NAME)
     figure: str | None = field(metadata=NAME)
+    plugins: list[str] | None = field(metadata=NAME)
     baseline: str | None = field(metadata=NAME)
     update: bool = field(metadata=ANY)
     junit: str | None = field(metadata=NAME)
@@ -218,6 +219,8 @@ class Settings:
         The published numbers that the report sets beside these results.
     figure : str or None
         The figure that the verb ``report`` draws instead of tables.
+    plugins : tuple of Path
+        Folders of a user's own items, beside that of ``--config-dir``.
     baseline, junit : Path or None
         The files that the verb ``check`` compares with and writes.
     update : bool
@@ -252,6 +255,7 @@ class Settings:
     results: tuple[Path, ...]
     published: str | None
     figure: str | None
+    plugins: tuple[Path, ...]
     baseline: Path | None
     update: bool
     junit: Path | None
@@ -299,7 +303,7 @@ def validate(config: DictConfig) -> Settings:
 
 
 def check(values: Mapping[str, Any]) -> Settings:
-    """Do what `validate` does for a config that `plain` has made plain.
+    """Do what `validate` does for a config that `plain` has made plain, and add the folders of ``plugins`` to this process.
 
     Cells of a sweep share most of their groups; a group that was checked once is not checked again.
     """
@@ -317,6 +321,7 @@ def check(values: Mapping[str, Any]) -> Settings:
         groups["loss"] = {**groups["loss"], "calibrate": calibrate}
     files = {key: _path(top[key]) for key in ("baseline", "junit", "out", "model", "input")}
     folders: dict[str, Any] = {"results_dir": paths.results_dir(top["results_dir"]), "data_dir": paths.data_dir(top["data_dir"])}
+    folders["plugins"] = tuple(map(plugins.add_named, top["plugins"] or ()))
     folders["results"] = tuple(paths.expanded(text).absolute() for text in top["results"] or ())
     return Settings(**{**top, **groups, **files, **folders, "hyper": _hyper(values["hyper"])})
 

@@ -6,6 +6,7 @@ import warnings
 import clarabel
 import numpy as np
 import pytest
+import support.thesis_searches  # noqa: F401 - registers them
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse

@@ -1,4 +1,4 @@
-"""Training over label sequences: structure, mixture and trainer."""
+"""Training over label sequences: problem, mixture and trainer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from ...core.compiled import Rows, aligned_zeros, compiled_rows, kernels
 from ...core.errors import DataError
 from ...core.groups import Starts
 from ...core.typing import Array, Labels
-from ...solvers.cutting_planes import Cuts, Positions, Structure
+from ...solvers.cutting_planes import Cuts, CuttingPlaneProblem, CuttingPlanes, Positions
+from .frank_wolfe import ExampleSteps, FrankWolfe, Gradients
 from .learner import MAXMIN
 from .spaces.psi import Psi
 
@@ -50,8 +51,8 @@ WAY_FACTOR = 10.0  # from one lambda to the next on that way
 WAY_TOL = 3e-2  # gap at which the next is taken
 
 
-class ChainStructure(Structure):
-    """Chains with their true labels, as `learn_planes` sees them: the shared weights are those of transitions, K x K row by row.
+class ChainProblem(CuttingPlaneProblem):
+    """Chains with their true labels, as `fit_cutting_planes` sees them: the shared weights are those of transitions, K x K row by row.
 
     Its cutting planes train chains in plain NumPy; `ChainTrainer` is the compiled way that fits take.
     """
@@ -340,3 +341,75 @@ class ChainTrainer:
 def squared(W: Array, A: Array) -> float:
     """Return |w|^2."""
     return float(np.vdot(W, W) + np.vdot(A, A))
+
+
+class ChainSteps(ExampleSteps):
+    """Steps at the chains of a `ChainProblem`; W is kept by feature, theta (d, Kp), and the transitions as A (K, Kp)."""
+
+    made: int
+    """Steps made, of which subgradients have a length; -1 for Frank-Wolfe."""
+
+    def __init__(self, problem: CuttingPlaneProblem, lam: float) -> None:
+        super().__init__(problem, lam)
+        at: Any = problem
+        self.rows, self.start = compiled_rows(at.X), np.asarray(at.start, dtype=np.int64)
+        self.grams = np.empty(int((np.diff(self.start).astype(np.float64) ** 2).sum()))
+        kernels.chain.gram(*self.rows, self.start, self.grams)
+        d, padded = at.X.shape[1], kernels.chain.width(at.K)
+        self.theta, self.A = aligned_zeros((d, padded)), np.zeros((at.K, padded))
+        late = self.made >= 0
+        self.late_theta, self.late_A = aligned_zeros((d * late, padded)), np.zeros((at.K * late, padded))
+
+    def sweep(self, order: Positions) -> int:
+        """Step at every example."""
+        at: Any = self.problem
+        kernels.chain.row_sweep(
+            at.kind,
+            at.beta,
+            *self.rows,
+            self.start,
+            at.y,
+            self.grams,
+            np.ascontiguousarray(order, dtype=np.intp),
+            self.theta,
+            self.A,
+            self.parts,
+            self.constant,
+            at.share,
+            self.lam,
+            self.made,
+            self.late_theta,
+            self.late_A,
+        )
+        self.W, self.shared = self.theta[:, : at.K].T, self.A[:, : at.K].ravel()
+        return len(order)
+
+
+class ChainFrankWolfe(ChainSteps, FrankWolfe):
+    """Block-coordinate Frank-Wolfe over chains."""
+
+    made = -1
+
+    def begin(self, planes: CuttingPlanes) -> None:
+        """Begin at the mean of planes."""
+        super().begin(planes)
+        K = self.problem.K
+        self.theta[:, :K], self.A[:, :K] = self.W.T, self.shared.reshape(K, K)
+
+
+class ChainGradients(ChainSteps, Gradients):
+    """Stochastic subgradients over chains."""
+
+    made = 0
+
+    def sweep(self, order: Positions) -> int:
+        """Step at every example."""
+        calls = super().sweep(order)
+        K = self.problem.K
+        self.late_W, self.late_shared = self.late_theta[:, :K].T, self.late_A[:, :K].ravel()
+        self.made += len(order)
+        self.t, self.sweeps = self.made, self.sweeps + 1
+        return calls
+
+
+CHAINS_BY_EXAMPLES: dict[str, type[ExampleSteps]] = {each.solver: each for each in (ChainFrankWolfe, ChainGradients)}

@@ -14,7 +14,7 @@ import numpy as np
 
 from ....core.errors import DataError
 from ....core.typing import Array
-from .space import LabelPoint, OutputSpace
+from .space import LabelPoint, LabelSpace
 
 Heads = tuple[int, ...]
 
@@ -116,7 +116,7 @@ def best_trees(scores: Array, k: int) -> list[tuple[float, Heads]]:
     return found
 
 
-class TreeSpace(OutputSpace):
+class TreeSpace(LabelSpace):
     """Projective trees of one sentence, seen from the true tree; a label is the tuple of heads, which is its key.
 
     Parameters

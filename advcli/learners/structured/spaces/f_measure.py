@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....core.typing import Array
-from .label_sets import set_rows
+from .enumerated_sets import set_rows
 
 
 class SizedLabels(NamedTuple):
@@ -76,7 +76,7 @@ def gibbs(U: Array, table: Array) -> Array:
     U : ndarray (n, m)
         Scores of the labels.
     table : ndarray (2^m,)
-        What sets get beside them (`advcli.learners.structured.spaces.label_sets.pair_table`).
+        What sets get beside them (`advcli.learners.structured.spaces.enumerated_sets.pair_table`).
     """
     score = np.zeros((len(U), 1))
     for u in U.T:

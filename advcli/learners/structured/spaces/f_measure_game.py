@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from ....core.highs import pass_program, quiet_solver
 from ....core.typing import Array
+from .enumerated_sets import levels_of_sets, set_rows
 from .f_measure import best_f_sets, sized_of_sets
-from .label_sets import levels_of_sets, set_rows
 from .max_min import MOST_ROUNDS, SetGame
 
 Sets = NDArray[np.int8]

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from ....core.errors import DataError
 from ....core.highs import pass_program, quiet_solver
 from ....core.typing import Array
-from .label_sets import pairs_of
-from .space import LabelPoint, OutputSpace
+from .enumerated_sets import pairs_of
+from .space import LabelPoint, LabelSpace
 
 Positions = NDArray[np.intp]
 
@@ -218,7 +218,7 @@ class FieldProgram:
         return Marginals(np.clip(value[:m], 0.0, 1.0), np.clip(value[m : self._H], 0.0, 1.0))
 
 
-class RelaxedSets(OutputSpace):
+class RelaxedSets(LabelSpace):
     """The relaxation (1), seen from the true set of an example; its labels are `Marginals`.
 
     Hamming is the task loss: g = |y| + sum_j (1 - 2 y_j) mu_j, and h = f(mu) - f(y). In the axes of ``f1`` h is the sum of both and g is

@@ -18,7 +18,7 @@ from scipy import sparse
 from ..core.typing import Array
 from .bounds import UNIT, Ball, ball, dot, inverse, outward
 from .gap import Bounds, LearnedRows, ScoreMap
-from .structured import SurrogateOfMargin, cut, linear_map
+from .label_sets import SurrogateOfMargin, cut, linear_map
 from .surrogates import CannotError
 
 Tables = tuple[Array, Array]

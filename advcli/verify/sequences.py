@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ..core.typing import Array
 from .bounds import UNIT, Ball, ball, inverse, outward
 from .gap import Bounds, LearnedRows, ScoreMap
-from .structured import SurrogateOfMargin, cut, linear_map
+from .label_sets import SurrogateOfMargin, cut, linear_map
 from .surrogates import CannotError
 
 _HELD = 2**22  # numbers of a step of the recursion that are held at once

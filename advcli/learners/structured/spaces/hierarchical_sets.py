@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ....core.errors import DataError
 from ....core.typing import Array
 from ....data.labels.best_sets import LabelSets
-from .space import LabelPoint, OutputSpace
+from .space import LabelPoint, LabelSpace
 
 Bits = NDArray[np.uint8]
 
@@ -134,7 +134,7 @@ def _shifted(table: Array, by: NDArray[np.intp], most: int) -> Array:
     return np.where(inside, np.take_along_axis(table, np.clip(place, 0, table.shape[1] - 1), axis=1), -np.inf)
 
 
-class HierarchicalSets(OutputSpace):
+class HierarchicalSets(LabelSpace):
     """Sets of leaves, seen from the true one. A label is the nodes of a set as 0 and 1, shape (M,).
 
     Best sets are exact on trees, and within `SOLVERS_ROUNDING` by integer programs on DAGs (`LabelSets.best`). Angles and banned sets are

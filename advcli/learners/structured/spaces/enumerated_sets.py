@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ....core.compiled import kernels
 from ....core.typing import Array
-from .classes import PointSpace
+from .space import PointSpace
 
 MOST_LABELS = 16
 """Labels up to which all sets are enumerated."""

@@ -21,11 +21,10 @@ from ...problems.certificate import judge
 from ...solvers.cutting_planes import Positions
 from ..base import Bound, View, register
 from ..options import one_of, own_options, read_grid, seed_of
-from .chain_steps import CHAINS_BY_ROWS
-from .chain_training import KINDS, ChainFit, ChainStructure, ChainTrainer
-from .frank_wolfe import learn_by_rows
+from .chain_training import CHAINS_BY_EXAMPLES, KINDS, ChainFit, ChainProblem, ChainTrainer
+from .frank_wolfe import fit_by_examples
 from .learner import MAXMIN, StructuredLearner
-from .spaces.chain import best_paths, chain_game
+from .spaces.chain_game import best_paths, chain_game
 from .spaces.psi import SURROGATES, Psi
 
 RULES = ("potentials", "predictor")
@@ -135,7 +134,7 @@ class ChainClassifier(StructuredLearner):
         one_of("loss.surrogate", self.surrogate, KINDS)
         one_of("loss.search", self.search, ("auto", "levels"))
         self.check_rule(self.rule, RULES)
-        if one_of("loss.training", self.training, ("planes", *CHAINS_BY_ROWS)) != "planes" and self.surrogate == MAXMIN:
+        if one_of("loss.training", self.training, ("planes", *CHAINS_BY_EXAMPLES)) != "planes" and self.surrogate == MAXMIN:
             needs = "targets that are learned beside the weights"
             raise IncompatibleError(f"loss.surrogate={MAXMIN}", needs, f"loss.training={self.training} has none: choose planes")
         if self.surrogate != MAXMIN:
@@ -145,9 +144,9 @@ class ChainClassifier(StructuredLearner):
             raise ConfigError(f"loss.beta={self.beta} is an option of loss.surrogate=scaling; {MAXMIN} has none")
         self.check_common()
 
-    def structure(self, X: Any, y: Any, share: Array, psi: Psi) -> ChainStructure:
+    def problem(self, X: Any, y: Any, share: Array, psi: Psi) -> ChainProblem:
         """Return every row as a chain of its own; `fit_bound` knows which rows go together."""
-        return ChainStructure(X, y, np.arange(X.shape[0] + 1, dtype=np.int64), share, psi, len(self.classes_))
+        return ChainProblem(X, y, np.arange(X.shape[0] + 1, dtype=np.int64), share, psi, len(self.classes_))
 
     # ---- fitting --------------------------------------------------------------------------------------------------
     def fit(self, X: Any, y: Any, sample_weight: Any = None, start: Any = None, groups: Any = None) -> Self:
@@ -200,7 +199,7 @@ class ChainClassifier(StructuredLearner):
         self.lam_ = float(self.lam or 1.0 / (self.C * weights.sum()))
         share, trainer = weights / weights.sum(), None
         if self.training != "planes":
-            fit = self._learn_by_rows(bound, share, start)
+            fit = self._learn_by_examples(bound, share, start)
         else:
             trainer = getattr(start, "trainer_", None)
             if trainer is None or start.trained_on_ is not bound or (start.surrogate, start.beta) != (self.surrogate, self.beta):
@@ -254,15 +253,14 @@ class ChainClassifier(StructuredLearner):
             found["predictor"] = p
         return found
 
-    def _learn_by_rows(self, bound: Bound, share: Array, start: Any) -> ChainFit:
+    def _learn_by_examples(self, bound: Bound, share: Array, start: Any) -> ChainFit:
         """Train with one mean plane of each chain, from that of ``start`` where it was trained alike."""
-        structure = ChainStructure(bound.own["X"], bound.codes, bound.own["start"], share, self.psi(), len(self.classes_))
-        same = start is not None and getattr(start, "trained_on_", None) is bound and type(start) is type(self)
-        same = same and (start.surrogate, start.beta, start.training) == (self.surrogate, self.beta, self.training)
-        seed, kind, before = seed_of(self.random_state), CHAINS_BY_ROWS[self.training], start.dual_ if same else None
-        fit = learn_by_rows(kind, structure, self.lam_, self.tol, self.max_passes, seed, True, self.max_seconds, before)
-        found = (fit.W, fit.shared, fit.primal, fit.dual, fit.planes.outside(), float(fit.passes), fit.calls, fit.stopped, fit.planes)
-        return ChainFit(*found, targets=None)
+        problem = ChainProblem(bound.own["X"], bound.codes, bound.own["start"], share, self.psi(), len(self.classes_))
+        before = start.dual_ if self._continues(start, bound, ("surrogate", "beta", "training")) else None
+        kind, seed = CHAINS_BY_EXAMPLES[self.training], seed_of(self.random_state)
+        fit = fit_by_examples(kind, problem, self.lam_, self.limits, seed, start=before)
+        outside, passes = fit.planes.outside(), float(fit.passes)
+        return ChainFit(fit.W, fit.shared, fit.primal, fit.dual, outside, passes, fit.calls, fit.stopped, fit.planes, None)
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     @property
