@@ -437,7 +437,7 @@ class CuttingPlaneFit(NamedTuple):
     targets: Array | None = None
 
 
-class _Training:
+class _CuttingPlaneTraining:
     """The state of `fit_cutting_planes`: planes, the w that they give, the best w searched, and what was spent."""
 
     def __init__(self, problem: CuttingPlaneProblem, lam: float, limits: Limits, seed: int, start: CuttingPlanes | None) -> None:
@@ -540,7 +540,7 @@ def fit_cutting_planes(
     The fit ends at a gap of ``limits.tol`` times the primal, or once what is left of the gap is the searches' alone. The w returned is the
     best that was searched, with the last dual point. ``start`` are planes of another lambda to begin with, which are not changed.
     """
-    fit = _Training(problem, lam, limits, seed, start)
+    fit = _CuttingPlaneTraining(problem, lam, limits, seed, start)
     while not (stopped := fit.look()):
         if fit.by_rows is not None and fit.best is not None and fit.gap > FINE * abs(fit.best[0]):
             fit.sweep_rows(fit.by_rows)

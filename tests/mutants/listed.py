@@ -448,7 +448,7 @@ REFEREE = (
         "held.data *= 1.0",
         SETS_OF_LEARNERS,
     ),
-    Mutant("advcli/learners/hierarchical/learner.py", "outside=outside,", "outside=0.0,", SETS_OF_LEARNERS),
+    Mutant("advcli/learners/hierarchical/classifier.py", "outside=fit.outside,", "outside=0.0,", SETS_OF_LEARNERS),
     Mutant("advcli/learners/hierarchical/set_problem.py", "point[lost] = self.true[lost].toarray()", "pass", SETS_OF_LEARNERS),
     Mutant("advcli/learners/hierarchical/set_problem.py", "found.append(float(off.max()))", "found.append(0.0)", SETS_OF_LEARNERS),
     Mutant("advcli/learners/correction.py", "outside=float(loss.infeasibility(returned, y).max())", "outside=0.0", SETS_OF_LEARNERS),

@@ -14,7 +14,7 @@ the flat SVM, one hinge per leaf. The dual point holds marginals mu_i of that po
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,11 @@ from ...core.typing import Array
 from ...data.labels.best_sets import LabelSets
 from ...data.labels.shared_norm import best_weights, dual_bound
 from ...losses.base import ROUNDING
+from .attributes import away_from_zero, farther_weights
 
 _SWEEPS = 16  # most sweeps of coordinate ascent on the multipliers of one row's polytope
 _PRECISION = 1e-6  # change of the marginals at which that ascent ends
 _BATCH = 8  # most passes between two looks at the gap
-_FARTHER = 2.0  # power of an update of alpha by which the next squared lengths are expected to change
-_BLEND = 1e-2  # share of the first weights in new weights, over the tolerance
 _CHUNK = 2**22  # numbers of a block of scores
 
 
@@ -99,6 +98,10 @@ class SetProblem:
         X = self.X.multiply(self.sample[:, None]).tocsr() if hasattr(self.X, "multiply") else self.X * self.sample[:, None]
         true = X.T @ self.true
         return np.asarray((true.toarray() if hasattr(true, "toarray") else true) - X.T @ mu)
+
+    def lengths(self, Z: Array) -> Array:
+        """Return |Z_n|^2 of the nodes of the graph."""
+        return np.asarray(np.einsum("dn,dn->n", Z, Z)[self.sets.first :])
 
     def dual(self, mu: Array, Z: Array, alpha: Array) -> float:
         """Return D at marginals mu (n, M) and weights alpha (M,), with the Z of mu."""
@@ -177,18 +180,24 @@ class SetFit:
         return self.mu.shape[0], self.mu.shape[1]
 
 
+class Joint(NamedTuple):
+    """Learning of alpha over a tree, with sums of at most 1 along every path (choi2018, 6.17), by at most so many updates.
+
+    The dual value then bounds the joint problem from below (`advcli.data.labels.shared_norm`).
+    """
+
+    graph: LabelGraph
+    most: int | None
+
+    def dual(self, problem: SetProblem, mu: Array, squares: Array) -> float:
+        """Return the bound at marginals mu (n, M) with the squared lengths of their Z."""
+        return problem.reward(mu) - dual_bound(self.graph, squares) / (4.0 * problem.lam)
+
+
 def learn_sets(
-    problem: SetProblem,
-    alpha: Array,
-    tol: float,
-    max_passes: int,
-    seed: int = 0,
-    start: Any = None,
-    *,
-    graph: LabelGraph | None = None,
-    updates: int | None = None,
+    problem: SetProblem, alpha: Array, tol: float, max_passes: int, seed: int = 0, start: Any = None, joint: Joint | None = None
 ) -> SetFit:
-    """Minimise P to a relative gap of ``tol``, over alpha too where ``graph`` is given.
+    """Minimise P to a relative gap of ``tol``, over alpha too where ``joint`` is given.
 
     Parameters
     ----------
@@ -201,11 +210,8 @@ def learn_sets(
         Order of the rows.
     start : SetFit, optional
         A fit to the same rows, at any lambda and alpha; others are ignored.
-    graph : LabelGraph, optional
-        A tree: alpha is minimised over as well, with sums of at most 1 along every path (choi2018, 6.17); the dual value then bounds
-        the joint problem from below (`advcli.data.labels.shared_norm`).
-    updates : int, optional
-        Most updates of alpha.
+    joint : Joint, optional
+        How alpha is learned, too.
     """
     sets, n = problem.sets, len(problem.square)
     if isinstance(start, SetFit) and start.shape == (n, sets.size):
@@ -214,37 +220,29 @@ def learn_sets(
         mu = np.zeros((n, sets.size))
         mu[problem.pairs] = 1.0
         nu = np.zeros((n, len(sets.child) + sets.size), dtype=np.float32)
-    passes, done, inner = 0, 0, tol if graph is None else max(0.3 * tol, 0.1)
-    first = alpha
+    passes, updates, first, inner = 0, 0, alpha, tol if joint is None else max(0.3 * tol, 0.1)
     while True:
         spent, Z, primal, dual = _ascend(problem, alpha, mu, nu, inner, max_passes - passes, seed + passes)
         passes += spent
         coef = (Z * (problem.inner(alpha) / (2.0 * problem.lam))).T[sets.first :]
-        if graph is None:
+        if joint is None:
             break
-        squares = np.einsum("dn,dn->n", Z, Z)[sets.first :]
-        norm = float(alpha @ squares) / (4.0 * problem.lam)
+        squares = problem.lengths(Z)
         lengths = (alpha / (2.0 * problem.lam)) ** 2 * squares
-        fresh, value = best_weights(graph, lengths)
-        primal += problem.lam * value - norm
-        dual = problem.reward(mu) - dual_bound(graph, squares) / (4.0 * problem.lam)
+        best, value = best_weights(joint.graph, lengths)
+        primal += problem.lam * value - float(alpha @ squares) / (4.0 * problem.lam)
+        dual = joint.dual(problem, mu, squares)
         gap = (primal - dual) / primal if primal > 0.0 else 0.0
-        if gap <= tol or passes >= max_passes or done == updates:
-            alpha = fresh
+        if gap <= tol or passes >= max_passes or updates == joint.most:
+            alpha = best
             break
-        inner = max(0.3 * tol, 0.1 * gap)
-        # farther, as with one label a row: updates are small and mostly in one direction
-        ratio = np.divide(fresh, alpha, out=np.ones_like(fresh), where=alpha > 0)
-        farther = best_weights(graph, lengths * ratio**_FARTHER)[0] if done + 1 != updates else fresh
-        alpha = (1.0 - _BLEND * tol) * farther + _BLEND * tol * first  # an alpha of 0 would stay 0
-        done += 1
+        inner, updates = max(0.3 * tol, 0.1 * gap), updates + 1
+        farther = best if updates == joint.most else farther_weights(joint.graph, lengths, alpha, best)
+        alpha = away_from_zero(farther, first, tol)
     point, outside = problem.feasible(mu)
     if point is not mu:
         mu, own = point, problem.weighted(point)
-        if graph is None:
-            dual = problem.dual(mu, own, problem.inner(alpha))
-        else:
-            dual = problem.reward(mu) - dual_bound(graph, np.einsum("dn,dn->n", own, own)[sets.first :]) / (4.0 * problem.lam)
+        dual = problem.dual(mu, own, problem.inner(alpha)) if joint is None else joint.dual(problem, mu, problem.lengths(own))
     return SetFit(Z, mu, nu, alpha, primal, dual, passes, np.ascontiguousarray(coef), outside)
 
 

@@ -200,7 +200,7 @@ class Gradients(ExampleSteps):
         return [(scale * ((T + 1.0) * self.W - self.late_W), scale * ((T + 1.0) * self.shared - self.late_shared))]
 
 
-class _Training:
+class _ExampleTraining:
     """The state of `fit_by_examples`: steps, the best w looked at, the best dual point, and what was spent."""
 
     def __init__(self, steps: ExampleSteps, limits: Limits, convex: bool, start: CuttingPlanes | None) -> None:
@@ -271,7 +271,7 @@ def fit_by_examples(
     is not convex planes prove nothing: the dual value is nan, and the fit ends ``not_convex`` once P has moved by at most ``limits.tol``
     times P while the sweeps doubled, after the first wide steps.
     """
-    fit, random = _Training(kind(problem, lam), limits, convex, start), np.random.default_rng(seed)
+    fit, random = _ExampleTraining(kind(problem, lam), limits, convex, start), np.random.default_rng(seed)
     while not (stopped := fit.ended()):
         fit.advance(random)
     primal, W, shared, cuts = fit.best
