@@ -421,8 +421,7 @@ def test_equal_rows_share_their_dual_point(model):
     X, y = X[shuffled], y[shuffled]
     fitted = HierarchicalClassifier(TREE, model=model, C=2.0, tol=1e-4).fit(X, y)
     assert fitted.dual_.shape == (len(X), 4)
-    inner = fitted._model()
-    attributes = inner.attributes(*inner.labels())
+    attributes = fitted.attributes(*fitted.labels())
     if model == "ssvm":
         attributes = replace(attributes, alpha=fitted.alpha_)
     leaves = LeafProblem(X, np.searchsorted(fitted.classes_, y), np.ones(len(X)), 2.0, False)

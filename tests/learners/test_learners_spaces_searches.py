@@ -111,7 +111,6 @@ def test_oracles_of_listed_labels_do_what_their_definitions_say() -> None:
             if found is not None:
                 assert inside[found.label]
                 assert found.h + l * found.g == (space.h + l * space.g)[inside].max()
-        assert [each.h for each in space.kbest(3)] == sorted(space.h, reverse=True)[:3]
         assert {each.g: each.h for each in space.levels()} == {g: space.h[space.g == g].max() for g in space.g}
         assert [each.g for each in space.levels()] == sorted(set(space.g))
 
@@ -357,9 +356,6 @@ class Weighted(LabelSpace):
 
     def __init__(self, space: PointSpace) -> None:
         self.space, self.truth, self.extent = space, space.truth, space.extent
-
-    def argmax(self) -> LabelPoint:
-        return self.space.argmax()
 
     def lam(self, l: float, ban: object = ()) -> LabelPoint | None:
         return self.space.lam(l)

@@ -13,13 +13,14 @@ import pandas as pd
 import pytest
 from support.module_files import module_of
 from support.thesis_searches import FOLDER
+from support.thesis_searches import pictures as searches
 
 from advcli.cli import main
 from advcli.core import plugins
 from advcli.core.errors import ConfigError
 from advcli.core.label_graph import LabelGraph
 from advcli.data.labels.best_sets import LabelSets
-from advcli.learners.structured.label_sets import PairWeights, SearchedSets
+from advcli.learners.structured.label_sets import PairWeights
 from advcli.learners.structured.spaces.dependency_trees import TreeSpace
 from advcli.learners.structured.spaces.enumerated_sets import EnumeratedSets, pair_table
 from advcli.learners.structured.spaces.hierarchical_sets import HierarchicalSets
@@ -27,7 +28,6 @@ from advcli.learners.structured.spaces.psi import make_psi
 from advcli.reports.pictures import write_picture
 
 search = module_of(FOLDER / "picture" / "search.py", "searches_picture_search")
-searches = module_of(FOLDER / "picture" / "searches.py", "searches_picture_searches")
 
 PLUGIN = f"plugins={FOLDER}"
 EDGES = [("r", "a"), ("r", "b"), ("r", "c")]
@@ -39,12 +39,12 @@ def own_folders(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(plugins.FOLDERS, "")
 
 
-def structure(relaxed: bool, n: int = 8, m: int = 4) -> SearchedSets:
+def structure(relaxed: bool, n: int = 8, m: int = 4) -> Any:
     """Return rows whose labels depend on their features and on each other."""
     random = np.random.default_rng(0)
     X = random.normal(size=(n, 3))
     Y = (X @ random.normal(size=(3, m)) + 0.5 * random.normal(size=(n, m)) > 0.0).astype(np.int8)
-    return SearchedSets(X, Y, np.full(n, 1.0 / n), make_psi("slack"), PairWeights(m, "one"), relaxed=relaxed)
+    return searches.SearchedSetsWithAngles(X, Y, np.full(n, 1.0 / n), make_psi("slack"), PairWeights(m, "one"), relaxed=relaxed)
 
 
 def by_round(trials: list[Any], name: str) -> list[list[Any]]:
@@ -182,4 +182,4 @@ def test_a_preset_names_the_plug_in_of_the_checkout(
 def test_a_fit_takes_a_search_of_the_plug_in(label_sets: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     words = [*label_sets, "hyper.C=0.1", "loss.search=bisecting", "protocol.n_splits=2", "name=fit"]
     assert main([*words, PLUGIN]) == 0
-    assert len(pd.read_csv("results/fit/runs.csv")) == 2
+    assert pd.read_csv("results/fit/runs.csv")["split"].nunique() == 2

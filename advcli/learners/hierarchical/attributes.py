@@ -122,15 +122,7 @@ def farther_weights(graph: LabelGraph, lengths: Array, alpha: Array, best: Array
 class FactoredWeights:
     """Leaf weights U = scale K Z, never formed: Z is sparse, U is dense because all labels share the weights of nodes near the top.
 
-    Attributes
-    ----------
-    sums : csr_array (k, d)
-        Z.
-    membership : csr_array (k, M)
-        A, labels x nodes.
-    alpha : ndarray (M,)
-        Of K = A diag(alpha) A'.
-    scale : float
+    ``sums`` (k, d) is Z, ``membership`` (k, M) A, labels x nodes, and ``alpha`` (M,) that of K = A diag(alpha) A'.
     """
 
     sums: sparse.csr_array

@@ -36,20 +36,9 @@ _CHUNK = 2**22  # numbers of a block of scores
 
 @dataclass
 class SetProblem:
-    """Rows and their sets of labels.
+    """Rows X (n, d) and their sets of labels Y (n, L), ones where a row has a leaf in the order of ``sets.leaves``.
 
-    Parameters
-    ----------
-    X : ndarray or csr_array, shape (n, d)
-        Rows.
-    Y : csr_array (n, L)
-        Ones where a row has a leaf, in the order of ``sets.leaves``.
-    sample : ndarray (n,)
-        How often each row counts.
-    sets : LabelSets
-        The sets over the graph.
-    lam : float
-        lambda.
+    ``sample`` (n,) says how often each row counts, ``lam`` is lambda.
     """
 
     X: Any
@@ -144,24 +133,10 @@ class SetProblem:
 class SetFit:
     """A dual point, its weights and its values.
 
-    Attributes
-    ----------
-    Z : ndarray (d, M)
-        Weighted differences, summed from the marginals that the passes ended at; the nodes' scores are x.Z_n alpha_n / (2 lambda).
-    mu : ndarray (n, M)
-        The marginals that the passes ended at, moved into the polytope.
-    nu : ndarray of float32 (n, edges + M)
-        Multipliers of the polytope.
-    alpha : ndarray (nodes of the graph,)
-        Squared attributes.
-    primal, dual : float
-        P (on a DAG of the relaxed problem) and D; of the joint problem where alpha is learned.
-    passes : int
-        Passes over the rows.
-    coef : ndarray (nodes of the graph, d)
-        Weights of the nodes' scores, sqrt(alpha_n) W_n, without an added root.
-    outside : float
-        Largest violation of the polytope's rows by the marginals before the move into it.
+    ``Z`` (d, M) are weighted differences of the marginals that the passes ended at, and the nodes' scores x.Z_n alpha_n / (2 lambda);
+    ``mu`` (n, M) these marginals moved into the polytope, ``outside`` how far they lay outside before; ``nu`` (n, edges + M) the
+    multipliers of the polytope. ``alpha`` (nodes of the graph,) are squared attributes, ``coef`` (nodes, d) weights of the nodes' scores.
+    ``primal`` is P, on a DAG of the relaxed problem, and ``dual`` D; of the joint problem where alpha is learned.
     """
 
     Z: Array
@@ -199,19 +174,8 @@ def learn_sets(
 ) -> SetFit:
     """Minimise P to a relative gap of ``tol``, over alpha too where ``joint`` is given.
 
-    Parameters
-    ----------
-    problem : SetProblem
-    alpha : ndarray (nodes of the graph,)
-        Squared attributes, at least 0.
-    tol, max_passes
-        Where to stop.
-    seed : int
-        Order of the rows.
-    start : SetFit, optional
-        A fit to the same rows, at any lambda and alpha; others are ignored.
-    joint : Joint, optional
-        How alpha is learned, too.
+    alpha (nodes of the graph,) are squared attributes, at least 0. ``start`` is a fit to the same rows, at any lambda and alpha; others are
+    ignored.
     """
     sets, n = problem.sets, len(problem.square)
     if isinstance(start, SetFit) and start.shape == (n, sets.size):

@@ -16,11 +16,11 @@ from sklearn.utils.validation import _check_sample_weight
 from ...core.errors import ConfigError, DataError, IncompatibleError
 from ...core.groups import Starts, group_starts, rows_of
 from ...core.stored_arrays import Entries
-from ...core.typing import Array, Labels, Options
+from ...core.typing import Array, Labels
 from ...problems.certificate import judge
 from ...solvers.cutting_planes import Positions
 from ..base import Bound, View, register
-from ..options import one_of, own_options, read_grid, seed_of
+from ..options import one_of, seed_of
 from .chain_training import CHAINS_BY_EXAMPLES, KINDS, ChainFit, ChainProblem, ChainTrainer
 from .frank_wolfe import fit_by_examples
 from .learner import MAXMIN, StructuredLearner
@@ -118,13 +118,6 @@ class ChainClassifier(StructuredLearner):
 
     rule: str = "potentials"
     training: str = "planes"
-
-    @classmethod
-    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
-        """Refuse what every learner of rows does, and options without meaning, before any work."""
-        super().check(loss, features, solver, ordered, n_classes)
-        searched = read_grid(loss)
-        cls(**{name: value for name, value in own_options(loss).items() if name not in searched}).check_parameters()
 
     def check_parameters(self) -> None:
         """Refuse parameters that no data can mend."""

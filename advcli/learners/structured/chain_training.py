@@ -23,31 +23,14 @@ from .spaces.psi import Psi
 KINDS: Mapping[str, int] = {"margin": 0, "slack": 1, "scaling": 1, "log": 2, "prob": 3, MAXMIN: 4}
 """Surrogates of chains by the number that compiled loops have for them."""
 
-
 ROOM = 16  # sequences of a chain that there is room for at first
-
-
 MOST_GRAM = 250_000_000  # numbers of all Gram matrices: 2 GB
-
-
 QUICK = 9  # passes over the chains with the larger gaps between two passes over all
-
-
 STEPS = 10  # pairwise steps of one visit
-
-
 STALLED = 30  # rounds without a better bound after which a fit ends
-
-
 GAME_STALLED = 1000  # of the max-min margin, whose steps are proximal: bounds rest for long until it is settled which states tie
-
-
 WEAK = 2e-3  # lambda n / |x|^2 below which a fit comes down to lambda from larger ones
-
-
 WAY_FACTOR = 10.0  # from one lambda to the next on that way
-
-
 WAY_TOL = 3e-2  # gap at which the next is taken
 
 
@@ -103,14 +86,8 @@ def survey(
 class ChainMixture(NamedTuple):
     """Stored sequences of every chain with their weights: a dual point.
 
-    Attributes
-    ----------
-    held : ndarray of int16 (n P,)
-        Labels: sequence p of chain s begins at start[s] P + p T, T the number of its rows.
-    alpha, scale : ndarray (S, P)
-        Weights, and the scales of the planes; sequence 0 is the truth.
-    used : ndarray of int32 (S,)
-        How many there are.
+    Sequence p of chain s of T rows begins at start[s] P + p T of ``held`` (n P,); 0 is the truth. ``alpha`` and ``scale`` (S, P) are
+    weights and the scales of the planes, ``used`` (S,) how many there are.
     """
 
     held: NDArray[np.int16]

@@ -34,14 +34,8 @@ LOOK_GROWTH = 1.25
 class ExampleSteps(ABC):
     """Steps at one example after the other.
 
-    Attributes
-    ----------
-    parts : ndarray (n, G + K longest)
-        Coefficients of each example's planes, of which `planes` takes the mean.
-    constant : ndarray (n,)
-        Their constants.
-    W, shared : ndarray (K, d), (G,)
-        The running weights.
+    ``parts`` (n, G + K longest) and ``constant`` (n,) are coefficients and constants of each example's planes, of which `planes` takes the
+    mean; ``W`` (K, d) and ``shared`` (G,) are the running weights.
     """
 
     solver: ClassVar[str]

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from advcli.core.errors import ConfigError, IncompatibleError
+from advcli.core.highs import pass_program, quiet_solver
+from advcli.core.typing import Array
 from advcli.evaluation.recipe import Recipe
 from advcli.evaluation.standardise import Standardiser
 from advcli.learners.structured import MultilabelClassifier
 from advcli.learners.structured.label_sets import PairWeights, SearchedSets
 from advcli.learners.structured.spaces.enumerated_sets import MOST_LABELS
 from advcli.learners.structured.spaces.psi import make_psi
-from advcli.learners.structured.spaces.relaxation import RelaxedSets
+from advcli.learners.structured.spaces.relaxation import Marginals, PairField, RelaxedSets
 from advcli.learners.structured.spaces.searches import SEARCHES, SearchResult
+from advcli.learners.structured.spaces.space import LabelPoint, LabelSpace
 from advcli.reports.drawing import COLOURS
 from advcli.reports.pictures import Picture, Request, register
 from advcli.reports.published_numbers import FOLDER
@@ -36,6 +40,110 @@ _MOST_ROUNDS = 200
 _INNER_GAP = 1e-4  # of the stored planes between two rounds
 
 
+class FieldProgram:
+    """(1) as a linear program in HiGHS, with H and g as variables of their own, so that an angle changes two coefficients.
+
+    Variables are the marginals of the labels and of the pairs, H and g. A new example changes the two rows that define H and g; a call
+    changes the costs 1 and l of these two and starts from the last basis.
+    """
+
+    def __init__(self, field: PairField) -> None:
+        import highspy
+
+        self.field, self._kinds = field, highspy
+        m, p = field.m, len(field.pairs)
+        self._H, self._g = m + p, m + p + 1
+        each = np.arange(p)
+        columns = m + each
+        ones, infinite = np.ones(p), highspy.kHighsInf
+        # mu_jk <= mu_j, mu_jk <= mu_k, mu_j + mu_k - mu_jk <= 1; then H = ..., g = ..., g <= a H, g >= b H
+        data = np.concatenate([ones, -ones, ones, -ones, ones, ones, -ones])
+        rows = np.concatenate([each, each, p + each, p + each, 2 * p + each, 2 * p + each, 2 * p + each])
+        where = np.concatenate([columns, field.first, columns, field.second, field.first, field.second, columns])
+        self._rows = 3 * p + np.arange(4)
+        define, slope = np.arange(m), np.full(2, self._H)
+        # every coefficient of these rows has a place from the start, whatever its value
+        extra_rows = np.concatenate(
+            [np.full(m, 3 * p), np.full(p, 3 * p), [3 * p], np.full(m, 3 * p + 1), [3 * p + 1], self._rows[2:], self._rows[2:]]
+        )
+        extra_columns = np.concatenate([define, columns, [self._H], define, [self._g], slope, [self._g, self._g]])
+        extra = np.concatenate([np.full(m, -1.0), -field.pairs, [1.0], np.full(m, -1.0), [1.0], [-1.0, -1.0], [1.0, 1.0]])
+        matrix = sparse.csr_array(
+            (np.concatenate([data, extra]), (np.concatenate([rows, extra_rows]), np.concatenate([where, extra_columns]))),
+            shape=(3 * p + 4, m + p + 2),
+        )
+        ends = np.concatenate([np.zeros(m + p), np.full(2, -infinite)]), np.concatenate([np.ones(m + p), np.full(2, infinite)])
+        least = np.concatenate([np.full(3 * p, -infinite), np.zeros(2), np.full(2, -infinite)])
+        most = np.concatenate([np.zeros(2 * p), np.ones(p), np.zeros(2), np.full(2, infinite)])
+        self._solver = quiet_solver(1e-9, presolve=False)
+        pass_program(self._solver, np.zeros(m + p + 2), ends, (least, most), matrix, maximise=True)
+        self._seen: tuple[Array, Array] | None = None
+
+    def solve(self, space: RelaxedSets, l: float, angle: tuple[float, float] | None = None) -> Marginals | None:
+        """Return a maximiser of H + l g over (1), inside an angle (a, b) if one is given; None if it is empty."""
+        solver, m, infinite = self._solver, self.field.m, self._kinds.kHighsInf
+        if self._seen is None or self._seen[0] is not space.u_h or self._seen[1] is not space.u_g:
+            for j in range(m):
+                solver.changeCoeff(int(self._rows[0]), j, -float(space.u_h[j]))
+                solver.changeCoeff(int(self._rows[1]), j, -float(space.u_g[j]))
+            solver.changeRowBounds(int(self._rows[0]), space.h0 + 1.0, space.h0 + 1.0)
+            solver.changeRowBounds(int(self._rows[1]), space.g0, space.g0)
+            self._seen = (space.u_h, space.u_g)
+        solver.changeColBounds(self._H, -infinite if angle is None else 0.0, infinite)
+        for row, side, bounds in zip(self._rows[2:], angle or (1.0, 1.0), ((-infinite, 0.0), (0.0, infinite)), strict=True):
+            solver.changeCoeff(int(row), self._H, -float(side))
+            solver.changeRowBounds(int(row), *((-infinite, infinite) if angle is None else bounds))
+        solver.changeColCost(self._H, 1.0)
+        solver.changeColCost(self._g, float(l))
+        solver.run()
+        status = solver.getModelStatus()
+        if status == self._kinds.HighsModelStatus.kInfeasible and angle is not None:
+            return None
+        if status != self._kinds.HighsModelStatus.kOptimal:
+            raise ArithmeticError(f"HiGHS stopped with {status} on a set of {m} labels at l={l}")
+        value = np.array(solver.getSolution().col_value)
+        return Marginals(np.clip(value[:m], 0.0, 1.0), np.clip(value[m : self._H], 0.0, 1.0))
+
+
+class AngledSets(RelaxedSets):
+    """The relaxation with the oracle ``cone``; ``lam`` is a flow as there, or ``by_program`` by the linear program."""
+
+    offers = frozenset({"lam", "cone"})
+
+    def __init__(self, program: FieldProgram, u: Any, y: Any, axes: str = "margin", by_program: bool = False) -> None:
+        super().__init__(program.field, u, y, axes)
+        self.program, self.by_program = program, by_program
+
+    def lam(self, l: float, ban: Sequence[Hashable] = ()) -> LabelPoint:
+        """Return the vertex of the largest h + l g; of several, any."""
+        if not self.by_program or np.isinf(l):
+            return super().lam(l, ban)
+        best = self.program.solve(self, l)
+        assert best is not None
+        mu = best.labels
+        halves = np.rint(2.0 * mu) / 2.0
+        return self._point(self.field.marginals(halves if np.abs(halves - mu).max(initial=0.0) <= 1e-6 else mu))
+
+    def cone(self, l: float, a: float, b: float, strict: int, ban: Sequence[Hashable] = ()) -> LabelPoint | None:
+        """Return the point of the largest H + l g in the angle b H <= g <= a H; strictness has no meaning among mixtures."""
+        best = self.program.solve(self, l, (a, b))
+        return None if best is None else self._point(best)
+
+
+class SearchedSetsWithAngles(SearchedSets):
+    """Rows whose searches have angles over the relaxation, too."""
+
+    def spaces(self, U: Array, shared: Array, examples: Any) -> Iterator[LabelSpace]:
+        """Yield the sets of these examples as searches see them."""
+        if not self.relaxed:
+            yield from super().spaces(U, shared, examples)
+            return
+        linear, pairs = self.weights.potentials(shared)
+        program = FieldProgram(PairField(pairs, self.K))
+        yield from (AngledSets(program, u, self.Y[i], self.psi.axes) for u, i in zip(U + linear, examples, strict=True))
+
+
+# ---- trials
 class Trial(NamedTuple):
     """One search at one row.
 
@@ -174,7 +282,7 @@ def _sample(recipe: Recipe, most: int) -> tuple[Any, Any]:
 
 def _measured(problem: SearchedSets, lam: float, epsilon: float, seed: int) -> list[tuple[Any, ...]]:
     """Return a line of the table for each search that the sets allow."""
-    names = [name for name in SEARCHED if not problem.relaxed or set(SEARCHES.get(name).needs) <= RelaxedSets.offers]
+    names = [name for name in SEARCHED if not problem.relaxed or set(SEARCHES.get(name).needs) <= AngledSets.offers]
     trials = pd.DataFrame(try_searches(problem, lam, epsilon, names, seed=seed))
     best = trials.groupby(["round", "row"])["value"].transform("max")
     trials["success"] = 100.0 * (trials["value"] > trials["slack"] + epsilon)
@@ -216,7 +324,7 @@ def searches_picture(request: Request) -> Iterator[Picture]:
     weights, share = PairWeights(Y.shape[1], cell.loss.get("pairs", "one")), np.full(len(X), 1.0 / len(X))
     lines = []
     for relaxed in (False, True) if Y.shape[1] <= MOST_LABELS else (True,):
-        lines += _measured(SearchedSets(X, Y, share, psi, weights, relaxed=relaxed), lam, request.epsilon, cell.seed)
+        lines += _measured(SearchedSetsWithAngles(X, Y, share, psi, weights, relaxed=relaxed), lam, request.epsilon, cell.seed)
     printed = published(recipe.dataset.name)
     for number in PUBLISHED:
         rows = {name: [printed.get((number, name, column)) for column in SHOWN] for name in SEARCHED}

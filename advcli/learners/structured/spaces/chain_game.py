@@ -16,18 +16,8 @@ Codes = NDArray[np.intp]
 class ChainGame(NamedTuple):
     """The game of the max-min margin at one chain (Nowak-Vila, Bach & Rudi 2020).
 
-    Attributes
-    ----------
-    value, upper : float
-        S = max over mu of min_z L(z, mu) + <f, mu> - f(y_i), as ``unary`` and ``pair`` attain it, and the bound that ``targets`` prove.
-    unary : ndarray (T, K)
-        mu: shares of the states.
-    pair : ndarray (T - 1, K, K)
-        Shares of pairs of states that follow each other.
-    targets : ndarray (T, K)
-        p: the predictor's distribution at every position.
-    calls : int
-        Calls of the argmax.
+    ``value`` is S = max over mu of min_z L(z, mu) + <f, mu> - f(y_i), which the shares mu of the states ``unary`` (T, K) and of pairs of
+    neighbours ``pair`` (T - 1, K, K) attain; ``upper`` is the bound that the predictor's distributions ``targets`` (T, K) prove.
     """
 
     value: float

@@ -63,6 +63,12 @@ def best_tree(scores: Array) -> tuple[float, Heads] | None:
     top = int(whole.argmax())
     if whole[top] == -np.inf:
         return None
+    return float(whole[top]), _heads_of(top, cut, cut_right, cut_left)
+
+
+def _heads_of(top: int, cut: Any, cut_right: Any, cut_left: Any) -> Heads:
+    """Return the heads of the best tree below its top word, by the best split of every span."""
+    n = len(cut)
     heads = [0] * n
     spans = [("left", 0, top), ("right", top, n - 1)]
     while spans:
@@ -79,7 +85,7 @@ def best_tree(scores: Array) -> tuple[float, Heads] | None:
             heads[b if shape == "open right" else a] = 1 + (a if shape == "open right" else b)
             c = int(cut[a, b])
             spans += [("right", a, c), ("left", c + 1, b)]
-    return float(whole[top]), tuple(heads)
+    return tuple(heads)
 
 
 def best_trees(scores: Array, k: int) -> list[tuple[float, Heads]]:
@@ -134,7 +140,7 @@ class TreeSpace(LabelSpace):
     """
 
     name: ClassVar[str] = "projective trees"
-    offers = frozenset({"lam", "ban", "kbest"})
+    offers = frozenset({"lam", "ban"})
 
     def __init__(self, scores: Any, heads: Sequence[int]) -> None:
         self.scores = np.array(scores, dtype=np.float64)

@@ -138,18 +138,8 @@ class HierarchicalSets(LabelSpace):
     """Sets of leaves, seen from the true one. A label is the nodes of a set as 0 and 1, shape (M,).
 
     Best sets are exact on trees, and within `SOLVERS_ROUNDING` by integer programs on DAGs (`LabelSets.best`). Angles and banned sets are
-    integer programs on both (`LabelSets.best_within`).
-
-    Parameters
-    ----------
-    sets : LabelSets
-        The hierarchy.
-    scores : array_like (M,)
-        Scores of the nodes, that of an added root included.
-    truth : array_like (M,)
-        The nodes of the true set, 0 and 1, ancestors included.
-    axes : str
-        ``margin``: h the margin and g the number of leaves that differ; ``f1``: h their sum, g minus the sizes of both sets.
+    integer programs on both (`LabelSets.best_within`). ``scores`` (M,) are those of the nodes, an added root included, ``truth`` (M,) are
+    the nodes of the true set. The ``axes`` are those of `EnumeratedSets`, leaves in the place of labels.
 
     Raises
     ------
@@ -183,12 +173,6 @@ class HierarchicalSets(LabelSpace):
 
     def _point(self, nodes: Bits) -> LabelPoint:
         return LabelPoint(float(self.along_h @ nodes) + self.at_h, float(self.along_g @ nodes) + self.at_g, nodes, nodes.tobytes())
-
-    def argmax(self) -> LabelPoint:
-        """Return the set of the largest h."""
-        found = self.lam(0.0)
-        assert found is not None
-        return found
 
     def lam(self, l: float, ban: Sequence[Hashable] = ()) -> LabelPoint | None:
         """Return the set of the largest h + l g that is not banned, None if all are; of several at l = 0, any."""

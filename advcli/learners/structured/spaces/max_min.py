@@ -69,18 +69,9 @@ def free_game(U: Array) -> SetGame:
 def solve_games(U: Array, pairs: Array, best: BestSets, columns: list[NDArray[np.int8]], tolerance: float) -> SetGame:
     """Solve the games of sets with pairs by columns: a linear program over the sets found, and the best set at its p, until none is better.
 
-    Parameters
-    ----------
-    U : ndarray (n, m)
-        Scores of the labels.
-    pairs : ndarray (m (m - 1) / 2,)
-        Weights of the pairs.
-    best : callable
-        Takes scores of labels (r, m) and returns the largest scores (r,) with the sets (r, m) that have them, pairs included.
-    columns : list of ndarray (c, m)
-        Sets of each row to begin with, at least one; those found are added in place.
-    tolerance : float
-        How much better a set must be.
+    U (n, m) are scores of the labels, ``pairs`` weights of the pairs. ``best`` takes scores (r, m) and returns the largest scores (r,) with
+    the sets (r, m) that have them, pairs included. ``columns`` are sets (c, m) of each row to begin with, at least one; those found are
+    added in place. A set must be better by ``tolerance``.
     """
     n, m = U.shape
     first, second = np.triu_indices(m, 1)

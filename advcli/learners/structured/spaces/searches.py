@@ -33,18 +33,9 @@ _LEAST_SHARE = 1e-3  # of the known bound that a label must exceed to be looked 
 
 @dataclass(frozen=True)
 class Query:
-    """One call of an oracle.
+    """One call of an oracle: ``lam``, ``cone`` or ``levels``, at the weight l (nan for ``levels``).
 
-    Attributes
-    ----------
-    oracle : str
-        ``lam``, ``cone`` or ``levels``.
-    l : float
-        The weight of the loss; nan for ``levels``.
-    point : LabelPoint or None
-        The answer; of ``levels`` the best of them.
-    a, b : float
-        The sides of the angle of ``cone``; infinity and 0 elsewhere.
+    ``point`` is its answer, of ``levels`` the best; a and b are the sides of the angle of ``cone``.
     """
 
     oracle: str
@@ -56,20 +47,10 @@ class Query:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The answer of a search.
+    """The best label found, psi there, an upper bound of psi over all labels, and the calls of oracles.
 
-    Attributes
-    ----------
-    point : LabelPoint
-        The best label; of a relaxation possibly a mixture of two.
-    value : float
-        Psi there.
-    upper : float
-        An upper bound of psi over all labels of the space.
-    queries : tuple of Query
-        The calls of oracles, in their order.
-    edge : (LabelPoint, LabelPoint, float) or None
-        Of `hull`: two labels and the weight of the first, where psi is largest over the convex hull: there its value is ``upper``.
+    Over a relaxation the label may be a mixture of two. ``edge`` of `hull` has two labels and the weight of the first, where psi is largest
+    over the convex hull: there its value is ``upper``.
     """
 
     point: LabelPoint
@@ -160,13 +141,8 @@ def is_slack(psi: Psi) -> bool:
 class OracleCalls:
     """The oracles of a space with a record of the calls.
 
-    Attributes
-    ----------
-    best, value : LabelPoint, float
-        The best label met, the true one first, and psi there.
-    upper : float
-        The least bound of lemma 5 over the calls of `plain`.
-    queries : list of Query
+    ``best`` is the best label met, the true one first, ``value`` psi there, and ``upper`` the least bound of lemma 5 over the calls of
+    `plain`.
     """
 
     def __init__(self, space: LabelSpace, psi: Psi) -> None:
@@ -386,8 +362,7 @@ def angular(
     """
     if not space.integral and ratio >= 1.0:
         raise IncompatibleError("loss.search=angular", "a ratio below 1 over a relaxation", f"{space.name} has mixtures in every angle")
-    calls = OracleCalls(space, psi)
-    widest = space.extent[1]
+    calls, widest = OracleCalls(space, psi), space.extent[1]
     if widest <= 0.0:
         return calls.result(calls.value)
     tallest = max(1.0, calls.plain(0.0).h + 1.0) if start is None or not space.integral else 1.0
@@ -402,8 +377,7 @@ def angular(
         if angle.bound <= calls.value * (1.0 + ROUNDING):
             continue
         l = 1.0 / math.sqrt(angle.a * angle.b) if angle.b > 0.0 else angle.l
-        z = calls.cone(l, angle.a, angle.b, angle.strict)
-        if z is None:
+        if (z := calls.cone(l, angle.a, angle.b, angle.strict)) is None:
             continue
         H = z.h + 1.0
         bound = min(angle.bound, (H + l * z.g) ** 2 / (4.0 * l))

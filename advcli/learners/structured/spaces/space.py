@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,22 +13,15 @@ from numpy.typing import NDArray
 from ....core.errors import DataError, IncompatibleError
 from ....core.typing import Array
 
-ORACLES = ("lam", "ban", "cone", "kbest", "levels")
-"""What a space may offer beside `LabelSpace.argmax`; ``ban`` is `LabelSpace.lam` over the labels that are not banned."""
+ORACLES = ("lam", "ban", "cone", "levels")
+"""The oracles that a space may offer; ``ban`` is `LabelSpace.lam` over the labels that are not banned."""
 
 
 @dataclass(frozen=True)
 class LabelPoint:
-    """A label as searches see it (choi2018 chapter 4).
+    """A label as searches see it (choi2018 chapter 4): its coordinates, what the space calls it, and a key that tells it from others.
 
-    Attributes
-    ----------
-    h, g : float
-        Its coordinates: margin f(y) - f(y_i) and task loss L(y, y_i), or what the surrogate's ``axes`` name in their place.
-    label : object
-        What the space calls it.
-    key : hashable
-        Tells it from other labels.
+    h and g are the margin f(y) - f(y_i) and the task loss L(y, y_i), or what the surrogate's ``axes`` name in their place.
     """
 
     h: float
@@ -38,7 +30,7 @@ class LabelPoint:
     key: Hashable = None
 
 
-class LabelSpace(ABC):
+class LabelSpace:
     """The labels of one example, seen from its true label.
 
     Attributes
@@ -63,10 +55,6 @@ class LabelSpace(ABC):
     truth: LabelPoint
     extent: tuple[float, float]
 
-    @abstractmethod
-    def argmax(self) -> LabelPoint:
-        """Return the label of the largest score."""
-
     def lam(self, l: float, ban: Sequence[Hashable] = ()) -> LabelPoint | None:
         """Return the label of the largest h + l g among those that are not banned, None if all are.
 
@@ -82,10 +70,6 @@ class LabelSpace(ABC):
         """
         raise self.lacks("cone")
 
-    def kbest(self, k: int) -> list[LabelPoint]:
-        """Return the k labels of the largest scores, best first; all where there are fewer."""
-        raise self.lacks("kbest")
-
     def levels(self) -> list[LabelPoint]:
         """Return for every value of g that occurs the label of the largest h, g rising: among them is the maximum of every surrogate."""
         raise self.lacks("levels")
@@ -100,14 +84,7 @@ class LabelSpace(ABC):
 
 
 class PointSpace(LabelSpace):
-    """Labels given by their coordinates; every oracle is a scan. A label is called by its position, which is its key.
-
-    Parameters
-    ----------
-    h, g : array_like (M,)
-        Coordinates of the labels.
-    truth : int
-        The position of the true label.
+    """Labels given by their coordinates h and g (M,); every oracle is a scan. A label is called by its position, which is its key.
 
     Raises
     ------
@@ -116,7 +93,7 @@ class PointSpace(LabelSpace):
     """
 
     name: ClassVar[str] = "points"
-    offers = frozenset({"lam", "ban", "cone", "kbest", "levels"})
+    offers = frozenset({"lam", "ban", "cone", "levels"})
 
     def __init__(self, h: Any, g: Any, truth: int = 0) -> None:
         self.h, self.g = np.asarray(h, dtype=np.float64), np.asarray(g, dtype=np.float64)
@@ -153,10 +130,6 @@ class PointSpace(LabelSpace):
         left[np.asarray(ban, dtype=np.intp)] = False
         return left
 
-    def argmax(self) -> LabelPoint:
-        """Return the label of the largest h, the first of those that tie."""
-        return self._point(np.argmax(self.h))
-
     def lam(self, l: float, ban: Sequence[Hashable] = ()) -> LabelPoint | None:
         """Return the label of the largest h + l g among those that are not banned."""
         left = self._left(ban)
@@ -170,10 +143,6 @@ class PointSpace(LabelSpace):
         inside = (b <= self.slopes) & (self.slopes < a) if strict else (b < self.slopes) & (self.slopes <= a)
         left = self._left(ban)
         return self._best(self.h + l * self.g, self.g, inside if left is None else inside & left)
-
-    def kbest(self, k: int) -> list[LabelPoint]:
-        """Return the k labels of the largest h, best first."""
-        return [self._point(at) for at in np.argsort(-self.h, kind="stable")[:k]]
 
     def levels(self) -> list[LabelPoint]:
         """Return for every value of g the label of the largest h."""
