@@ -49,20 +49,10 @@ PULL = 9.0  # weight of the distance from the centre of a proximal point, in lam
 class Cuts(NamedTuple):
     """The most violated plane of each of m examples at one w.
 
-    Attributes
-    ----------
-    parts : csr_array (m, G + K longest)
-        The coefficients a: of the G shared weights, then of the scores of the example's rows, row by row.
-    constant : ndarray (m,)
-        c.
-    value, upper : ndarray (m,)
-        The surrogate at the label that was found, at least 0, and an upper bound of it over all labels; equal for an exact search.
-    calls : int
-        Calls of oracles.
-    targets : ndarray or None
-        Of a game what proves ``upper``: the predictor's targets.
-    mixtures : ndarray of object (m,) or None
-        Of a game the mixture of labels that each plane is of.
+    ``parts`` (m, G + K longest) are the coefficients a: of the G shared weights, then of the scores of the example's rows, row by row;
+    ``constant`` (m,) is c. ``value`` (m,) is the surrogate at the label that was found, at least 0, and ``upper`` (m,) a bound of it over
+    all labels, equal for an exact search. ``calls`` counts calls of oracles. Of a game ``targets`` of the predictor prove ``upper``, and
+    ``mixtures`` (m,) are the mixtures of labels that the planes are of.
     """
 
     parts: sparse.csr_array
@@ -78,14 +68,8 @@ class Turns(NamedTuple):
     """Labels of rows as sets of their K coordinates that are turned away from the true label, each of them free.
 
     A set of l coordinates S is the plane slope_l sum over S of sign_ij u_ij + offset_l at scores u_i, so that at every l that of the l
-    largest sign_ij u_ij is the highest.
-
-    Attributes
-    ----------
-    sign : ndarray of int8 (n, K)
-        What the turn of a coordinate adds to the margin, times its score.
-    slope, offset : ndarray (K + 1,)
-        Above 0 beyond l = 0, where both are those of the true label.
+    largest sign_ij u_ij is the highest. ``sign`` (n, K) is what the turn of a coordinate adds to the margin, times its score; ``slope`` and
+    ``offset`` (K + 1,) are above 0 beyond l = 0, where both are those of the true label.
     """
 
     sign: NDArray[np.int8]
@@ -127,16 +111,9 @@ class CuttingPlaneProblem(ABC):
 
     @abstractmethod
     def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
-        """Return the worst label of some examples as planes.
+        """Return the most violated planes of some examples, whose numbers (m,) rise.
 
-        Parameters
-        ----------
-        U : ndarray (N', K)
-            Scores of the rows of these examples, one example after the other.
-        shared : ndarray (G,)
-            The shared weights.
-        examples : ndarray of intp (m,)
-            Which; rising.
+        U (N', K) are scores of their rows, one example after the other, and ``shared`` (G,) the shared weights.
         """
 
     @property
@@ -170,16 +147,8 @@ def squared(W: Array, shared: Array) -> float:
 class CuttingPlanes:
     """Planes of all examples with their weights alpha, in the order of the examples.
 
-    Attributes
-    ----------
-    parts : csr_array (p, G + K longest)
-    constant, alpha : ndarray (p,)
-    owner : ndarray of intp (p,)
-        The example of each plane; never falling.
-    idle : ndarray of intp (p,)
-        Rounds since alpha was above 0.
-    mixtures : ndarray of object (p,)
-        `Cuts.mixtures`; None for planes of one label.
+    ``parts`` (p, G + K longest), ``constant`` and ``alpha`` (p,) are the planes, ``owner`` (p,) their examples, never falling, ``idle``
+    (p,) rounds since alpha was above 0, and ``mixtures`` (p,) those of `Cuts`, None for planes of one label.
     """
 
     def __init__(self, problem: CuttingPlaneProblem) -> None:

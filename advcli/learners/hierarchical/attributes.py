@@ -28,19 +28,10 @@ _BLEND = 1e-2  # share of positive weights in new weights, over the tolerance
 
 @dataclass(frozen=True, eq=False)
 class Attributes:
-    """Weights of a label graph's nodes, for K and for the margins of k labels.
+    """Weights of a label graph's nodes, for K and for the margins of k labels at ``positions`` (k,) among the graph's leaves.
 
-    Attributes
-    ----------
-    graph : LabelGraph
-    positions : ndarray of intp (k,)
-        Position of every label among the graph's leaves.
-    alpha, mu : ndarray (M,)
-        Squared attributes, and the weights whose sum over the symmetric difference of two labels gives their margin.
-    power : float
-        Of that sum; 0 makes every margin 1.
-    normalised : bool
-        The objective (6.13): margins 1, score differences divided by the root of that sum.
+    alpha (M,) are squared attributes. The sum of mu (M,) over the symmetric difference of two labels, to a ``power``, is their margin; 0
+    makes every margin 1. ``normalised`` is the objective (6.13): margins 1, score differences divided by the root of that sum.
     """
 
     graph: LabelGraph

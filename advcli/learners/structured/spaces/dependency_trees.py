@@ -20,21 +20,11 @@ Heads = tuple[int, ...]
 
 
 def best_tree(scores: Array) -> tuple[float, Heads] | None:
-    """Return the projective tree of the largest score, and its score; None if every tree has an arc of the score -infinity.
+    """Return the projective tree of the largest score, its score before it; None if every tree has an arc of the score -infinity.
 
     Charts hold the best score of a span i..j of words in four shapes: headed by its left or by its right end, and complete, or ending in an
-    arc between its two ends whose dependent may still take words outside. All spans of one length are filled at once, O(n^3) in all.
-
-    Parameters
-    ----------
-    scores : ndarray (n + 1, n + 1)
-        Scores of arcs: row the head, 0 the root, column the word. The diagonal and column 0 are not read.
-
-    Returns
-    -------
-    score : float
-    heads : tuple of int (n,)
-        The head of every word.
+    arc between its two ends whose dependent may still take words outside. All spans of one length are filled at once, O(n^3) in all. Scores
+    (n + 1, n + 1) are those of arcs: row the head, 0 the root, column the word; the diagonal and column 0 are not read.
     """
     S = np.asarray(scores, dtype=np.float64)[1:, 1:]
     n = len(S)

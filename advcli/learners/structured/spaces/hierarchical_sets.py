@@ -29,21 +29,9 @@ class TreeLevels:
 
     The table of a node has, for every distance of the leaves below it, the largest score of some of them, at least one. It is the max-plus
     product of the children's tables, in which a child may have no leaf as well: its distance is then the number of the centre's leaves
-    below it. A row of L leaves takes at most some L^2 sums.
-
-    Parameters
-    ----------
-    sets : LabelSets
-        A tree.
-    R : ndarray (n, M)
-        Scores of the nodes.
-    centre : ndarray (n, L)
-        Leaves, of 0 and 1, in the order of ``sets.leaves``; none at all makes the distance the size.
-
-    Attributes
-    ----------
-    best : ndarray (n, L + 1)
-        The largest score at every distance; -infinity where no set lies.
+    below it. A row of L leaves takes at most some L^2 sums. R (n, M) are scores of the nodes, and ``centre`` (n, L) leaves in the order of
+    ``sets.leaves``; none at all makes the distance the size. ``best`` (n, L + 1) is the largest score at every distance, -infinity where no
+    set lies.
     """
 
     def __init__(self, sets: LabelSets, R: Array, centre: NDArray[np.integer]) -> None:

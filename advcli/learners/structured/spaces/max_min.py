@@ -26,22 +26,11 @@ MOST_ROUNDS = 200
 class SetGame(NamedTuple):
     """Solved games of n rows.
 
-    Attributes
-    ----------
-    labels, pairs : ndarray (n, m), (n, m (m - 1) / 2)
-        The mixture mu: shares of labels, and of pairs that are both there.
-    targets : ndarray (n, m)
-        The predictor's p; of the F-measure its likeliest set.
-    loss : ndarray (n,)
-        min over z of L(z, mu).
-    upper : ndarray (n,)
-        max over y of (1) at p, with f(y) in place of f(y) - f(y_i).
-    calls : int
-        Maximisations over sets.
-    shares : tuple of ndarray (c,)
-        mu itself over the first c of each row's columns; of several that are worst, the one that the columns came to. Empty without pairs.
-    predicted : tuple of (ndarray (a,), ndarray (a, m))
-        Of the F-measure the predictor's mixture for each row, which ``upper`` is the bound of: shares and sets.
+    The mixture mu has the shares ``labels`` (n, m) of labels, and ``pairs`` (n, m (m - 1) / 2) of pairs that are both there. ``targets``
+    (n, m) are the predictor's p, of the F-measure its likeliest set; ``loss`` (n,) is min over z of L(z, mu), and ``upper`` (n,) the
+    maximum over y of (1) at p, with f(y) in place of f(y) - f(y_i). ``calls`` counts maximisations over sets. ``shares`` are mu itself over
+    the first columns of each row, of ties those found first; none without pairs. ``predicted`` is the predictor's mixture for each row of
+    the F-measure, shares and sets, which proves ``upper``.
     """
 
     labels: Array
