@@ -271,9 +271,9 @@ class Visits:
 
     def theta(self, W: Array) -> Array:
         """Return W' (d, Kp) as the steps take it."""
-        found = aligned_zeros((W.shape[1], kernels.planes.width(self.problem.K)))
-        found[:, : self.problem.K] = W.T
-        return found
+        theta = aligned_zeros((W.shape[1], kernels.planes.width(self.problem.K)))
+        theta[:, : self.problem.K] = W.T
+        return theta
 
     def run(self, planes: CuttingPlanes, lam: float, W: Array, shared: Array, enough: float, passes: int = INNER_PASSES) -> float:
         """Ascend D, changing alpha, until the gap of the stored planes is at most ``enough`` or ``passes`` are made; return that gap."""

@@ -178,13 +178,13 @@ class SetsOfLabels(Structured):
             return None
         W, shared = self.weights(features, arrays["theta"], self.n_pairs)
         U, table = features.times(X, W), self._table(shared)
-        found = []
+        sets = []
         step = max(1, _SCORES >> self.m)
         for at in range(0, X.shape[0], step):
             scores = dot(U[at : at + step], self.bits.T) + table
             may = scores.high >= np.max(scores.low, axis=1, keepdims=True)
-            found += [self.bits[each] for each in may]
-        return found
+            sets += [self.bits[each] for each in may]
+        return sets
 
     @property
     def n_pairs(self) -> int:
@@ -281,7 +281,7 @@ class SetsOfLabels(Structured):
         Those of the max-min margins are their bounds by what `_predictor` returns: the largest sum_j |y_j - p_j| + margin, and the largest
         1 - sum_z p_z F(z, y) + margin.
         """
-        table, found = self._table(shared), []
+        table, values = self._table(shared), []
         step = max(1, _SCORES >> self.m)
         for at in range(0, len(numbers), step):
             own, every = numbers[at : at + step], np.arange(len(numbers[at : at + step]))[:, None]
@@ -305,8 +305,8 @@ class SetsOfLabels(Structured):
                 low, high = (np.maximum.reduceat(each, self.starts, axis=1) for each in (h.low, h.high))
                 g = np.broadcast_to(np.arange(self.m + 1.0), low.shape)
                 value = self.psi.value(_between(low, high), g, g)
-            found.append(value.max(axis=1))
-        return Ball(np.concatenate([each.mid for each in found]), np.concatenate([each.rad for each in found]))
+            values.append(value.max(axis=1))
+        return Ball(np.concatenate([each.mid for each in values]), np.concatenate([each.rad for each in values]))
 
 
 def gathering(which: Any, count: int) -> Any:

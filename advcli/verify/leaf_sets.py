@@ -142,12 +142,12 @@ class SetsOfLeaves(Structured):
 
 
 def _path(label: str, above: Mapping[str, str]) -> list[str]:
-    found = [label]
-    while found[-1] in above:
-        found.append(above[found[-1]])
-        if len(found) > len(above) + 1:
+    path = [label]
+    while path[-1] in above:
+        path.append(above[path[-1]])
+        if len(path) > len(above) + 1:
             raise CannotError("the hierarchy has a circle")
-    return found
+    return path
 
 
 def _outside(value: Array, side: float) -> Array:
@@ -161,10 +161,10 @@ def _larger(first: Tables, second: Tables) -> Tables:
 
 def _added(first: Tables, second: Tables) -> Tables:
     """Return the largest sums at every sum of two levels."""
-    found = []
+    tables = []
     for a, b, side in zip(first, second, (-1.0, 1.0), strict=True):
         table = np.full((len(a), a.shape[1] + b.shape[1] - 1), -np.inf)
         for j in range(b.shape[1]):
             table[:, j : j + a.shape[1]] = np.maximum(table[:, j : j + a.shape[1]], _outside(a + b[:, [j]], side))
-        found.append(table)
-    return found[0], found[1]
+        tables.append(table)
+    return tables[0], tables[1]

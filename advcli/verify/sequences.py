@@ -50,7 +50,7 @@ class SequencesOfLabels(Structured):
             return None
         U, A = self._scores(features, X, arrays["theta"])
         start = starts_of(groups, X.shape[0])
-        found = np.zeros((len(U.mid), self.k), dtype=bool)
+        possible = np.zeros((len(U.mid), self.k), dtype=bool)
         for at in _batches(start, self.k):
             V = U.mid[at]
             before, after = np.empty_like(V), np.zeros_like(V)
@@ -63,8 +63,8 @@ class SequencesOfLabels(Structured):
             best = through.max(axis=2, keepdims=True)
             # the sum of either half may err by this, and the sum of both halves rounds once more
             error = 2.0 * _error(U, A, at)[:, None, None] + 4.0 * UNIT * np.abs(best)
-            found[at] = through >= best - outward(error)
-        return found
+            possible[at] = through >= best - outward(error)
+        return possible
 
     def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
         """Return the bounds of a fit to the rows of ``features``.

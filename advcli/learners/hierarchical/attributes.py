@@ -128,8 +128,8 @@ class FactoredWeights:
 
     def scores(self, X: Any) -> Array:
         """Return X U', shape (n, k), for rows X (n, d)."""
-        own = X @ self.by_feature
-        below = (own.toarray() if hasattr(own, "toarray") else own) @ self.membership
+        direct = X @ self.by_feature
+        below = (direct.toarray() if hasattr(direct, "toarray") else direct) @ self.membership
         below *= self.scale * self.alpha
         return np.asarray(below @ self.membership.T)
 

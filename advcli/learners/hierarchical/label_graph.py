@@ -127,7 +127,7 @@ class OverLabelGraph(LinearLearner):
 
     def _encode_sets(self, Y: Any) -> sparse.csr_array:
         """Set `classes_` and return ones where a row has a label; a frame whose columns are leaves has them in the order of the leaves."""
-        found = super()._encode_sets(Y)
+        ones = super()._encode_sets(Y)
         if is_frame(Y):
             graph, positions = self.labels()
             columns, names = [str(column) for column in Y.columns], [graph.names[leaf] for leaf in graph.leaves[positions]]
@@ -136,7 +136,7 @@ class OverLabelGraph(LinearLearner):
                 raise ConfigError(
                     f"column {at + 1} of y is {columns[at]!r} where {names[at]!r} must be: give the columns in the order {names}"
                 )
-        return found
+        return ones
 
     def take_sets(self, graph: LabelGraph, positions: NDArray[np.intp]) -> None:
         """Take over a graph above the classes alone (`restricted`)."""

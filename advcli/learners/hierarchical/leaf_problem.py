@@ -168,8 +168,8 @@ def node_squares(membership: sparse.csr_array, Z: Any) -> Array:
 def shortened(problem: LeafProblem, attributes: Attributes, beta: sparse.csr_array) -> sparse.csr_array:
     """Return the multiple t beta of largest dual value that is feasible, without entries on the true labels."""
     owner = np.repeat(np.arange(beta.shape[0]), np.diff(beta.indptr))
-    kept = (beta.indices != problem.y[owner]) & (beta.data > 0)
-    beta = sparse.csr_array((beta.data[kept], (owner[kept], beta.indices[kept])), shape=beta.shape)
+    used = (beta.indices != problem.y[owner]) & (beta.data > 0)
+    beta = sparse.csr_array((beta.data[used], (owner[used], beta.indices[used])), shape=beta.shape)
     largest = float(beta.sum(axis=1).max(initial=0.0))
     if largest == 0.0:
         return beta

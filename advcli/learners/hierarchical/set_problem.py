@@ -205,8 +205,8 @@ def learn_sets(
         alpha = away_from_zero(farther, first, tol)
     point, outside = problem.feasible(mu)
     if point is not mu:
-        mu, own = point, problem.weighted(point)
-        dual = problem.dual(mu, own, problem.inner(alpha)) if joint is None else joint.dual(problem, mu, problem.lengths(own))
+        mu, weighted = point, problem.weighted(point)
+        dual = problem.dual(mu, weighted, problem.inner(alpha)) if joint is None else joint.dual(problem, mu, problem.lengths(weighted))
     return SetFit(Z, mu, nu, alpha, primal, dual, passes, np.ascontiguousarray(coef), outside)
 
 
@@ -234,11 +234,11 @@ def _ascend(
         dual, primal = problem.dual(mu, Z, weights), problem.primal(Z, weights, nu)
         if primal - dual <= tol * primal or passes >= max_passes:
             return passes, Z, primal, dual
-        padded, left = np.zeros((Z.shape[0], width)), np.inf
+        padded, gap = np.zeros((Z.shape[0], width)), np.inf
         padded[:, : sets.size] = Z
-        while left > 2.0 * tol * primal and passes < max_passes:
+        while gap > 2.0 * tol * primal and passes < max_passes:
             batch = min(batch, max_passes - passes)
-            left = kernels.label_sets.sweep(
+            gap = kernels.label_sets.sweep(
                 *problem.rows,
                 sets.start,
                 sets.child,

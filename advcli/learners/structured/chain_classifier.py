@@ -44,7 +44,7 @@ def _merged(X: Any, y: Labels, start: Starts, weights: Array) -> tuple[Positions
     The last array holds the new number of every sequence, -1 for those of weight 0, which are left out. The order of the data does not
     matter then, nor whether a sequence has weight 2 or is there twice.
     """
-    found: dict[bytes, tuple[int, float]] = {}
+    chains: dict[bytes, tuple[int, float]] = {}
     keys: list[bytes | None] = [None] * (len(start) - 1)
     parts = (X.indptr, X.indices, X.data) if hasattr(X, "indptr") else None
     for s, (first, last) in enumerate(itertools.pairwise(start.tolist())):
@@ -58,13 +58,13 @@ def _merged(X: Any, y: Labels, start: Starts, weights: Array) -> tuple[Positions
             sizes = np.diff(pointer[first : last + 1])
             content = sizes.tobytes() + columns[filled].tobytes() + values[filled].tobytes()
         keys[s] = key = y[first:last].tobytes() + content
-        at, before = found.get(key, (s, 0.0))
-        found[key] = (at, before + float(weights[s]))
-    order = {key: at for at, key in enumerate(sorted(found))}
+        at, before = chains.get(key, (s, 0.0))
+        chains[key] = (at, before + float(weights[s]))
+    order = {key: at for at, key in enumerate(sorted(chains))}
     became = np.array([-1 if key is None else order[key] for key in keys], dtype=np.intp)
-    chosen = np.array([found[key][0] for key in order], dtype=np.intp)
+    chosen = np.array([chains[key][0] for key in order], dtype=np.intp)
     sizes = np.diff(start)[chosen]
-    merged = np.array([found[key][1] for key in order])
+    merged = np.array([chains[key][1] for key in order])
     return rows_of(start, chosen), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), merged, became
 
 
@@ -227,24 +227,24 @@ class ChainClassifier(StructuredLearner):
         start, y, room = bound.own["start"], bound.codes, alpha.shape[1]
         planes: list[list[Array]] = []
         for s, (first, last) in enumerate(itertools.pairwise(start.tolist())):
-            own = held[first * room : last * room].reshape(room, -1)[: used[s]]
-            wrong = (own != y[first:last]).sum(axis=1)
+            sequences = held[first * room : last * room].reshape(room, -1)[: used[s]]
+            wrong = (sequences != y[first:last]).sum(axis=1)
             some = np.flatnonzero((alpha[s, : used[s]] > 0.0) & (wrong > 0) & (scale[s, : used[s]] > 0.0))
             # the max-min margin has no tangents, and the same scale as margin rescaling
             h = np.zeros(len(some)) if self.surrogate == MAXMIN else self.psi().at_slope(scale[s, some], wrong[some].astype(np.float64))
-            planes.append([np.concatenate([[s, alpha[s, p], margin], own[p]]) for p, margin in zip(some, h, strict=True)])
-        found = [np.concatenate([[s], each[1:]]) for s, b in enumerate(bound.own["became"]) if b >= 0 for each in planes[b]]
-        return np.concatenate([np.zeros(0), *found])
+            planes.append([np.concatenate([[s, alpha[s, p], margin], sequences[p]]) for p, margin in zip(some, h, strict=True)])
+        rows = [np.concatenate([[s], each[1:]]) for s, b in enumerate(bound.own["became"]) if b >= 0 for each in planes[b]]
+        return np.concatenate([np.zeros(0), *rows])
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
         """Return the weights and the stored planes, and the targets that bound the max-min margin, by rows."""
-        found = super().proof(X, codes, weight)
+        arrays = super().proof(X, codes, weight)
         if self.trained_targets_ is not None:
-            own = self.trained_on_.own
-            p = np.zeros((len(own["place"]), self.trained_targets_.shape[1]))  # of sequences of weight 0 none are kept
-            p[own["place"] >= 0] = self.trained_targets_[own["place"][own["place"] >= 0]]
-            found["predictor"] = p
-        return found
+            place = self.trained_on_.own["place"]
+            p = np.zeros((len(place), self.trained_targets_.shape[1]))  # of sequences of weight 0 none are kept
+            p[place >= 0] = self.trained_targets_[place[place >= 0]]
+            arrays["predictor"] = p
+        return arrays
 
     def _learn_by_examples(self, bound: Bound, share: Array, start: Any) -> ChainFit:
         """Train with one mean plane of each chain, from that of ``start`` where it was trained alike."""

@@ -256,19 +256,19 @@ class ChainTrainer:
 
         From nothing the first steps at a weak lambda make weights so large that hardly a later sequence is of use at the optimum.
         """
-        found: list[float] = []
+        larger: list[float] = []
         least = WEAK * float(self.share.mean()) * self.unit
         while (self.used == 1).all() and lam < least:
             lam *= WAY_FACTOR
-            found.insert(0, lam)
-        return found
+            larger.insert(0, lam)
+        return larger
 
     def learn(self, lam: float, tol: float, max_passes: float, seed: int, max_seconds: float = math.inf) -> ChainFit:
         """Minimise P until the best bounds on both sides are within ``tol``; its passes and calls are those of the whole `way`."""
         began, passes, calls = time.perf_counter(), 0.0, 0
         for larger in self.way(lam):
-            left = max_seconds - (time.perf_counter() - began)
-            fit = self._learn(larger, max(tol, WAY_TOL), max_passes - passes, seed, left)
+            seconds = max_seconds - (time.perf_counter() - began)
+            fit = self._learn(larger, max(tol, WAY_TOL), max_passes - passes, seed, seconds)
             passes, calls = passes + fit.passes, calls + fit.calls
         fit = self._learn(lam, tol, max_passes - passes, seed, max_seconds - (time.perf_counter() - began))
         return fit._replace(passes=passes + fit.passes, calls=calls + fit.calls)

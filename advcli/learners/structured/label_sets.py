@@ -136,12 +136,12 @@ class LevelledSets(PairProblem):
         if self.free:
             turned = np.zeros_like(Y)
             np.put_along_axis(turned, label, (np.arange(m) < best[:, None]).astype(np.int8), axis=1)
-            found = centre ^ turned
+            sets = centre ^ turned
         else:
-            found = set_rows(label[at, best], m)
-        value, slope, constant = self.psi.tangents(h[at, best], g[at, best], (found != Y).sum(axis=1))
-        gained = [] if self.free else [self.weights.counts(found) - self.own[examples]]
-        parts = np.hstack([*gained, found - Y.astype(np.float64)]) * slope[:, None]
+            sets = set_rows(label[at, best], m)
+        value, slope, constant = self.psi.tangents(h[at, best], g[at, best], (sets != Y).sum(axis=1))
+        gained = [] if self.free else [self.weights.counts(sets) - self.own[examples]]
+        parts = np.hstack([*gained, sets - Y.astype(np.float64)]) * slope[:, None]
         return Cuts(sparse.csr_array(parts), constant, value, value, len(at))
 
 
@@ -173,18 +173,18 @@ class SearchedSets(PairProblem):
     def cuts(self, results: Sequence[SearchResult], examples: Positions) -> Cuts:
         """Return what searches found for these examples as planes."""
         rows = []
-        for found, y in zip(results, self.Y[examples], strict=True):
+        for result, y in zip(results, self.Y[examples], strict=True):
             if self.relaxed:
-                labels, both = found.label.labels[None], found.label.pairs[None]
+                labels, both = result.label.labels[None], result.label.pairs[None]
             else:
-                labels, both = set_rows([found.label], self.K).astype(np.float64), None
+                labels, both = set_rows([result.label], self.K).astype(np.float64), None
             gained = self.weights.counts(labels, both) - self.weights.counts(y[None])
             rows.append((sparse.csr_array(np.hstack([gained, labels - y])), (labels + (1.0 - 2.0 * labels) * y).sum()))
-        h, g = (np.array([getattr(found.point, name) for found in results]) for name in ("h", "g"))
+        h, g = (np.array([getattr(result.point, name) for result in results]) for name in ("h", "g"))
         value, slope, constant = self.psi.tangents(h, g, np.array([hamming for _, hamming in rows]))
         parts = sparse.csr_array(sparse.dia_array((slope[None], 0), shape=(len(rows),) * 2) @ sparse.vstack([row for row, _ in rows]))
-        upper = np.maximum(np.array([found.upper for found in results]), value)
-        return Cuts(parts, constant, value, upper, sum(found.calls for found in results))
+        upper = np.maximum(np.array([result.upper for result in results]), value)
+        return Cuts(parts, constant, value, upper, sum(result.calls for result in results))
 
 
 def best_of(U: Array, table: Array) -> tuple[Array, NDArray[np.int8]]:

@@ -58,12 +58,12 @@ class LevelledLeafSets(LeafSets):
     def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
         """Return the worst set of each row from its levels."""
         scores = self.sets.scores(U)
-        found = np.zeros(scores.shape, dtype=np.uint8)
+        sets = np.zeros(scores.shape, dtype=np.uint8)
         step = max(1, _CHUNK // self.looked_at)
         for first in range(0, len(scores), step):
             part = slice(first, first + step)
-            found[part] = self.worst(scores[part], self.true[examples[part]].toarray())
-        return self.cuts(found, scores, examples, len(examples))
+            sets[part] = self.worst(scores[part], self.true[examples[part]].toarray())
+        return self.cuts(sets, scores, examples, len(examples))
 
     @property
     def looked_at(self) -> int:
@@ -192,10 +192,10 @@ class HierarchicalSetClassifier(OverLabelGraph, SetLearner):
         if not self.sets_.is_tree and (self.search == "levels" or not psi.convex):
             what = "loss.search=levels" if self.search == "levels" else f"loss.surrogate={self.surrogate}"
             raise IncompatibleError(what, "a tree", "a node of the label graph has several parents: choose loss.search=auto and prob")
-        given = X, self._leaves_of(y), share, psi, self.sets_
+        rows = X, self._leaves_of(y), share, psi, self.sets_
         if not levelled or not (self.sets_.is_tree or len(self.sets_.leaves) <= MOST_LABELS):
-            return SearchedLeafSets(*given, search=self.search)
-        return LevelledLeafSets(*given) if self.sets_.is_tree else ListedLeafSets(*given)
+            return SearchedLeafSets(*rows, search=self.search)
+        return LevelledLeafSets(*rows) if self.sets_.is_tree else ListedLeafSets(*rows)
 
     def _leaves_of(self, y: Any) -> sparse.csr_array:
         """Return sets of leaves (n, L): of rows with one label, sets of one leaf."""

@@ -68,12 +68,12 @@ def chain_game(U: Array, A: Array, own: float = 0.0) -> ChainGame:
     )
     right = np.zeros(equal.shape[0])
     right[0] = 1.0
-    found = solve(cost, A_ub=below, b_ub=np.zeros(singles), A_eq=equal, b_eq=right, bounds=(0, None), method="highs")
-    if not found.success:
-        raise ArithmeticError(f"HiGHS stopped at the linear program of a chain's game: {found.message}")
-    unary = found.x[:singles].reshape(T, K)
-    targets = np.maximum(-found.ineqlin.marginals.reshape(T, K), 0.0)
+    solution = solve(cost, A_ub=below, b_ub=np.zeros(singles), A_eq=equal, b_eq=right, bounds=(0, None), method="highs")
+    if not solution.success:
+        raise ArithmeticError(f"HiGHS stopped at the linear program of a chain's game: {solution.message}")
+    unary = solution.x[:singles].reshape(T, K)
+    targets = np.maximum(-solution.ineqlin.marginals.reshape(T, K), 0.0)
     targets /= targets.sum(axis=1, keepdims=True)
     upper = float(best_paths(U + 1.0 - targets, A, np.array([0, T]))[1][0]) - own
-    value = float(T - found.fun) - own
-    return ChainGame(value, upper, unary, found.x[singles : singles + pairs].reshape(T - 1, K, K), targets, 1)
+    value = float(T - solution.fun) - own
+    return ChainGame(value, upper, unary, solution.x[singles : singles + pairs].reshape(T - 1, K, K), targets, 1)

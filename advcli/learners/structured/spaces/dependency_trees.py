@@ -84,7 +84,7 @@ def best_trees(scores: Array, k: int) -> list[tuple[float, Heads]]:
     Every tree that is taken parts the trees that remain by the first word whose head differs (Lawler 1972), n calls of `best_tree`.
     """
     scores = np.array(scores, dtype=np.float64)
-    found: list[tuple[float, Heads]] = []
+    trees: list[tuple[float, Heads]] = []
     # minus the score, the turn, the tree; words whose head is fixed, and the scores with what is forbidden
     parts: list[tuple[float, int, Heads, int, Array]] = []
 
@@ -96,10 +96,10 @@ def best_trees(scores: Array, k: int) -> list[tuple[float, Heads]]:
 
     turns = [0]
     part(0, scores)
-    while parts and len(found) < k:
+    while parts and len(trees) < k:
         minus, _, heads, fixed, left = heapq.heappop(parts)
-        found.append((-minus, heads))
-        if len(found) == k:
+        trees.append((-minus, heads))
+        if len(trees) == k:
             break
         for word in range(fixed, len(heads)):
             other = left.copy()
@@ -109,7 +109,7 @@ def best_trees(scores: Array, k: int) -> list[tuple[float, Heads]]:
             left = left.copy()
             left[:, word + 1] = -np.inf
             left[heads[word], word + 1] = kept
-    return found
+    return trees
 
 
 class TreeSpace(LabelSpace):

@@ -92,6 +92,6 @@ def best_f_sets(sized: SizedLabels) -> tuple[NDArray[np.int8], Array]:
     value = np.hstack([sized.empty[:, None], np.diagonal(reached, axis1=1, axis2=2)])
     size, rows = np.argmax(value, axis=1), np.arange(n)
     chosen = order[rows, :, np.maximum(size, 1) - 1]
-    found = np.zeros((n, m), dtype=np.int8)
-    np.put_along_axis(found, chosen, (np.arange(m) < size[:, None]).astype(np.int8), axis=1)
-    return found, value[rows, size]
+    sets = np.zeros((n, m), dtype=np.int8)
+    np.put_along_axis(sets, chosen, (np.arange(m) < size[:, None]).astype(np.int8), axis=1)
+    return sets, value[rows, size]

@@ -35,9 +35,9 @@ def free_by_size(V: Array) -> tuple[Array, Sets]:
     m = V.shape[2]
     order = np.argsort(-V, axis=2, kind="stable")
     value = np.diagonal(np.cumsum(np.take_along_axis(V, order, axis=2), axis=2), axis1=1, axis2=2)
-    found = np.zeros(V.shape, dtype=np.int8)
-    np.put_along_axis(found, order, np.broadcast_to(np.tri(m, dtype=np.int8), V.shape), axis=2)
-    return value, found
+    sets = np.zeros(V.shape, dtype=np.int8)
+    np.put_along_axis(sets, order, np.broadcast_to(np.tri(m, dtype=np.int8), V.shape), axis=2)
+    return value, sets
 
 
 def by_size_of_table(table: Array) -> BySize:
@@ -66,12 +66,12 @@ def solve_f_games(U: Array, pairs: Array, best: BySize, columns: list[Sets], ans
     are added in place. The bounds may stay apart by ``tolerance``. The ``targets`` are the likeliest of the predicted sets.
     """
     games = _Games(U, pairs, columns, answers)
-    left = np.arange(len(U))
+    open_rows = np.arange(len(U))
     for _ in range(MOST_ROUNDS):
-        C, empty, likeliest, mixed, answer = games.solve(left)
-        true = games.bound(left, best, C, empty, likeliest, mixed)
-        left = games.take(left, true, answer, tolerance)
-        if not len(left):
+        C, empty, likeliest, mixed, answer = games.solve(open_rows)
+        true = games.bound(open_rows, best, C, empty, likeliest, mixed)
+        open_rows = games.take(open_rows, true, answer, tolerance)
+        if not len(open_rows):
             break
     return games.result()
 
@@ -86,7 +86,7 @@ class _Games:
         self.labels, self.both, self.targets = np.zeros((n, m)), np.zeros((n, len(pairs))), np.zeros((n, m))
         self.loss, self.lower, self.upper = np.zeros(n), np.full(n, -np.inf), np.full(n, np.inf)
         self.shares, self.predicted = [np.zeros(0)] * n, [(np.zeros(0), np.zeros((0, m), dtype=np.int8))] * n
-        self.calls, self.master = 0, _FoundGame()
+        self.calls, self.master = 0, _MatrixGame()
 
     def solve(self, left: NDArray[np.intp]) -> tuple[Array, Array, Array, list[tuple[Array, Sets]], Sets]:
         """Solve the matrix games of some rows and raise their lower bounds.
@@ -145,7 +145,7 @@ class _Games:
         return SetGame(self.labels, self.both, self.targets, self.loss, self.upper, self.calls, shares, predicted)
 
 
-class _FoundGame:
+class _MatrixGame:
     """The matrix game of the sets found as a linear program in HiGHS: least t >= 1 - sum_z p_z F(z, y) + score of every y."""
 
     def __init__(self) -> None:
@@ -160,6 +160,6 @@ class _FoundGame:
         ends = np.append(1.0 + score, 1.0), np.append(np.full(b, np.inf), 1.0)
         pass_program(self.solver, np.append(np.zeros(a), 1.0), (np.append(np.zeros(a), -np.inf), np.inf), ends, rows)
         self.solver.run()
-        found = self.solver.getSolution()
-        p, q = np.maximum(np.array(found.col_value)[:a], 0.0), np.maximum(np.array(found.row_dual)[:b], 0.0)
+        solution = self.solver.getSolution()
+        p, q = np.maximum(np.array(solution.col_value)[:a], 0.0), np.maximum(np.array(solution.row_dual)[:b], 0.0)
         return p / p.sum(), q / q.sum()

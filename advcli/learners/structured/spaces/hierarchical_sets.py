@@ -109,10 +109,10 @@ def _product(first: Array, second: Array) -> Array:
     if first.shape[1] < second.shape[1]:
         first, second = second, first
     p, q = first.shape[1], second.shape[1]
-    found = np.full((len(first), p + q - 1), -np.inf)
+    table = np.full((len(first), p + q - 1), -np.inf)
     for j in range(q):
-        np.maximum(found[:, j : j + p], first + second[:, [j]], out=found[:, j : j + p])
-    return found
+        np.maximum(table[:, j : j + p], first + second[:, [j]], out=table[:, j : j + p])
+    return table
 
 
 def _shifted(table: Array, by: NDArray[np.intp], most: int) -> Array:
@@ -181,23 +181,23 @@ class HierarchicalSets(LabelSpace):
         scale = np.abs(rows).max(axis=1) + np.abs(above) + 1e-300
         keys = [self.truth.key, *ban] if b == 0.0 and not strict else list(ban)  # no other set has g = 0
         while True:
-            found = self._within(self.along_h + l * self.along_g, rows / scale[:, None], above / scale + _ANGLE, keys)
-            if found is None or found.h > -1.0:
-                return found
-            keys.append(found.key)  # at the origin, let in by the width
+            point = self._within(self.along_h + l * self.along_g, rows / scale[:, None], above / scale + _ANGLE, keys)
+            if point is None or point.h > -1.0:
+                return point
+            keys.append(point.key)  # at the origin, let in by the width
 
     def _within(self, along: Array, rows: Array, above: Array, ban: Sequence[Hashable]) -> LabelPoint | None:
         banned = [np.frombuffer(key, dtype=np.uint8) for key in ban if isinstance(key, bytes)]
-        found = self.sets.best_within(along, rows, above, banned)
-        return None if found is None else self._point(found)
+        nodes = self.sets.best_within(along, rows, above, banned)
+        return None if nodes is None else self._point(nodes)
 
     def levels(self) -> list[LabelPoint]:
         """Return the best set at every value of g, over a tree."""
         if not self.sets.is_tree:
             raise self.lacks("levels")
         count = len(self.sets.leaves) + 1
-        found = TreeLevels(self.sets, np.tile(self.along_h, (count, 1)), np.tile(self.centre, (count, 1)))  # a row for each level
-        reached = np.flatnonzero(found.best[0] > -np.inf)
+        tables = TreeLevels(self.sets, np.tile(self.along_h, (count, 1)), np.tile(self.centre, (count, 1)))  # a row for each level
+        reached = np.flatnonzero(tables.best[0] > -np.inf)
         level = np.full(count, reached[0])
         level[reached] = reached
-        return sorted((self._point(nodes) for nodes in found.nodes(level)[reached]), key=lambda each: each.g)
+        return sorted((self._point(nodes) for nodes in tables.nodes(level)[reached]), key=lambda each: each.g)

@@ -254,12 +254,12 @@ def exact(space: LabelSpace, psi: Psi) -> SearchResult:
     queries: tuple[Query, ...] = ()
     banned: dict[Hashable, None] = {}
     while True:
-        found = hull(space, psi, ban=tuple(banned))
-        queries += found.queries
-        if best is None or found.value > best.value:
-            best = found
-        met = {each.point.key: None for each in found.queries if each.point is not None}
-        if found.upper <= best.value * (1.0 + ROUNDING) or not met.keys() - banned.keys():
+        result = hull(space, psi, ban=tuple(banned))
+        queries += result.queries
+        if best is None or result.value > best.value:
+            best = result
+        met = {each.point.key: None for each in result.queries if each.point is not None}
+        if result.upper <= best.value * (1.0 + ROUNDING) or not met.keys() - banned.keys():
             return SearchResult(best.point, best.value, best.value, queries)
         banned |= met
 
@@ -295,15 +295,15 @@ def _above(point: LabelPoint, chain: list[LabelPoint], l: float) -> bool:
 
 def _hull(chain: list[LabelPoint], new: LabelPoint) -> list[LabelPoint]:
     """Return the chain with a point: g rises, h falls, and no label lies on or below an edge."""
-    kept: list[LabelPoint] = []
+    hull: list[LabelPoint] = []
     for point in sorted([*chain, new], key=lambda each: (each.g, each.h)):
-        while kept and (
-            kept[-1].h <= point.h
-            or (len(kept) > 1 and (kept[-1].h - kept[-2].h) * (point.g - kept[-2].g) <= (point.h - kept[-2].h) * (kept[-1].g - kept[-2].g))
+        while hull and (
+            hull[-1].h <= point.h
+            or (len(hull) > 1 and (hull[-1].h - hull[-2].h) * (point.g - hull[-2].g) <= (point.h - hull[-2].h) * (hull[-1].g - hull[-2].g))
         ):
-            kept.pop()
-        kept.append(point)
-    return kept
+            hull.pop()
+        hull.append(point)
+    return hull
 
 
 def _best_of(psi: Psi, chain: list[LabelPoint]) -> int:

@@ -115,9 +115,9 @@ class PointSpace(LabelSpace):
         H = self.h + 1.0
         return np.where(H > 0.0, self.g / np.where(H > 0.0, H, 1.0), -np.inf)
 
-    def _best(self, first: Array, second: Array, left: NDArray[np.bool_] | None) -> LabelPoint | None:
+    def _best(self, first: Array, second: Array, allowed: NDArray[np.bool_] | None) -> LabelPoint | None:
         """Return the label of the largest ``first``, ties by ``second`` and then by position, of those that are left."""
-        at = np.arange(len(first)) if left is None else np.flatnonzero(left)
+        at = np.arange(len(first)) if allowed is None else np.flatnonzero(allowed)
         if not len(at):
             return None
         at = at[first[at] == first[at].max()]
@@ -126,23 +126,23 @@ class PointSpace(LabelSpace):
     def _left(self, ban: Sequence[Hashable]) -> NDArray[np.bool_] | None:
         if not len(ban):
             return None
-        left = np.ones(len(self.h), dtype=bool)
-        left[np.asarray(ban, dtype=np.intp)] = False
-        return left
+        allowed = np.ones(len(self.h), dtype=bool)
+        allowed[np.asarray(ban, dtype=np.intp)] = False
+        return allowed
 
     def lam(self, l: float, ban: Sequence[Hashable] = ()) -> LabelPoint | None:
         """Return the label of the largest h + l g among those that are not banned."""
-        left = self._left(ban)
+        allowed = self._left(ban)
         if np.isinf(l):
-            return self._best(self.g, self.h, left)
-        return self._best(self.h, self.g, left) if l == 0.0 else self._best(self.h + l * self.g, self.g, left)
+            return self._best(self.g, self.h, allowed)
+        return self._best(self.h, self.g, allowed) if l == 0.0 else self._best(self.h + l * self.g, self.g, allowed)
 
     def cone(self, l: float, a: float, b: float, strict: int, ban: Sequence[Hashable] = ()) -> LabelPoint | None:
         """Return the label of the largest H + l g in an angle."""
         # slopes, not products: a label whose own slope is a side of the angle is on that side exactly
         inside = (b <= self.slopes) & (self.slopes < a) if strict else (b < self.slopes) & (self.slopes <= a)
-        left = self._left(ban)
-        return self._best(self.h + l * self.g, self.g, inside if left is None else inside & left)
+        allowed = self._left(ban)
+        return self._best(self.h + l * self.g, self.g, inside if allowed is None else inside & allowed)
 
     def levels(self) -> list[LabelPoint]:
         """Return for every value of g the label of the largest h."""
