@@ -18,7 +18,7 @@ import omegaconf
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 
-from ..core import paths
+from ..core import paths, plugins
 from ..core.checks import ANY, FRACTION, NAME, POSITIVE, SEED, at_least, choice, rule
 from ..core.errors import ConfigError, nearest
 from ..core.hyper import SCALES, STRENGTH, refuse_two_scales
@@ -49,7 +49,7 @@ _TOP = _group(
     workers=_SOME,
     cells_per_job=_SOME,
     **dict.fromkeys(("quiet", "verbose", "dry_run", "update", "trust", "spreadsheets"), _FLAG),
-    results=_TEXTS,
+    **dict.fromkeys(("results", "plugins"), _TEXTS),
     **dict.fromkeys(("calibrate", "published", "figure", "baseline", "junit", "out", "model", "input"), _TEXT),
     chunk_rows=_WHOLE,
 )
@@ -116,6 +116,7 @@ class Settings:
     results: tuple[Path, ...]
     published: str | None
     figure: str | None
+    plugins: tuple[Path, ...]
     baseline: Path | None
     update: bool
     junit: Path | None
@@ -157,7 +158,7 @@ def validate(config: DictConfig) -> Settings:
 
 
 def check(values: Mapping[str, Any]) -> Settings:
-    """Do what `validate` does for a config that `plain` has made plain.
+    """Do what `validate` does for a config that `plain` has made plain, and add the folders of ``plugins`` to this process.
 
     Cells of a sweep share most of their groups; a group that was checked once is not checked again.
     """
@@ -176,6 +177,7 @@ def check(values: Mapping[str, Any]) -> Settings:
         groups["loss"] = {**groups["loss"], "calibrate": calibrate}
     files = {key: _path(top[key]) for key in ("baseline", "junit", "out", "model", "input")}
     folders: dict[str, Any] = {"results_dir": paths.results_dir(top["results_dir"]), "data_dir": paths.data_dir(top["data_dir"])}
+    folders["plugins"] = tuple(map(plugins.add_named, top["plugins"] or ()))
     folders["results"] = tuple(paths.expanded(text).absolute() for text in top["results"] or ())
     return Settings(**{**top, **groups, **files, **folders, "hyper": _hyper(values["hyper"])})
 

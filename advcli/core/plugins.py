@@ -2,7 +2,7 @@
 
     FOLDER/loss/mine.py       registers itself with advcli.losses.register, a learner with advcli.learners.register
     FOLDER/loss/mine.yaml     its options, for the command line
-    FOLDER/metric/mine.py     registers itself with advcli.metrics.register; likewise features, solver, dataset and figure
+    FOLDER/metric/mine.py     registers itself with advcli.metrics.register; likewise features, solver, dataset, figure, picture and search
 
 The folders stand in an environment variable, so that the worker processes of a sweep, and a notebook, find them too. A registry looks
 here for a name that the package does not have.
@@ -21,12 +21,12 @@ from types import ModuleType
 from typing import Any
 
 from .errors import AdvcliError, ConfigError, readable
-from .paths import expanded
+from .paths import conf_dir, expanded
 
 FOLDERS = "ADVCLI_PLUGINS"  # environment variable: the folders, separated as in PATH. `advcli --config-dir FOLDER` adds its folder
 _PREFIX = "advcli_plugins_"
 
-GROUPS = ("dataset", "features", "figure", "loss", "metric", "solver")
+GROUPS = ("dataset", "features", "figure", "loss", "metric", "search", "solver")
 """The folders within such a folder that Python files are looked for in."""
 
 
@@ -40,6 +40,25 @@ def add_folder(folder: str | os.PathLike[str]) -> None:
     path = str(expanded(folder).absolute())
     if path not in folders():
         use_folders([*folders(), path])
+
+
+def add_named(folder: str) -> Path:
+    """Add a folder that a configuration names, from here or of the checkout whose options are used, and return it.
+
+    Raises
+    ------
+    ConfigError
+        There is no such folder, as for those of the checkout in an installed package.
+    """
+    here = expanded(folder).absolute()
+    found = next((path for path in (here, conf_dir().parent / folder) if path.is_dir()), None)
+    if found is None:
+        raise ConfigError(
+            f"plugins={folder}: there is no such folder; those of presets are part of the source code (git clone), not of an installed "
+            f"package: give plugins=FOLDER, your copy of {folder}"
+        )
+    add_folder(found)
+    return found
 
 
 def use_folders(paths: Iterable[str]) -> None:

@@ -29,6 +29,7 @@ from sklearn.utils.extmath import row_norms
 from ..core.compiled import aligned_zeros, compiled_rows, kernels
 from ..core.groups import rows_of
 from ..core.typing import Array
+from .base import Limits
 
 Positions = NDArray[np.intp]
 
@@ -48,20 +49,10 @@ PULL = 9.0  # weight of the distance from the centre of a proximal point, in lam
 class Cuts(NamedTuple):
     """The most violated plane of each of m examples at one w.
 
-    Attributes
-    ----------
-    parts : csr_array (m, G + K longest)
-        The coefficients a: of the G shared weights, then of the scores of the example's rows, row by row.
-    constant : ndarray (m,)
-        c.
-    value, upper : ndarray (m,)
-        The surrogate at the label that was found, at least 0, and an upper bound of it over all labels; equal for an exact search.
-    calls : int
-        Calls of oracles.
-    targets : ndarray or None
-        Of a game what proves ``upper``: the predictor's targets.
-    mixtures : ndarray of object (m,) or None
-        Of a game the mixture of labels that each plane is of.
+    ``parts`` (m, G + K longest) are the coefficients a: of the G shared weights, then of the scores of the example's rows, row by row;
+    ``constant`` (m,) is c. ``value`` (m,) is the surrogate at the label that was found, at least 0, and ``upper`` (m,) a bound of it over
+    all labels, equal for an exact search. ``calls`` counts calls of oracles. Of a game ``targets`` of the predictor prove ``upper``, and
+    ``mixtures`` (m,) are the mixtures of labels that the planes are of.
     """
 
     parts: sparse.csr_array
@@ -77,14 +68,8 @@ class Turns(NamedTuple):
     """Labels of rows as sets of their K coordinates that are turned away from the true label, each of them free.
 
     A set of l coordinates S is the plane slope_l sum over S of sign_ij u_ij + offset_l at scores u_i, so that at every l that of the l
-    largest sign_ij u_ij is the highest.
-
-    Attributes
-    ----------
-    sign : ndarray of int8 (n, K)
-        What the turn of a coordinate adds to the margin, times its score.
-    slope, offset : ndarray (K + 1,)
-        Above 0 beyond l = 0, where both are those of the true label.
+    largest sign_ij u_ij is the highest. ``sign`` (n, K) is what the turn of a coordinate adds to the margin, times its score; ``slope`` and
+    ``offset`` (K + 1,) are above 0 beyond l = 0, where both are those of the true label.
     """
 
     sign: NDArray[np.int8]
@@ -92,8 +77,8 @@ class Turns(NamedTuple):
     offset: Array
 
 
-class Structure(ABC):
-    """Examples with structured labels: their rows, and the search for the worst label of each.
+class CuttingPlaneProblem(ABC):
+    """Examples whose surrogate is the largest of many planes: their rows, and the search for the most violated plane of each.
 
     Attributes
     ----------
@@ -126,16 +111,9 @@ class Structure(ABC):
 
     @abstractmethod
     def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
-        """Return the worst label of some examples as planes.
+        """Return the most violated planes of some examples, whose numbers (m,) rise.
 
-        Parameters
-        ----------
-        U : ndarray (N', K)
-            Scores of the rows of these examples, one example after the other.
-        shared : ndarray (G,)
-            The shared weights.
-        examples : ndarray of intp (m,)
-            Which; rising.
+        U (N', K) are scores of their rows, one example after the other, and ``shared`` (G,) the shared weights.
         """
 
     @property
@@ -152,9 +130,9 @@ class Structure(ABC):
         """Return the worst label of every example at weights W (K, d) and ``shared`` (G,)."""
         return self.search(np.ascontiguousarray(self.X @ W.T), shared, np.arange(self.n))
 
-    def no_planes(self) -> Planes:
+    def no_planes(self) -> CuttingPlanes:
         """Return what planes are stored in."""
-        return Planes(self)
+        return CuttingPlanes(self)
 
     def primal(self, lam: float, W: Array, shared: Array, cuts: Cuts) -> float:
         """Return the upper bound of P(w) that the cuts at w give."""
@@ -166,24 +144,16 @@ def squared(W: Array, shared: Array) -> float:
     return float(np.vdot(W, W) + shared @ shared)
 
 
-class Planes:
+class CuttingPlanes:
     """Planes of all examples with their weights alpha, in the order of the examples.
 
-    Attributes
-    ----------
-    parts : csr_array (p, G + K longest)
-    constant, alpha : ndarray (p,)
-    owner : ndarray of intp (p,)
-        The example of each plane; never falling.
-    idle : ndarray of intp (p,)
-        Rounds since alpha was above 0.
-    mixtures : ndarray of object (p,)
-        `Cuts.mixtures`; None for planes of one label.
+    ``parts`` (p, G + K longest), ``constant`` and ``alpha`` (p,) are the planes, ``owner`` (p,) their examples, never falling, ``idle``
+    (p,) rounds since alpha was above 0, and ``mixtures`` (p,) those of `Cuts`, None for planes of one label.
     """
 
-    def __init__(self, structure: Structure) -> None:
-        self.structure = structure
-        self.parts = sparse.csr_array((0, structure.width))
+    def __init__(self, problem: CuttingPlaneProblem) -> None:
+        self.problem = problem
+        self.parts = sparse.csr_array((0, problem.width))
         self.constant: Array = np.zeros(0)
         self.alpha: Array = np.zeros(0)
         self.owner: Positions = np.zeros(0, dtype=np.intp)
@@ -193,7 +163,7 @@ class Planes:
     @property
     def start(self) -> Positions:
         """Example i has the planes start[i]:start[i + 1]."""
-        return np.searchsorted(self.owner, np.arange(self.structure.n + 1)).astype(np.intp)
+        return np.searchsorted(self.owner, np.arange(self.problem.n + 1)).astype(np.intp)
 
     def add(self, cuts: Cuts, examples: Positions) -> None:
         """Store planes of these examples, one each, with alpha 0."""
@@ -207,15 +177,15 @@ class Planes:
         self.mixtures = np.concatenate([self.mixtures, np.full(new, None) if cuts.mixtures is None else cuts.mixtures])[order]
         self.owner = owner[order]
 
-    def add_violated(self, cuts: Cuts, examples: Positions, known: Array) -> None:
-        """Store those planes of these examples that lie above what is ``known``, the largest value of their stored ones."""
-        new = np.flatnonzero(cuts.value > known + 1e-12 * np.maximum(1.0, known))
+    def add_violated(self, cuts: Cuts, examples: Positions, highest: Array) -> None:
+        """Store the planes of these examples that lie above the ``highest`` of their stored ones."""
+        new = np.flatnonzero(cuts.value > highest + 1e-12 * np.maximum(1.0, highest))
         if len(new):
             chosen = cuts.mixtures if cuts.mixtures is None else cuts.mixtures[new]
             self.add(cuts._replace(parts=cuts.parts[new], constant=cuts.constant[new], mixtures=chosen), examples[new])
 
     def forget(self) -> NDArray[np.bool_]:
-        """Drop the planes that have had no weight for `IDLE_ROUNDS` rounds; return which of them are kept, (p,)."""
+        """Drop the planes without weight for more than `IDLE_ROUNDS` rounds; return which stay, (p,)."""
         self.idle = np.where(self.alpha > 0.0, 0, self.idle + 1)
         kept = self.idle <= IDLE_ROUNDS
         if not kept.all():
@@ -224,34 +194,37 @@ class Planes:
             self.owner, self.idle, self.mixtures = self.owner[kept], self.idle[kept], self.mixtures[kept]
         return kept
 
+    def _by_example(self, values: Array) -> sparse.csr_array:
+        """Return values of the planes (p,), each in the row of its example, (n, p)."""
+        p = len(self.owner)
+        return sparse.csr_array((values, (self.owner, np.arange(p))), shape=(self.problem.n, p))
+
     def weights(self, lam: float) -> tuple[Array, Array]:
         """Return W (K, d) and the shared weights (G,) of (1)."""
-        at = self.structure
-        mixed = sparse.csr_array(
-            (self.alpha * at.share[self.owner], (self.owner, np.arange(len(self.owner)))), shape=(at.n, len(self.owner))
-        )
-        total = sparse.csr_array(mixed @ self.parts)
-        shared = -np.asarray(total[:, : at.G].sum(axis=0)).ravel() / lam
-        local = sparse.coo_array(total[:, at.G :])
+        problem = self.problem
+        total = sparse.csr_array(self._by_example(self.alpha * problem.share[self.owner]) @ self.parts)
+        shared = -np.asarray(total[:, : problem.G].sum(axis=0)).ravel() / lam
+        local = sparse.coo_array(total[:, problem.G :])
         example, column = local.coords
-        rows = sparse.csr_array((local.data, (at.start[example] + column // at.K, column % at.K)), shape=(at.X.shape[0], at.K))
-        W: Any = -(rows.T @ at.X) / lam
+        K, at = problem.K, problem.start[example] + column // problem.K
+        rows = sparse.csr_array((local.data, (at, column % K)), shape=(problem.X.shape[0], K))
+        W: Any = -(rows.T @ problem.X) / lam
         return np.ascontiguousarray(W.toarray() if hasattr(W, "toarray") else W), shared
 
     def outside(self) -> float:
         """Return how far alpha lies outside its simplices."""
         if not len(self.alpha):
             return 0.0
-        sums = np.bincount(self.owner, weights=self.alpha, minlength=self.structure.n)
+        sums = np.bincount(self.owner, weights=self.alpha, minlength=self.problem.n)
         return float(max(0.0, -self.alpha.min(), sums.max() - 1.0))
 
     def feasible(self) -> None:
         """Put alpha into its simplices: what is negative becomes 0, and a sum above 1 is divided out."""
         self.alpha = np.maximum(self.alpha, 0.0)
-        sums = np.bincount(self.owner, weights=self.alpha, minlength=self.structure.n)
+        sums = np.bincount(self.owner, weights=self.alpha, minlength=self.problem.n)
         self.alpha = self.alpha / np.maximum(sums, 1.0)[self.owner]
 
-    def begin(self, start: Planes, lam: float) -> None:
+    def begin(self, start: CuttingPlanes, lam: float) -> None:
         """Take planes of the same rows and surrogate, at another lambda, with alpha times what in [0, 1] is best for D."""
         self.parts, self.constant, self.owner, self.idle = start.parts, start.constant, start.owner, start.idle
         self.alpha, self.mixtures = start.alpha, start.mixtures
@@ -261,56 +234,54 @@ class Planes:
 
     def means(self) -> tuple[Array, Array]:
         """Return the mean plane of each row, coefficients (n, G + K longest) and constants (n,); the rest of alpha is the plane 0."""
-        at = self.structure
-        mixed = sparse.csr_array((self.alpha, (self.owner, np.arange(len(self.owner)))), shape=(at.n, len(self.owner)))
-        constant: Array = np.bincount(self.owner, weights=self.alpha * self.constant, minlength=at.n).astype(np.float64)
-        return (mixed @ self.parts).toarray(), constant
+        constant: Array = np.bincount(self.owner, weights=self.alpha * self.constant, minlength=self.problem.n).astype(np.float64)
+        return (self._by_example(self.alpha) @ self.parts).toarray(), constant
 
     def dual(self, lam: float, W: Array, shared: Array) -> float:
         """Return D(alpha); W and ``shared`` are `weights`."""
-        return float((self.structure.share[self.owner] * self.alpha) @ self.constant) - 0.5 * lam * squared(W, shared)
+        return float((self.problem.share[self.owner] * self.alpha) @ self.constant) - 0.5 * lam * squared(W, shared)
 
     def values(self, W: Array, shared: Array, which: Positions | None = None) -> Array:
         """Return c + a.w of every plane, shape (p,), or of these."""
-        at = self.structure
+        problem = self.problem
         chosen = slice(None) if which is None else which
         owner, parts, constant = self.owner[chosen], self.parts[chosen], self.constant[chosen]
-        U = np.asarray(at.X @ W.T)
-        local = sparse.csr_array(parts[:, at.G :])
+        U = np.asarray(problem.X @ W.T)
+        local = sparse.csr_array(parts[:, problem.G :])
         entry = np.repeat(owner, np.diff(local.indptr))
-        scores = U[at.start[entry] + local.indices // at.K, local.indices % at.K]
+        scores = U[problem.start[entry] + local.indices // problem.K, local.indices % problem.K]
         sums = np.bincount(np.repeat(np.arange(len(owner)), np.diff(local.indptr)), weights=local.data * scores, minlength=len(owner))
-        return np.asarray(constant + parts[:, : at.G] @ shared + sums)
+        return np.asarray(constant + parts[:, : problem.G] @ shared + sums)
 
 
 class Visits:
-    """Pairwise steps over the planes of a structure, with the products of rows that the steps need, computed once."""
+    """Pairwise steps over the planes of a problem, with the products of rows that the steps need, computed once."""
 
-    def __init__(self, structure: Structure, seed: int) -> None:
-        self.structure = at = structure
-        self.rows = compiled_rows(at.X)
+    def __init__(self, problem: CuttingPlaneProblem, seed: int) -> None:
+        self.problem = problem
+        self.rows = compiled_rows(problem.X)
         self.random = np.random.default_rng(seed)
-        lengths = np.diff(at.start)
+        lengths = np.diff(problem.start)
         self.gram_start = np.concatenate([[0], np.cumsum(lengths**2)]).astype(np.int64)
         if (lengths == 1).all():
-            self.gram = np.ascontiguousarray(row_norms(at.X, squared=True), dtype=np.float64)
+            self.gram = np.ascontiguousarray(row_norms(problem.X, squared=True), dtype=np.float64)
         else:
-            few: list[Any] = [at.X[a:b] @ at.X[a:b].T for a, b in itertools.pairwise(at.start)]
+            few: list[Any] = [problem.X[a:b] @ problem.X[a:b].T for a, b in itertools.pairwise(problem.start)]
             self.gram = np.concatenate([(each.toarray() if hasattr(each, "toarray") else each).ravel() for each in few]).astype(np.float64)
 
     def theta(self, W: Array) -> Array:
         """Return W' (d, Kp) as the steps take it."""
-        found = aligned_zeros((W.shape[1], kernels.planes.width(self.structure.K)))
-        found[:, : self.structure.K] = W.T
-        return found
+        theta = aligned_zeros((W.shape[1], kernels.planes.width(self.problem.K)))
+        theta[:, : self.problem.K] = W.T
+        return theta
 
-    def run(self, planes: Planes, lam: float, W: Array, shared: Array, enough: float, passes: int = INNER_PASSES) -> float:
+    def run(self, planes: CuttingPlanes, lam: float, W: Array, shared: Array, enough: float, passes: int = INNER_PASSES) -> float:
         """Ascend D, changing alpha, until the gap of the stored planes is at most ``enough`` or ``passes`` are made; return that gap."""
-        at = self.structure
+        problem = self.problem
         gap, _ = kernels.planes.visits(
             *self.rows,
-            at.start.astype(np.int64),
-            at.share,
+            problem.start.astype(np.int64),
+            problem.share,
             self.gram,
             self.gram_start,
             planes.start.astype(np.int64),
@@ -321,7 +292,7 @@ class Visits:
             planes.alpha,
             self.theta(W),
             shared.copy(),
-            at.K,
+            problem.K,
             lam,
             PAIRWISE_STEPS,
             passes,
@@ -330,28 +301,28 @@ class Visits:
         )
         return float(gap)
 
-    def sweep(self, planes: Planes, lam: float, theta: Array) -> float:
+    def sweep(self, planes: CuttingPlanes, lam: float, theta: Array) -> float:
         """Search every row once, store its highest plane where it is new, and make pairwise steps before the next one.
 
         ``theta`` (d, Kp) is W' and changes with alpha. Returns the sum of the rows' gaps before their steps, each at its own w.
         """
-        at = self.structure
-        assert at.turns is not None
-        every, kept = np.arange(at.n), len(planes.owner)
+        problem = self.problem
+        assert problem.turns is not None
+        every, kept = np.arange(problem.n), len(planes.owner)
         places = planes.start[1:] + every  # each row's planes, then the place of a new one
-        old = np.ones(kept + at.n, dtype=bool)
+        old = np.ones(kept + problem.n, dtype=bool)
         old[places] = False
-        begin, stop = np.empty((2, kept + at.n), dtype=np.int64)
+        begin, stop = np.empty((2, kept + problem.n), dtype=np.int64)
         begin[old], stop[old] = planes.parts.indptr[:-1], planes.parts.indptr[1:]
         filled = len(planes.parts.indices)
-        begin[places] = stop[places] = filled + every * at.K
-        part = np.concatenate([planes.parts.indices, np.zeros(at.n * at.K)], dtype=np.int32, casting="unsafe")
-        coefficient = np.concatenate([planes.parts.data, np.zeros(at.n * at.K)])
-        constant, alpha = np.zeros((2, kept + at.n))
+        begin[places] = stop[places] = filled + every * problem.K
+        part = np.concatenate([planes.parts.indices, np.zeros(problem.n * problem.K)], dtype=np.int32, casting="unsafe")
+        coefficient = np.concatenate([planes.parts.data, np.zeros(problem.n * problem.K)])
+        constant, alpha = np.zeros((2, kept + problem.n))
         constant[old], alpha[old] = planes.constant, planes.alpha
         gap = kernels.planes.sweep(
             *self.rows,
-            at.share,
+            problem.share,
             self.gram,
             np.concatenate([planes.start[:1], places + 1]).astype(np.int64),
             begin,
@@ -361,11 +332,11 @@ class Visits:
             constant,
             alpha,
             theta,
-            at.K,
+            problem.K,
             lam,
-            at.turns.sign,
-            at.turns.slope,
-            at.turns.offset,
+            problem.turns.sign,
+            problem.turns.slope,
+            problem.turns.offset,
             PAIRWISE_STEPS,
             int(self.random.integers(2**63)),
         )
@@ -376,40 +347,11 @@ class Visits:
             sizes = sizes[new]
             ends = np.cumsum(sizes)
             entry = np.repeat(begin[places[new]] - (ends - sizes), sizes) + np.arange(ends[-1])
-            parts = sparse.csr_array((coefficient[entry], part[entry], np.concatenate([[0], ends])), shape=(len(new), at.K))
+            parts = sparse.csr_array((coefficient[entry], part[entry], np.concatenate([[0], ends])), shape=(len(new), problem.K))
             none = np.zeros(len(new))
             planes.add(Cuts(parts, constant[places[new]], none, none, len(new)), new)
             planes.alpha = alpha[np.sort(np.concatenate([np.flatnonzero(old), places[new]]))]
         return float(gap)
-
-
-class Blocks:
-    """Sweeps over the examples by blocks: each is searched at the w that the planes of those before it gave."""
-
-    def __init__(self, structure: Structure, seed: int) -> None:
-        self.structure, self.random = structure, np.random.default_rng([seed, 1])
-
-    def sweep(self, planes: Planes, visits: Visits, lam: float, enough: float) -> tuple[float, int]:
-        """Search every example once and ascend D after each block; return the searches' gap without what they leave open, and their calls.
-
-        That gap is summed over examples each at its own w: it says when a look at all of them at one w is worth its searches.
-        """
-        at, gap, calls = self.structure, 0.0, 0
-        for block in np.array_split(self.random.permutation(at.n), min(at.blocks, at.n)):
-            block.sort()
-            W, shared = planes.weights(lam)
-            cuts = at.search(np.ascontiguousarray(at.X[rows_of(at.start, block)] @ W.T), shared, block)
-            which = np.flatnonzero(np.isin(planes.owner, block))
-            values, example = planes.values(W, shared, which), np.searchsorted(block, planes.owner[which])
-            mean = np.bincount(example, weights=planes.alpha[which] * values, minlength=len(block))
-            known = np.zeros(len(block))
-            np.maximum.at(known, example, values)
-            gap, calls = gap + float(at.share[block] @ (cuts.value - mean)), calls + cuts.calls
-            planes.add_violated(cuts, block, known)
-            visits.run(planes, lam, W, shared, enough, BLOCK_PASSES)
-            planes.feasible()
-        planes.forget()
-        return gap, calls
 
 
 class RowSweeps:
@@ -427,25 +369,25 @@ class RowSweeps:
         self.further = (1.0 - root) / (1.0 + root)
         self.theta, self.centre, self.before = theta, theta.copy(), theta.copy()
 
-    def run(self, planes: Planes, visits: Visits, most: int, limit: Callable[[], str]) -> tuple[int, Array | None]:
+    def run(self, planes: CuttingPlanes, visits: Visits, most: int, limit: Callable[[], str]) -> tuple[int, Array | None]:
         """Make up to ``most`` sweeps while ``limit`` names none; return how many, and the mean of w over the last round, (K, d)."""
-        mean, kept, made = np.zeros_like(self.theta), 0, 0
+        total, rounds, made = np.zeros_like(self.theta), 0, 0
         while made < most and not limit():
             visits.sweep(planes, self.lam + self.kappa, self.theta)
             planes.forget()
             made += 1
             if made > most - ROUND_SWEEPS:
-                mean, kept = mean + self.theta, kept + 1
+                total, rounds = total + self.theta, rounds + 1
             if made % ROUND_SWEEPS == 0:
                 centre = self.theta + self.further * (self.theta - self.before)
                 self.before = self.theta.copy()
                 self.theta += self.kappa / (self.lam + self.kappa) * (centre - self.centre)
                 self.centre = centre
-        return made, np.ascontiguousarray(mean[:, : visits.structure.K].T / kept) if kept else None
+        return made, np.ascontiguousarray(total[:, : visits.problem.K].T / rounds) if rounds else None
 
 
-class PlaneFit(NamedTuple):
-    """What training by planes returns: w, the dual point, and what they prove.
+class CuttingPlaneFit(NamedTuple):
+    """The w of a training, its dual point, and what they prove.
 
     ``primal`` is an upper bound of P at w, of which ``oracle_gap`` is owed to the searches; ``calls`` and ``passes`` count oracle calls and
     searches of all examples; ``targets`` are those of `Cuts` at w.
@@ -453,7 +395,7 @@ class PlaneFit(NamedTuple):
 
     W: Array
     shared: Array
-    planes: Planes
+    planes: CuttingPlanes
     primal: float
     dual: float
     oracle_gap: float
@@ -464,76 +406,116 @@ class PlaneFit(NamedTuple):
     targets: Array | None = None
 
 
-def learn_planes(
-    structure: Structure,
-    lam: float,
-    tol: float,
-    max_passes: float,
-    seed: int,
-    max_seconds: float = float("inf"),
-    start: Planes | None = None,
-) -> PlaneFit:
-    """Minimise P by cutting planes: search every example, store the plane where it is violated, ascend D by pairwise steps.
+class _CuttingPlaneTraining:
+    """The state of `fit_cutting_planes`: planes, the w that they give, the best w searched, and what was spent."""
 
-    The fit ends at a gap of ``tol`` times the primal, or once what is left of the gap is the searches' alone. The w returned is the best
-    that was searched, with the last dual point. ``start`` are planes of another lambda to begin with, which are not changed.
-    """
-    began = time.perf_counter()
-    visits, by_blocks = Visits(structure, seed), Blocks(structure, seed)
-    planes = structure.no_planes()
-    if start is not None:
-        planes.begin(start, lam)
-    W, shared = planes.weights(lam)
-    best: tuple[float, Array, Array, Cuts] | None = None
-    dual, calls, passes = planes.dual(lam, W, shared), 0, 0
-    everything = np.arange(structure.n)
-    by_rows = None if structure.turns is None else RowSweeps(lam, visits.theta(W))
+    def __init__(self, problem: CuttingPlaneProblem, lam: float, limits: Limits, seed: int, start: CuttingPlanes | None) -> None:
+        self.began = time.perf_counter()
+        self.problem, self.lam, self.limits = problem, lam, limits
+        self.visits, self.random = Visits(problem, seed), np.random.default_rng([seed, 1])
+        self.planes = problem.no_planes()
+        if start is not None:
+            self.planes.begin(start, lam)
+        self.calls, self.passes = 0, 0
+        self.take()
+        self.best: tuple[float, Array, Array, Cuts] | None = None
+        self.by_rows = None if problem.turns is None else RowSweeps(lam, self.visits.theta(self.W))
 
-    def limit() -> str:
-        return "max_passes" if passes + 1 > max_passes else "max_seconds" if time.perf_counter() - began >= max_seconds else ""
+    def take(self) -> None:
+        """Take the w of the planes, and their dual value."""
+        self.W, self.shared = self.planes.weights(self.lam)
+        self.dual = self.planes.dual(self.lam, self.W, self.shared)
 
-    while True:
-        cuts = structure.all_cuts(W, shared)
-        calls, passes = calls + cuts.calls, passes + 1
-        primal = structure.primal(lam, W, shared, cuts)
-        if best is None or primal < best[0]:
-            best = (primal, W, shared, cuts)
-        gap = best[0] - dual
-        if gap <= tol * abs(best[0]):
-            stopped = "converged"
-            break
-        if stopped := limit():
-            break
+    def limit(self) -> str:
+        """Return the limit that leaves no room for another pass; empty if there is some."""
+        if self.passes + 1 > self.limits.max_passes:
+            return "max_passes"
+        return "max_seconds" if time.perf_counter() - self.began >= self.limits.max_seconds else ""
+
+    def look(self) -> str:
+        """Search all examples at w; return why the training ends, empty if it goes on."""
+        problem, tol = self.problem, self.limits.tol
+        self.cuts = cuts = problem.all_cuts(self.W, self.shared)
+        self.calls, self.passes = self.calls + cuts.calls, self.passes + 1
+        primal = problem.primal(self.lam, self.W, self.shared, cuts)
+        if self.best is None or primal < self.best[0]:
+            self.best = (primal, self.W, self.shared, cuts)
+        self.gap = self.best[0] - self.dual
+        if self.gap <= tol * abs(self.best[0]):
+            return "converged"
+        if stopped := self.limit():
+            return stopped
         # what planes can still close: where searches are exact no less than the whole gap
-        own = primal - float(structure.share @ (cuts.upper - cuts.value)) - dual
-        if own <= structure.left_open * tol * abs(primal):
-            stopped = "inexact_search"
-            break
-        if by_rows is not None and gap > FINE * abs(best[0]):
-            most = int(min(LOOK_SWEEPS, max_passes - passes - 1))  # the last pass is a look
-            made, looked = by_rows.run(planes, visits, max(most, 0), limit)
-            calls, passes = calls + made * structure.n, passes + made
-            planes.feasible()
-            own_W, shared = planes.weights(lam)
-            dual = planes.dual(lam, own_W, shared)
-            W = own_W if looked is None else looked
-            continue
-        if structure.blocks == 1 or len(planes.alpha):  # worst labels at w = 0 are full, and their planes large where there are many pairs
-            known = np.zeros(structure.n)
-            np.maximum.at(known, planes.owner, planes.values(W, shared))
-            planes.add_violated(cuts, everything, known)
-            visits.run(planes, lam, W, shared, INNER_SHARE * min(gap, own))
+        self.own = primal - float(problem.share @ (cuts.upper - cuts.value)) - self.dual
+        return "inexact_search" if self.own <= problem.left_open * tol * abs(primal) else ""
+
+    def sweep_rows(self, by_rows: RowSweeps) -> None:
+        """Make sweeps by rows; the next look is at the mean of their last round."""
+        most = int(min(LOOK_SWEEPS, self.limits.max_passes - self.passes - 1))  # the last pass is a look
+        made, mean = by_rows.run(self.planes, self.visits, max(most, 0), self.limit)
+        self.calls, self.passes = self.calls + made * self.problem.n, self.passes + made
+        self.planes.feasible()
+        self.take()
+        if mean is not None:
+            self.W = mean
+
+    def ascend(self) -> None:
+        """Store the violated planes of the last look, and ascend D over all stored ones, where searches cost much by blocks."""
+        problem, planes, enough = self.problem, self.planes, INNER_SHARE * min(self.gap, self.own)
+        if problem.blocks == 1 or len(planes.alpha):  # worst labels at w = 0 are full, and their planes large where there are many pairs
+            highest = np.zeros(problem.n)
+            np.maximum.at(highest, planes.owner, planes.values(self.W, self.shared))
+            planes.add_violated(self.cuts, np.arange(problem.n), highest)
+            self.visits.run(planes, self.lam, self.W, self.shared, enough)
         planes.forget()
         planes.feasible()
-        for _ in range(SWEEPS if structure.blocks > 1 else 0):
-            if passes + 2 > max_passes or limit():  # the last pass is a look
+        for _ in range(SWEEPS if problem.blocks > 1 else 0):
+            if self.passes + 2 > self.limits.max_passes or self.limit():  # the last pass is a look
                 break
-            left, found = by_blocks.sweep(planes, visits, lam, INNER_SHARE * min(gap, own))
-            calls, passes = calls + found, passes + 1
-            if left <= SWEPT_SHARE * own:
+            if self.sweep_blocks(enough) <= SWEPT_SHARE * self.own:
                 break
-        W, shared = planes.weights(lam)
-        dual = planes.dual(lam, W, shared)
-    primal, W, shared, cuts = best
-    oracle_gap = float(structure.share @ (cuts.upper - cuts.value))
-    return PlaneFit(W, shared, planes, primal, dual, oracle_gap, calls, passes, stopped, time.perf_counter() - began, cuts.targets)
+        self.take()
+
+    def sweep_blocks(self, enough: float) -> float:
+        """Search the examples by blocks, each at the w that the planes of those before it gave, and ascend D after each block.
+
+        Returns the searches' gap without what they leave open, summed over examples each at its own w: it says when a look at all of them
+        at one w is worth its searches.
+        """
+        problem, planes, gap = self.problem, self.planes, 0.0
+        for block in np.array_split(self.random.permutation(problem.n), min(problem.blocks, problem.n)):
+            block.sort()
+            W, shared = planes.weights(self.lam)
+            cuts = problem.search(np.ascontiguousarray(problem.X[rows_of(problem.start, block)] @ W.T), shared, block)
+            which = np.flatnonzero(np.isin(planes.owner, block))
+            values, example = planes.values(W, shared, which), np.searchsorted(block, planes.owner[which])
+            mean = np.bincount(example, weights=planes.alpha[which] * values, minlength=len(block))
+            highest = np.zeros(len(block))
+            np.maximum.at(highest, example, values)
+            gap, self.calls = gap + float(problem.share[block] @ (cuts.value - mean)), self.calls + cuts.calls
+            planes.add_violated(cuts, block, highest)
+            self.visits.run(planes, self.lam, W, shared, enough, BLOCK_PASSES)
+            planes.feasible()
+        planes.forget()
+        self.passes += 1
+        return gap
+
+
+def fit_cutting_planes(
+    problem: CuttingPlaneProblem, lam: float, limits: Limits, seed: int = 0, start: CuttingPlanes | None = None
+) -> CuttingPlaneFit:
+    """Minimise P by cutting planes: search every example, store the plane where it is violated, ascend D by pairwise steps.
+
+    The fit ends at a gap of ``limits.tol`` times the primal, or once what is left of the gap is the searches' alone. The w returned is the
+    best that was searched, with the last dual point. ``start`` are planes of another lambda to begin with, which are not changed.
+    """
+    fit = _CuttingPlaneTraining(problem, lam, limits, seed, start)
+    while not (stopped := fit.look()):
+        if fit.by_rows is not None and fit.best is not None and fit.gap > FINE * abs(fit.best[0]):
+            fit.sweep_rows(fit.by_rows)
+        else:
+            fit.ascend()
+    assert fit.best is not None
+    primal, W, shared, cuts = fit.best
+    oracle_gap, seconds = float(problem.share @ (cuts.upper - cuts.value)), time.perf_counter() - fit.began
+    return CuttingPlaneFit(W, shared, fit.planes, primal, fit.dual, oracle_gap, fit.calls, fit.passes, stopped, seconds, cuts.targets)

@@ -10,13 +10,13 @@ import numpy as np
 
 from ..core.typing import Array
 from .binary import NAMES, Reduction, cost_matrix
-from .chains import SequencesOfLabels
 from .decisions import beyond, computed, of_game
 from .gap import Bounds, LearnedRows, ScoreMap, bound
-from .leaves import SetsOfLeaves
+from .label_sets import SetsOfLabels
+from .leaf_sets import SetsOfLeaves
 from .outcomes import bound_outcomes
+from .sequences import SequencesOfLabels
 from .stages import bound_rejector
-from .structured import SetsOfLabels
 from .surrogates import HALF, CannotError, Surrogate, abstaining, closed_form
 from .thresholds import ThresholdModel
 

@@ -13,7 +13,7 @@ import measure
 from advcli.core.errors import NotConvergedWarning
 from advcli.data import load
 from advcli.learners.hierarchical import NormalisedHierarchicalSVM
-from advcli.learners.hierarchical.factors import LISTS
+from advcli.learners.hierarchical.attributes import LISTS
 
 STAGES = (2.0, 6.0, 20.0)  # passes at most, each stage from where the one before ended
 WHOLE = (456_886, 346_299, 50_312, 36_504)  # rows, features, nodes and leaves of SWIKI-2011

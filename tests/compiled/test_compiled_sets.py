@@ -12,7 +12,8 @@ from support.python_planes import pairwise_pass, shuffled, swept_pass
 from support.python_sets import levels
 
 from advcli.core.compiled import Kernels, compiled_rows, usable_levels
-from advcli.solvers.cutting_planes import Cuts, Planes, RowSweeps, Structure, Turns, Visits, learn_planes
+from advcli.solvers.base import Limits
+from advcli.solvers.cutting_planes import Cuts, CuttingPlaneProblem, CuttingPlanes, RowSweeps, Turns, Visits, fit_cutting_planes
 
 LEVELS = usable_levels()
 
@@ -33,7 +34,7 @@ def test_levels_are_those_of_all_sets_to_the_bit(level, m, seed, whole):
     np.testing.assert_array_equal(label, expected[1])
 
 
-class Sentences(Structure):
+class Sentences(CuttingPlaneProblem):
     """Examples of several rows, without labels."""
 
     def __init__(self, random, thin):
@@ -51,7 +52,7 @@ class Sentences(Structure):
 
 def stored_planes(random, structure):
     """Return random planes, some with weights."""
-    planes = Planes(structure)
+    planes = CuttingPlanes(structure)
     for _ in range(3):
         few = np.flatnonzero(random.random(structure.n) < 0.8)
         lengths = np.diff(structure.start)[few]
@@ -65,7 +66,7 @@ def stored_planes(random, structure):
 
 def visit(kernel, planes, W, shared, lam, steps, passes, seed):
     """Return the kernel's gap, alpha, W and shared weights after passes."""
-    structure = planes.structure
+    structure = planes.problem
     products = [structure.X[a:b] @ structure.X[a:b].T for a, b in itertools.pairwise(structure.start)]
     theta = np.zeros((3, kernel.width(structure.K)))
     theta[:, : structure.K] = W.T
@@ -128,7 +129,7 @@ def test_visits_raise_the_dual_and_keep_the_weights(level, seed, thin):
     assert gap >= -1e-12
 
 
-class Turned(Structure):
+class Turned(CuttingPlaneProblem):
     """Single rows whose K coordinates turn."""
 
     def __init__(self, random, thin, n=6, K=None):
@@ -159,7 +160,7 @@ class Turned(Structure):
 def test_a_sweep_stores_the_worst_set_of_each_row_and_steps(seed, thin):
     random = np.random.default_rng(seed)
     structure, lam = Turned(random, thin), 0.5
-    planes, expected, visits = Planes(structure), Planes(structure), Visits(structure, seed)
+    planes, expected, visits = CuttingPlanes(structure), CuttingPlanes(structure), Visits(structure, seed)
     for turn in range(3):
         planes.alpha = random.random(len(planes.owner)) / 8.0  # weights that no step has brought to a tie
         expected.alpha = planes.alpha.copy()
@@ -185,9 +186,9 @@ def test_a_sweep_stores_the_worst_set_of_each_row_and_steps(seed, thin):
 def test_sweeps_by_rows_end_at_the_optimum_of_searches_of_all(seed, thin):
     random = np.random.default_rng(seed)
     structure, lam = Turned(random, thin, n=12, K=5), 0.05
-    found = learn_planes(structure, lam, 2e-3, 5000, seed)
+    found = fit_cutting_planes(structure, lam, Limits(2e-3, 5000), seed)
     structure.turns = None
-    expected = learn_planes(structure, lam, 1e-5, 5000, seed)
+    expected = fit_cutting_planes(structure, lam, Limits(1e-5, 5000), seed)
     assert found.stopped == expected.stopped == "converged"
     assert found.dual <= expected.primal + 1e-12
     assert expected.dual <= found.primal + 1e-12
@@ -198,7 +199,7 @@ def test_sweeps_by_rows_end_at_the_optimum_of_searches_of_all(seed, thin):
 
 def test_theta_of_sweeps_is_the_weights_and_the_centre_in_proportion():
     structure, lam = Turned(np.random.default_rng(3), False, n=20, K=4), 0.01
-    planes, visits = Planes(structure), Visits(structure, 3)
+    planes, visits = CuttingPlanes(structure), Visits(structure, 3)
     by_rows = RowSweeps(lam, visits.theta(np.zeros((4, 3))))
     by_rows.run(planes, visits, 13, lambda: "")
     own = visits.theta(planes.weights(lam)[0])

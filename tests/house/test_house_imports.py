@@ -35,7 +35,7 @@ cli                                                     core config data learner
 cli                                                     reports verify
 __init__ __main__                                       core learners cli
 """
-WINGS = {"learners.structured": {"learners.structured", "reports.pictures", "__init__"}}
+WINGS = {"learners.structured": {"learners.structured", "__init__"}}
 """Packages that nobody may import but those named; registries find what they hold by its name."""
 LIBRARIES = {
     "hydra": {"cli", "config"},

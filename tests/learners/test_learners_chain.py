@@ -12,12 +12,14 @@ from advcli import AdversarialClassifier
 from advcli.core.errors import ConfigError, DataError, IncompatibleError, NotConvergedWarning
 from advcli.learners import Method
 from advcli.learners.base import Rows
-from advcli.learners.structured import ChainClassifier, learn_planes
-from advcli.learners.structured.chain_training import KINDS, ChainStructure, ChainTrainer
+from advcli.learners.structured import ChainClassifier
+from advcli.learners.structured.chain_training import KINDS, ChainProblem, ChainTrainer
 from advcli.learners.structured.frank_wolfe import FrankWolfe, Gradients
-from advcli.learners.structured.spaces.chain import chain_game
+from advcli.learners.structured.spaces.chain_game import chain_game
 from advcli.learners.structured.spaces.psi import make_psi
 from advcli.models import read, save
+from advcli.solvers.base import Limits
+from advcli.solvers.cutting_planes import fit_cutting_planes
 
 PSIS = [name for name in KINDS if name != "maxmin"]
 
@@ -117,8 +119,8 @@ def test_compiled_visits_and_cutting_planes_in_numpy_find_the_same_optimum(surro
     fitted = fit(X, y, groups, surrogate, lam=0.1, tol=1e-3)
     start = np.append(np.flatnonzero(np.diff(groups, prepend=-1)), len(groups)).astype(np.int64)
     share = np.full(len(start) - 1, 1.0 / (len(start) - 1))
-    structure = ChainStructure(X, y.astype(np.intp), start, share, make_psi(surrogate), 3)
-    other = learn_planes(structure, 0.1, 1e-3, 200, 0)
+    structure = ChainProblem(X, y.astype(np.intp), start, share, make_psi(surrogate), 3)
+    other = fit_cutting_planes(structure, 0.1, Limits(1e-3, 200))
     assert other.dual <= fitted.certificate_.primal + 1e-9
     assert fitted.certificate_.dual <= other.primal + 1e-9
 
@@ -308,7 +310,7 @@ def test_running_weights_of_chains_are_those_of_their_mean_planes():
     start = np.append(np.flatnonzero(np.diff(groups, prepend=-1)), len(groups)).astype(np.int64)
     share = np.array([0.1, 0.3, 0.2, 0.15, 0.25])
     for rows, kind in itertools.product((X, sparse.csr_array(X)), (FrankWolfe, Gradients)):
-        steps = kind(ChainStructure(rows, y.astype(np.intp), start, share, make_psi("log"), 3), 0.3)
+        steps = kind(ChainProblem(rows, y.astype(np.intp), start, share, make_psi("log"), 3), 0.3)
         for order in ([0, 1, 2, 3, 4], [4, 2, 0, 1, 3]):
             steps.sweep(np.array(order))
         W, shared = steps.planes().weights(0.3)
@@ -320,7 +322,7 @@ def test_running_weights_of_chains_are_those_of_their_mean_planes():
 def test_a_step_of_frank_wolfe_at_a_chain_raises_the_dual_the_most():
     X, y, groups = chains(5)
     start = np.append(np.flatnonzero(np.diff(groups, prepend=-1)), len(groups)).astype(np.int64)
-    structure = ChainStructure(X, y.astype(np.intp), start, np.full(5, 0.2), make_psi("margin"), 3)
+    structure = ChainProblem(X, y.astype(np.intp), start, np.full(5, 0.2), make_psi("margin"), 3)
 
     def dual(parts, constant):
         planes = steps.mean_planes(parts, constant)

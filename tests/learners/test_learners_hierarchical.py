@@ -183,7 +183,7 @@ def test_squares_of_nodes_are_those_of_the_whole_product(monkeypatch, entries):
 def ask(monkeypatch, X, codes, attributes, beta, C, passes, tables, lists, tol=1e-12, single=False):
     """Return what the kernel says and returns, with tables or passes over the graph, dense sums or lists."""
     monkeypatch.setattr("advcli.learners.hierarchical.attributes.TABLES", 10_000 if tables else 0)
-    monkeypatch.setattr("advcli.learners.hierarchical.factors.LISTS", 0 if lists else 10_000)
+    monkeypatch.setattr("advcli.learners.hierarchical.attributes.LISTS", 0 if lists else 10_000)
     leaves = LeafProblem(X, codes, np.ones(X.shape[0]), C, False)
     fresh = Attributes(attributes.graph, attributes.positions, attributes.alpha, attributes.mu, attributes.power, attributes.normalised)
     found = kernels.hierarchical.solve(
@@ -281,7 +281,7 @@ def test_factored_weights_score_as_leaf_weights_do(monkeypatch):
     rows = sp.csr_array(X * (np.random.default_rng(0).random(X.shape) < 0.7))
     for name in ("flat", "hsvm", "nhsvm", "ssvm"):
         whole = HierarchicalClassifier(TREE, model=name, C=2.0, tol=1e-6, max_passes=1e6).fit(rows, y)
-        monkeypatch.setattr("advcli.learners.hierarchical.factors.LISTS", 0)
+        monkeypatch.setattr("advcli.learners.hierarchical.attributes.LISTS", 0)
         for precision, tol in (("double", 1e-6), ("single", 1e-5)):
             factored = HierarchicalClassifier(TREE, model=name, C=2.0, tol=tol, max_passes=1e6, precision=precision).fit(rows, y)
             assert isinstance(factored.coef_, hierarchical.FactoredWeights)
@@ -421,8 +421,7 @@ def test_equal_rows_share_their_dual_point(model):
     X, y = X[shuffled], y[shuffled]
     fitted = HierarchicalClassifier(TREE, model=model, C=2.0, tol=1e-4).fit(X, y)
     assert fitted.dual_.shape == (len(X), 4)
-    inner = fitted._model()
-    attributes = inner.attributes(*inner.labels())
+    attributes = fitted.attributes(*fitted.labels())
     if model == "ssvm":
         attributes = replace(attributes, alpha=fitted.alpha_)
     leaves = LeafProblem(X, np.searchsorted(fitted.classes_, y), np.ones(len(X)), 2.0, False)

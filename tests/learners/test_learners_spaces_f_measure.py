@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
+from advcli.learners.structured.spaces.enumerated_sets import pair_table, set_rows
 from advcli.learners.structured.spaces.f_measure import best_f_sets, gibbs, sized_of_free_labels, sized_of_gibbs, sized_of_sets
-from advcli.learners.structured.spaces.label_sets import pair_table, set_rows
 
 
 def f_measures(m):

@@ -10,8 +10,8 @@ from scipy.optimize import linprog
 
 from advcli.core.errors import IncompatibleError
 from advcli.learners.structured import MultilabelClassifier
+from advcli.learners.structured.spaces.enumerated_sets import pair_table
 from advcli.learners.structured.spaces.f_measure_game import by_size_of_table, f_measures, free_by_size, solve_f_games
-from advcli.learners.structured.spaces.label_sets import pair_table
 from advcli.losses import make_loss
 
 
@@ -120,7 +120,7 @@ def test_fits_are_certified_and_their_planes_lie_below(pairs):
     general = make_loss("general", 8, matrix=1.0 - f_measures(every, every)).value(f, truth)
     ridge = 0.5 * model.lam_ * (np.vdot(model.coef_, model.coef_) + model.shared_ @ model.shared_)
     assert model.certificate_.dual - 1e-9 <= ridge + general.mean() <= model.certificate_.primal + 1e-9
-    structure = model.dual_.structure
+    structure = model.dual_.problem
     W, shared = random.normal(size=model.coef_.shape), random.normal(size=model.shared_.shape)
     assert model.dual_.values(W, shared).max() <= structure.all_cuts(W, shared).upper.max() + 1e-6
     for rule in ("predictor", "potentials"):

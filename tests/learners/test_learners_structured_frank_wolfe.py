@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import support.thesis_searches  # noqa: F401 - registers them
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -15,11 +16,10 @@ from support.every_set import objective, points, small_problem, weights
 from advcli.core.errors import IncompatibleError, NotConvergedWarning
 from advcli.learners.base import Rows
 from advcli.learners.structured import MultilabelClassifier
-from advcli.learners.structured.chain_steps import ChainFrankWolfe, ChainGradients
-from advcli.learners.structured.chain_training import ChainStructure
+from advcli.learners.structured.chain_training import ChainFrankWolfe, ChainGradients, ChainProblem
 from advcli.learners.structured.frank_wolfe import FrankWolfe, Gradients
 from advcli.learners.structured.spaces.psi import make_psi
-from advcli.solvers.cutting_planes import Planes
+from advcli.solvers.cutting_planes import CuttingPlanes
 
 SURROGATES = [("margin", None), ("slack", None), ("scaling", 0.5), ("f1", None), ("log", None), ("prob", None)]
 
@@ -37,7 +37,7 @@ def built(seed, surrogate, beta=None, rows=np.asarray, share=None, **options):
     model = MultilabelClassifier(surrogate=surrogate, beta=beta, fit_intercept=False, **options)
     model.classes_, model.of_sets_ = np.arange(3), True
     share = np.full(len(X), 1 / len(X)) if share is None else share
-    return model.structure(rows(X), sparse.csr_array(Y), share, model.psi()), points(X, Y, model.pairs)
+    return model.problem(rows(X), sparse.csr_array(Y), share, model.psi()), points(X, Y, model.pairs)
 
 
 @pytest.mark.parametrize(("surrogate", "beta"), [*SURROGATES, ("maxmin", None)])
@@ -200,12 +200,12 @@ def test_a_path_of_lambda_goes_on_from_the_planes_before(training, path):
 @settings(max_examples=20, deadline=None)
 def test_planes_of_another_lambda_bound_from_below_and_no_worse_than_none(seed, ratio):
     structure, listed = built(seed, "slack")
-    planes, random = Planes(structure), np.random.default_rng(seed)
+    planes, random = CuttingPlanes(structure), np.random.default_rng(seed)
     for _ in range(2):
         planes.add(structure.all_cuts(random.normal(size=(3, 2)), random.normal(size=structure.G)), np.arange(structure.n))
     planes.alpha = random.random(len(planes.owner))
     planes.feasible()
-    other = Planes(structure)
+    other = CuttingPlanes(structure)
     other.begin(planes, ratio)
     dual = other.dual(ratio, *other.weights(ratio))
     assert -1e-12 <= dual <= objective(make_psi("slack"), ratio, listed, 0.1 * random.normal(size=listed[0][0].shape[1])) + 1e-9
@@ -245,7 +245,7 @@ def test_compiled_steps_at_chains_are_those_of_the_plain_loop(surrogate, plain, 
     X = random.normal(size=(n, 3)) * (random.random((n, 3)) < 0.7)
     # at a row of zeros labels tie, and the loops, both right, may take others: seed 3114 had two planes of the value 598.5575044033607
     X[:, 0] = random.normal(size=n)
-    structure = ChainStructure(rows(X), random.integers(0, K, n), start, random.dirichlet(np.full(6, 3.0)), make_psi(surrogate), K)
+    structure = ChainProblem(rows(X), random.integers(0, K, n), start, random.dirichlet(np.full(6, 3.0)), make_psi(surrogate), K)
     steps = [kind(structure, 0.1) for kind in (plain, compiled)]
     for _ in range(3):
         order = random.permutation(6)

@@ -5,6 +5,7 @@ import warnings
 import clarabel
 import numpy as np
 import pytest
+import support.thesis_searches  # noqa: F401 - registers them
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -16,7 +17,8 @@ from advcli.core.errors import ConfigError, IncompatibleError, NotConvergedWarni
 from advcli.learners.structured import MultilabelClassifier
 from advcli.learners.structured.label_sets import PairWeights, SearchedSets
 from advcli.learners.structured.spaces.psi import make_psi
-from advcli.solvers.cutting_planes import Planes, learn_planes
+from advcli.solvers.base import Limits
+from advcli.solvers.cutting_planes import CuttingPlanes, fit_cutting_planes
 
 SURROGATES = [("margin", None), ("slack", None), ("scaling", 0.5), ("scaling", 0.0), ("f1", None), ("log", None), ("prob", None)]
 AFFINE = [each for each in SURROGATES if each[0] not in ("log", "prob")]
@@ -108,7 +110,7 @@ def test_the_worst_set_is_that_of_all_and_its_plane_is_a_gradient(seed, which, p
     random = np.random.default_rng(seed)
     model = MultilabelClassifier(surrogate=which[0], beta=which[1], pairs=pairs, fit_intercept=False)
     model.classes_, model.of_sets_ = np.arange(Y.shape[1]), True
-    structure = model.structure(X, sparse.csr_array(Y), np.full(len(X), 1 / len(X)), model.psi())
+    structure = model.problem(X, sparse.csr_array(Y), np.full(len(X), 1 / len(X)), model.psi())
     W, shared = random.normal(size=(Y.shape[1], X.shape[1])), random.normal(size=structure.G)
     cuts = structure.all_cuts(W, shared)
     w, listed = np.concatenate([W.ravel(), shared]), points(X, Y, pairs)
@@ -138,8 +140,8 @@ def test_the_dual_of_any_stored_planes_is_below_any_primal(seed, which):
     random = np.random.default_rng(seed)
     model = MultilabelClassifier(surrogate=which[0], beta=which[1], fit_intercept=False)
     model.classes_, model.of_sets_ = np.arange(Y.shape[1]), True
-    structure = model.structure(X, sparse.csr_array(Y), np.full(len(X), 1 / len(X)), model.psi())
-    planes, lam = Planes(structure), float(random.uniform(0.01, 1.0))
+    structure = model.problem(X, sparse.csr_array(Y), np.full(len(X), 1 / len(X)), model.psi())
+    planes, lam = CuttingPlanes(structure), float(random.uniform(0.01, 1.0))
     for _ in range(3):
         cuts = structure.all_cuts(random.normal(size=(structure.K, 2)), random.normal(size=structure.G))
         planes.add(cuts, np.arange(structure.n))
@@ -260,7 +262,7 @@ def test_searches_by_blocks_end_at_the_same_optimum_in_fewer_passes_where_labels
         structure = SearchedSets(X, Y, np.full(24, 1 / 24), make_psi("margin"), PairWeights(7, "one"), relaxed=True)
         assert structure.blocks == 16
         structure.blocks = blocks
-        fit = fits[blocks, passes] = learn_planes(structure, 0.03, 1e-3, passes, 0)
+        fit = fits[blocks, passes] = fit_cutting_planes(structure, 0.03, Limits(1e-3, passes))
         assert fit.passes <= passes
     assert [fits[blocks, 1000].stopped for blocks in (1, 16)] == ["converged"] * 2
     assert max(fits[blocks, 1000].dual for blocks in (1, 16)) <= min(fits[blocks, 1000].primal for blocks in (1, 16))

@@ -6,6 +6,7 @@ import warnings
 import clarabel
 import numpy as np
 import pytest
+import support.thesis_searches  # noqa: F401 - registers them
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -167,7 +168,7 @@ def test_the_worst_set_is_that_of_all_and_its_plane_is_below_everywhere(seed, wh
     model = HierarchicalSetClassifier(GRAPHS[graph], surrogate=which[0], beta=which[1], fit_intercept=False)
     model.name_classes(np.arange(4))
     model.of_sets_ = True
-    structure = model.structure(X, sparse.csr_array(Y), np.full(len(X), 1 / len(X)), model.psi())
+    structure = model.problem(X, sparse.csr_array(Y), np.full(len(X), 1 / len(X)), model.psi())
     assert isinstance(structure, LevelledLeafSets)
     random = np.random.default_rng(seed)
     W = random.normal(size=(structure.K, X.shape[1]))

@@ -28,7 +28,7 @@ def searched(U, shared, Y, pairs):
     """Return the cuts of rows with scores U of the labels and true sets Y."""
     model = MultilabelClassifier(surrogate="maxmin", pairs=pairs, tol=1e-9, fit_intercept=False)
     model.classes_, model.of_sets_ = np.arange(Y.shape[1]), True
-    structure = model.structure(U, sparse.csr_array(Y), np.full(len(Y), 1 / len(Y)), model.psi())
+    structure = model.problem(U, sparse.csr_array(Y), np.full(len(Y), 1 / len(Y)), model.psi())
     return structure.search(U, shared, np.arange(len(Y))), structure
 
 

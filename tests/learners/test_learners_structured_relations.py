@@ -13,9 +13,9 @@ from support.every_set import points, small_problem
 
 from advcli.learners.structured import ChainClassifier, MultilabelClassifier
 from advcli.learners.structured.label_sets import PairWeights, SearchedSets, best_of
-from advcli.learners.structured.spaces.chain import chain_game
+from advcli.learners.structured.spaces.chain_game import chain_game
+from advcli.learners.structured.spaces.enumerated_sets import pair_table
 from advcli.learners.structured.spaces.f_measure_game import f_measures
-from advcli.learners.structured.spaces.label_sets import pair_table
 from advcli.learners.structured.spaces.max_min import solve_games
 from advcli.learners.structured.spaces.psi import make_psi
 from advcli.losses import make_loss

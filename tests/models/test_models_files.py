@@ -113,7 +113,7 @@ def test_sets_of_labels_come_back(name: str, tmp_path: Path) -> None:
 
 
 def test_factored_weights_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("advcli.learners.hierarchical.factors.LISTS", 0)
+    monkeypatch.setattr("advcli.learners.hierarchical.attributes.LISTS", 0)
     rows = sparse.csr_array(X)
     model = learner_class("nhsvm")(hierarchy=LabelGraph.from_edges(TREE)).fit(rows, np.array(["a", "bb", "ccc"])[Y])
     assert isinstance(model.coef_, hierarchical.FactoredWeights)
@@ -127,7 +127,7 @@ def test_the_general_face_of_the_hierarchical_models_comes_back(
     model: str, lists: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if lists:
-        monkeypatch.setattr("advcli.learners.hierarchical.factors.LISTS", 0)
+        monkeypatch.setattr("advcli.learners.hierarchical.attributes.LISTS", 0)
     rows, new = (sparse.csr_array(X), sparse.csr_array(NEW)) if lists else (X, NEW)
     given = hierarchical.HierarchicalClassifier(None if model == "flat" else TREE, model=model).fit(rows, np.array(["a", "bb", "ccc"])[Y])
     save(given, tmp_path / "m")

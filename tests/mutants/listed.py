@@ -450,7 +450,7 @@ REFEREE = (
         "held.data *= 1.0",
         SETS_OF_LEARNERS,
     ),
-    Mutant("advcli/learners/hierarchical/learner.py", "outside=outside,", "outside=0.0,", SETS_OF_LEARNERS),
+    Mutant("advcli/learners/hierarchical/classifier.py", "outside=fit.outside,", "outside=0.0,", SETS_OF_LEARNERS),
     Mutant("advcli/learners/hierarchical/set_problem.py", "point[lost] = self.true[lost].toarray()", "pass", SETS_OF_LEARNERS),
     Mutant("advcli/learners/hierarchical/set_problem.py", "found.append(float(off.max()))", "found.append(0.0)", SETS_OF_LEARNERS),
     Mutant(
@@ -1402,18 +1402,21 @@ SHARDED = (
     ),
 )
 
-LEVELS_OF_TREES, LEAVES_CHECKED = "tests/learners/test_learners_spaces_leaf_sets.py -k levels", "tests/verify/test_verify_leaves.py"
+LEVELS_OF_TREES, LEAVES_CHECKED = (
+    "tests/learners/test_learners_spaces_hierarchical_sets.py -k levels",
+    "tests/verify/test_verify_leaf_sets.py",
+)
 LEAVES = (
     Mutant(
-        "advcli/learners/structured/spaces/leaf_sets.py",
+        "advcli/learners/structured/spaces/hierarchical_sets.py",
         "np.maximum(found[rows, empty], 0.0)",
         "np.maximum(found[rows, empty], -1.0)",
         LEVELS_OF_TREES,
     ),
-    Mutant("advcli/learners/structured/spaces/leaf_sets.py", "(only > sums[rows, j])", "(only < sums[rows, j])", LEVELS_OF_TREES),
-    Mutant("advcli/verify/leaves.py", " or not found.any(axis=1).all()", "", f"{LEAVES_CHECKED} -k refused"),
+    Mutant("advcli/learners/structured/spaces/hierarchical_sets.py", "(only > sums[rows, j])", "(only < sums[rows, j])", LEVELS_OF_TREES),
+    Mutant("advcli/verify/leaf_sets.py", " or not found.any(axis=1).all()", "", f"{LEAVES_CHECKED} -k refused"),
     Mutant(
-        "advcli/verify/leaves.py",
+        "advcli/verify/leaf_sets.py",
         "_larger(_added(some, _larger(more, without)), _added(none, more))",
         "_added(some, _larger(more, without))",
         f"{LEAVES_CHECKED} -k tight",
@@ -1439,7 +1442,7 @@ SHARED_WORK = (
     ),
 )
 
-CUT = "tests/verify/test_verify_structured.py -k cut"
+CUT = "tests/verify/test_verify_label_sets.py -k cut"
 DECIDED, JUDGED, PAYING, MIXED = (
     "tests/verify/test_verify_decisions.py",
     "tests/verify/test_verify_metrics.py",
@@ -1453,24 +1456,24 @@ CHECKER = tuple(
     for each in (
         # shares that are none
         (
-            "advcli/verify/structured.py",
+            "advcli/verify/label_sets.py",
             "return owner, number, cut(planes[:, 1], owner, examples)",
             "return owner, number, planes[:, 1]",
             CUT,
         ),
-        ("advcli/verify/structured.py", "alpha = np.maximum(alpha, 0.0)\n", "pass\n", CUT),
-        ("advcli/verify/structured.py", "np.where(sums[owner] > 1.0, alpha /", "np.where(sums[owner] > 9.0, alpha /", CUT),
+        ("advcli/verify/label_sets.py", "alpha = np.maximum(alpha, 0.0)\n", "pass\n", CUT),
+        ("advcli/verify/label_sets.py", "np.where(sums[owner] > 1.0, alpha /", "np.where(sums[owner] > 9.0, alpha /", CUT),
         (
-            "advcli/verify/chains.py",
+            "advcli/verify/sequences.py",
             "return owner, cut(stored[head + 1], owner, len(sizes)), stored",
             "return owner, stored[head + 1], stored",
-            "tests/verify/test_verify_chains.py -k cut",
+            "tests/verify/test_verify_sequences.py -k cut",
         ),
         (
-            "advcli/verify/leaves.py",
+            "advcli/verify/leaf_sets.py",
             "return owner, cut(planes[:, 1], owner, n), planes",
             "return owner, planes[:, 1], planes",
-            "tests/verify/test_verify_leaves.py -k cut",
+            "tests/verify/test_verify_leaf_sets.py -k cut",
         ),
         ("advcli/verify/outcomes.py", "np.maximum(mixtures[:, 2], 0.0)", "mixtures[:, 2]", MIXED),
         ("advcli/verify/outcomes.py", "np.where(sums > 1.0, (1.0 - 1e-12) / np.maximum(sums, 1.0), 1.0)", "1.0 + 0.0 * sums", MIXED),

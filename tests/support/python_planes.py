@@ -6,7 +6,7 @@ from scipy import sparse
 
 def pairwise_pass(planes, lam, W, shared, order, steps):
     """Visit examples in this order; the planes' alpha, W (K, d) and shared (G,) change in place. Returns the gap, summed on the way."""
-    at, begin, gap = planes.structure, planes.start, 0.0
+    at, begin, gap = planes.problem, planes.start, 0.0
     for i in order:
         few = slice(begin[i], begin[i + 1])
         p = few.stop - few.start
@@ -60,7 +60,7 @@ def shuffled(n, seed):
 
 def swept_pass(planes, lam, W, order, steps):
     """Visit single rows in this order, each after its worst plane is stored where it lies above the others; as `pairwise_pass`."""
-    at, gap = planes.structure, 0.0
+    at, gap = planes.problem, 0.0
     for i in order:
         x = at.X[[i]]
         u = ((x.toarray() if sparse.issparse(x) else x) * W).sum(axis=1)[None]  # equal columns have equal scores, as ties need

@@ -20,7 +20,7 @@ from advcli import CostSensitiveClassifier, SurrogateClassifier
 from advcli.cli import main
 from advcli.evaluation.standardise import Standardiser
 from advcli.learners import hierarchical, learner_class, ordinal
-from advcli.learners.hierarchical import factors
+from advcli.learners.hierarchical import attributes
 from advcli.models import Model, save
 
 RNG = np.random.default_rng(11)
@@ -111,7 +111,7 @@ def estimators(folder: Path) -> Iterator[tuple[str, Any, Any]]:
     yield "adversarial-costs", learner("adversarial_costs", cost=[[0, 1, 4], [1, 0, 2], [3, 1, 0]]), NEW
     yield "adversarial-costs-nystroem", learner("adversarial_costs", features="nystroem", features_options={"dimensions": 5}), NEW
     yield "cost-sensitive-rbf", CostSensitiveClassifier(method="red_mc", features="rbf").fit(X, ORDERED), NEW
-    with mock.patch.object(factors, "LISTS", 0):
+    with mock.patch.object(attributes, "LISTS", 0):
         yield "factored", learner("nhsvm", rows=text, hierarchy=TREE, tol=0.01), new_text
 
 

@@ -27,7 +27,7 @@ from ...core.typing import Array, Labels
 from ...features import FeatureMap
 from ...problems.risk import Solution
 from ...solvers import Limits
-from ...solvers.cutting_planes import Cuts, Planes, Positions, Structure, learn_planes
+from ...solvers.cutting_planes import Cuts, CuttingPlaneProblem, CuttingPlanes, Positions, fit_cutting_planes
 
 _EXACT = 1e-9
 """How far apart the players' values of a game may be, in units of the spread of the costs."""
@@ -131,24 +131,24 @@ class OutcomeProblem:
         return float(self.weight @ C.min(axis=1)) / self.n - self.features.square_norm(moments) / (2.0 * self.lam * self.n**2)
 
 
-class _OutcomeRows(Structure):
-    """The rows of a problem as `learn_planes` sees them; each keeps the columns of its last game."""
+class _OutcomeRows(CuttingPlaneProblem):
+    """The rows of a problem as `fit_cutting_planes` sees them; each keeps the columns of its last game."""
 
     G = 0
 
     def __init__(self, problem: OutcomeProblem, tol: float) -> None:
-        self.problem, self.X, self.tol, self.tolerance = problem, problem.features.X, tol, 0.0
+        self.outcome_problem, self.X, self.tol, self.tolerance = problem, problem.features.X, tol, 0.0
         self.K, n = len(problem.outcomes), len(problem.y)
         self.start, self.share = np.arange(n + 1), problem.weight / problem.n
         self.games: OutcomeGames | None = None
 
-    def no_planes(self) -> Planes:
+    def no_planes(self) -> CuttingPlanes:
         """Return planes that know their mixtures."""
         return _Mixtures(self)
 
     def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
         """Return the planes of solved games; only ever of all rows."""
-        problem, before = self.problem, self.games
+        problem, before = self.outcome_problem, self.games
         self.games = games = solve_outcome_games(problem.outcomes, U, None if before is None else before.columns, self.tolerance)
         R = _listed(np.arange(len(U)), games.columns, games.shares)
         C = problem.mixtures(R) @ problem.outcomes.T
@@ -159,21 +159,21 @@ class _OutcomeRows(Structure):
         return Cuts(parts, constant, np.maximum(games.lower + own, 0.0), upper, len(U))
 
 
-class _Mixtures(Planes):
+class _Mixtures(CuttingPlanes):
     """Planes with the mixture of outcomes, (p, m), that each is made of."""
 
-    structure: _OutcomeRows
+    problem: _OutcomeRows
 
-    def __init__(self, structure: _OutcomeRows) -> None:
-        super().__init__(structure)
-        self.mixture: Any = sparse.csr_array((0, structure.problem.outcomes.shape[1]))
+    def __init__(self, problem: _OutcomeRows) -> None:
+        super().__init__(problem)
+        self.mixture: Any = sparse.csr_array((0, problem.outcome_problem.outcomes.shape[1]))
 
     def add(self, cuts: Cuts, examples: Positions) -> None:
         """Store the planes of the last search of these examples."""
         order = np.argsort(np.concatenate([self.owner, examples]), kind="stable")
-        games = self.structure.games
+        games = self.problem.games
         assert games is not None
-        new = self.structure.problem.mixtures(_listed(examples, games.columns, games.shares))[examples]
+        new = self.problem.outcome_problem.mixtures(_listed(examples, games.columns, games.shares))[examples]
         self.mixture = sparse.csr_array(sparse.vstack([self.mixture, new], format="csr")[order])
         super().add(cuts, examples)
 
@@ -184,7 +184,7 @@ class _Mixtures(Planes):
             self.mixture = sparse.csr_array(self.mixture[np.flatnonzero(stays)])
         return stays
 
-    def begin(self, start: Planes, lam: float) -> None:
+    def begin(self, start: CuttingPlanes, lam: float) -> None:
         """Take planes of another lambda, with their mixtures."""
         assert isinstance(start, _Mixtures)
         self.mixture = start.mixture
@@ -192,7 +192,7 @@ class _Mixtures(Planes):
 
     def take(self, R: Array) -> None:
         """Begin with one plane a row, the mean of a dual point's mixtures."""
-        problem, n = self.structure.problem, self.structure.n
+        problem, n = self.problem.outcome_problem, self.problem.n
         C = problem.mixed(R)
         self.parts, self.constant = sparse.csr_array(problem.costs - C), C.min(axis=1)
         self.alpha, self.owner, self.idle = np.ones(n), np.arange(n), np.zeros(n, dtype=np.intp)
@@ -203,7 +203,7 @@ class _Mixtures(Planes):
 
     def listed(self) -> Array:
         """Return the dual point."""
-        n = self.structure.n
+        n = self.problem.n
         mixed = sparse.csr_array((self.alpha, (self.owner, np.arange(len(self.owner)))), shape=(n, len(self.owner)))
         total = sparse.coo_array(sparse.csr_array(mixed @ self.mixture))
         total.sum_duplicates()
@@ -226,7 +226,7 @@ def solve_outcomes(problem: OutcomeProblem, limits: Limits, start: Solution | No
     if start is not None and start.R is not None and same:
         begun = _Mixtures(rows)
         begun.take(problem.feasible(start.R)[0])
-    fit = learn_planes(rows, problem.lam, limits.tol, limits.max_passes, seed, limits.max_seconds, begun)
+    fit = fit_cutting_planes(rows, problem.lam, limits, seed, begun)
     assert isinstance(fit.planes, _Mixtures)
     return Solution(
         np.ascontiguousarray(fit.W.T),

@@ -17,13 +17,15 @@ The true label's term is 0. Every fit has a duality gap (`_ext/structured/hierar
 problem.
 """
 
-from .attributes import Attributes
-from .classifier import MODELS, HierarchicalClassifier
-from .factors import FactoredWeights
-from .flat import FlatSVM
-from .hsvm import HierarchicalSVM
-from .nhsvm import NormalisedHierarchicalSVM
-from .ssvm import SharedSVM
+from .attributes import Attributes, FactoredWeights
+from .classifier import (
+    MODELS,
+    FlatSVM,
+    HierarchicalClassifier,
+    HierarchicalSVM,
+    NormalisedHierarchicalSVM,
+    SharedSVM,
+)
 
 __all__ = [
     "MODELS",

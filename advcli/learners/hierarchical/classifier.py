@@ -1,23 +1,309 @@
-"""The four models behind one scikit-learn classifier, each by its name."""
+"""Hierarchical support vector machines: options, dual ascent and certificate, prediction and saving, for single labels and for sets."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
+from ...core.errors import ConfigError, IncompatibleError
 from ...core.label_graph import LabelGraph
+from ...core.stored_arrays import Entries
 from ...core.typing import Array, Labels
+from ...data.labels.best_sets import restricted
+from ...data.labels.node_weights import best_weights, node_weights
 from ...features.merging import equal_rows, summed
-from ..base import registry
-from ..options import one_of
-from .attributes import Attributes
-from .learner import HierarchicalLearner
+from ...problems.certificate import judge, warn_unless_converged
+from ..base import Bound, register
+from ..linear import LinearLearner
+from ..options import one_of, seed_of
+from ..refitting import Refitting
+from .attributes import Attributes, FactoredWeights, away_from_zero
+from .label_graph import OverLabelGraph, label_graph, side_by_side
+from .leaf_problem import LeafFit, LeafProblem, learn_leaves, learn_leaves_and_alpha, shortened
+from .set_problem import Joint, SetProblem, learn_sets
 
 MODELS = ("flat", "hsvm", "nhsvm", "ssvm")
+PRECISIONS = ("double", "single")
+OBJECTIVES = ("difference", "normalised")
+MARGINS = ("zero_one", "normalised")
+
+_OF_MODELS = ("hierarchy", "margin_power", "margin", "rho", "directional", "largest_sum", "objective", "updates")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class HierarchicalLearner(Refitting, OverLabelGraph, LinearLearner):
+    """Base of the four models, which differ in `attributes`, their use of the label graph.
+
+    Parameters
+    ----------
+    hierarchy : LabelGraph, list of (parent, child), mapping or None
+        The label graph, whose leaves' names are the class labels as text. A mapping has ``edges``, and ``classes``: the names of the codes
+        0..n_classes-1.
+    C : float
+        Weight of the summed hinges against |W|^2 / 2; the source's lambda is 1/(2 C).
+    lam : float or None
+        Lambda of (1) itself; overrides ``C``.
+    tol, verbose, random_state
+        As in `SurrogateClassifier`.
+    max_passes : float
+        Limit of passes over the rows; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
+    precision : {"double", "single"}
+        Of the dual sums of many labels over sparse rows (`LISTS`), which single halves. The certificate is of double precision.
+    class_weight : dict, "balanced" or None
+        What every row of a class weighs, by label (1 where it is left out), beside its ``sample_weight``; ``"balanced"``: n / (classes x
+        rows of the class), so that all classes weigh the same. Rows with several labels have no class, and are refused with it.
+    warm_start : bool
+        Begin at the dual point of the last fit where the rows, their labels and weights are the same; also `fit`'s ``start``.
+    margin_power : float
+        Of hsvm: power of the Hamming distance of two labels' node sets that is their margin: 1, or 0.5 for its square root.
+    margin : {"zero_one", "normalised"}
+        Of ssvm: 1, or the margins of nhsvm at ``rho``.
+    rho : float
+        Of nhsvm, and of ssvm at its start and in its margins: at least 1: how the hierarchy sets the weights
+        (`advcli.data.labels.node_weights.node_weights`); 1 is the linear program (6.7).
+    directional : bool
+        Of nhsvm: children never weigh less than their parents with rho > 1 as well.
+    largest_sum : float or None
+        Of nhsvm, T: on DAGs the weights along a leaf's ancestor set sum to 1..T. None: 1 on trees, 1.5 on DAGs.
+    objective : {"difference", "normalised"}
+        Of nhsvm: (6.10), or (6.13), which divides score differences by the distance of the labels' attributes and has margins 1.
+    updates : int or None
+        Of ssvm: limit of updates of alpha; None: as many as the tolerance needs.
+    features, features_options, n_classes
+        As in `UMAClassifier`.
+
+    Attributes
+    ----------
+    coef_ : ndarray (k, d) or FactoredWeights
+        Weights of the leaves' scores, of sets those of the nodes; with many labels over sparse rows as factors.
+    certificate_ : Certificate
+        Primal, dual and gap of (1), of ssvm of the joint problem, computed from the dual point alone.
+    dual_ : csr_array (n, k) or SetFit
+        The dual point off the true labels.
+    alpha_ : ndarray (M,)
+        Squared attributes of the nodes.
+    n_updates_ : int
+        Of ssvm: updates of alpha made.
+    """
+
+    certified: ClassVar[bool] = True
+    hyper: ClassVar[tuple[str, ...]] = ("regularisation",)
+    own: ClassVar[tuple[str, ...]] = _OF_MODELS
+    """The options of `_OF_MODELS` that a configuration may set."""
+
+    _start: ClassVar[Any] = None
+
+    hierarchy: Any = field(default=None, kw_only=False)
+    model: str = "nhsvm"
+    max_passes: float = 5000
+    precision: str = "double"
+    class_weight: Any = None
+    margin_power: float = 1.0
+    margin: Any = None
+    rho: float = 2.0
+    directional: bool = False
+    largest_sum: float | None = None
+    objective: str = "difference"
+    updates: int | None = None
+
+    @classmethod
+    def option_names(cls) -> tuple[str, ...]:
+        """Return the options that a configuration may set, of those of the models the model's own."""
+        return tuple(name for name in super().option_names() if name in cls.own or name not in _OF_MODELS)
+
+    @classmethod
+    def in_python(cls) -> str:
+        """Return how the learner is called in Python."""
+        return f'HierarchicalClassifier(model="{cls.name}")'
+
+    def labels(self) -> tuple[LabelGraph, NDArray[np.intp]]:
+        """Return the label graph and the position of every class among its leaves; of ``flat`` leaves without edges."""
+        return side_by_side(len(self.classes_)) if self.model == "flat" else super().labels()
+
+    def attributes(self, graph: LabelGraph, positions: NDArray[np.intp]) -> Attributes:
+        """Return the model's attributes for labels at these positions among the graph's leaves."""
+        ones = np.ones(graph.size)
+        if self.model == "flat":
+            return Attributes(graph, positions, ones, ones, 0.0)
+        if self.model == "hsvm":
+            power = self.margin_power if self.margin is None else self.margin
+            if not (np.isfinite(power) and power > 0):
+                raise ConfigError(f"margin_power={power} must be a positive number (1: Hamming, 0.5: its square root)")
+            return Attributes(graph, positions, ones, ones, float(power))
+        if self.model == "nhsvm":
+            alpha = node_weights(graph, self.rho, directional=self.directional, largest_sum=self.largest_sum)
+            normalised = one_of("objective", self.objective, OBJECTIVES) == "normalised"
+            return Attributes(graph, positions, alpha, alpha, 0.5, normalised)
+        if self.updates is not None and (isinstance(self.updates, bool) or not isinstance(self.updates, int) or self.updates < 0):
+            raise ConfigError(f"updates={self.updates} must be a whole number of at least 0, or null")
+        fixed = one_of("margin", "zero_one" if self.margin is None else self.margin, MARGINS) == "zero_one"
+        best_weights(graph, ones)  # refuses what is no tree
+        mu = node_weights(graph, self.rho)
+        before = getattr(self._start, "alpha_", mu)
+        alpha = away_from_zero(before if before.shape == mu.shape else mu, mu, self.tol)
+        return Attributes(graph, positions, alpha, mu, 0.0 if fixed else 0.5)
+
+    # ---- fitting --------------------------------------------------------------------------------------------------
+    def fit_bound(self, bound: Bound, start: Any = None) -> Self:
+        """Learn from bound rows; ``start``, fitted to the same rows, is where the dual ascent begins."""
+        self._start = start  # type: ignore[misc]
+        try:
+            return super().fit_bound(bound)
+        finally:
+            del self._start
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that no data can mend."""
+        super().check_parameters()
+        one_of("model", self.model, MODELS)
+
+    def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
+        """Ascend the dual until the gap, computed from the dual point alone, is small."""
+        self.check_parameters()
+        began = time.perf_counter()
+        sample = np.ones(X.shape[0]) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+        mass = float(sample.sum())
+        self.lam_ = float(self.lam or 1.0 / (self.C * mass))
+        C = float(self.C if self.lam is None else 1.0 / (self.lam * mass))
+        if self.of_sets_:
+            fit = self._learn_sets(X, y, sample, C)
+        else:
+            fit = self._learn_leaves(X, y, sample, C, weights is not None)
+        self._finish(fit, time.perf_counter() - began)
+        return self.coef_
+
+    def _learn_leaves(self, X: Any, y: Labels, sample: Array, C: float, weighted: bool) -> LeafFit:
+        """Learn one label a row; `coef_` are then weights of the leaves."""
+        attributes = self.attributes(*self.labels())
+        single = one_of("precision", self.precision, PRECISIONS) == "single"
+        problem = LeafProblem(X, np.ascontiguousarray(y, dtype=np.intp), sample, C, weighted, single)
+        beta, start = sparse.csr_array((X.shape[0], len(self.classes_))), getattr(self._start, "dual_", None)
+        # a shortened dual point of the same rows is feasible at any C
+        if start is not None and start.shape == beta.shape:
+            beta = shortened(problem, attributes, start)
+        limits = self.tol, self.max_passes, seed_of(self.random_state)
+        if self.model != "ssvm":
+            return learn_leaves(problem, attributes, beta, *limits)
+        fit = learn_leaves_and_alpha(problem, attributes, beta, *limits, self.updates)
+        gap, self.n_updates_ = (fit.primal - fit.dual) / fit.primal if fit.primal > 0 else 0.0, fit.updates
+        self.remarks_ = (f"alpha was updated {fit.updates} times" if gap <= self.tol else f"stopped after {fit.updates} updates of alpha",)
+        return fit
+
+    def _learn_sets(self, X: Any, Y: Any, sample: Array, C: float) -> LeafFit:
+        """Learn sets of labels (`set_problem`); `coef_` are then weights of the nodes."""
+        graph, positions = restricted(*self.labels())
+        attributes = self.attributes(graph, positions)
+        if attributes.normalised:
+            raise IncompatibleError("objective=normalised", "one label a row", "rows have several: choose loss.objective=difference")
+        self.take_sets(graph, positions)
+        problem = SetProblem(X, self.by_leaves(Y), sample, self.sets_, 0.5 / C)
+        limits, start = (self.tol, int(self.max_passes), seed_of(self.random_state)), getattr(self._start, "dual_", None)
+        fit = learn_sets(problem, attributes.alpha, *limits, start, Joint(graph, self.updates) if self.model == "ssvm" else None)
+        mass, spent = float(sample.sum()), fit.passes >= int(self.max_passes)
+        return LeafFit(fit.coef, fit.alpha, fit, fit.primal / mass, fit.dual / mass, fit.outside, fit.passes, spent)
+
+    def _finish(self, fit: LeafFit, seconds: float) -> None:
+        """Set the solution and its certificate, and warn of one that missed the tolerance."""
+        self.dual_: Any = fit.beta
+        self.coef_ = fit.coef if isinstance(fit.coef, FactoredWeights) else np.ascontiguousarray(fit.coef)
+        self.alpha_, self.n_iter_ = fit.alpha, max(1, int(np.ceil(fit.passes)))
+        self.certificate_ = judge(
+            fit.primal,
+            fit.dual,
+            self.tol,
+            outside=fit.outside,
+            passes=float(fit.passes),
+            status="max_passes" if fit.spent else "converged",
+            solver="dual",
+            seconds=seconds,
+        )
+        strength = f"C={self.C:.3g}" if self.lam is None else f"lambda={self.lam:.3g}"
+        warn_unless_converged(f"loss={self.model}, {strength}", self.certificate_, self.tol)
+
+    # ---- prediction -----------------------------------------------------------------------------------------------
+    def predict_codes(self, X: Any) -> Any:
+        """Return codes (n,), or where labels are sets ones at the labels of the set that scores highest, csr_array (n, k)."""
+        return self.best_sets(X) if self.of_sets_ else super().predict_codes(X)
+
+    def predict(self, X: Any) -> Any:
+        """Return labels (n,), or sets of labels as `predict_codes` does."""
+        return self.predict_codes(X) if self.of_sets_ else super().predict(X)
+
+    # ---- saving ---------------------------------------------------------------------------------------------------
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds: all but the dual point, and the label graph by its edges."""
+        parameters, attributes, rows = super().saved()
+        attributes.pop("dual_", None)
+        if isinstance(self.coef_, FactoredWeights):
+            Z = attributes.pop("coef_").sums
+            attributes |= {"sums_data_": Z.data, "sums_indices_": Z.indices, "sums_indptr_": Z.indptr}
+            # alpha_ of the shared model is an update later than the alpha of the factors
+            attributes |= {"sums_shape_": np.array(Z.shape), "sums_alpha_": self.coef_.alpha, "scale_": self.coef_.scale}
+        return parameters, attributes, rows
+
+    def restore(self, attributes: Entries) -> None:
+        """Take over the fitted attributes of a saved model."""
+        graph = self.restore_sets(attributes) if self.of_sets_ else self.labels()[0]
+        self.alpha_ = attributes.array("alpha_", (graph.size,), least=0.0)
+        super().restore(attributes)
+
+    def _restored_weights(self, attributes: Entries) -> Any:
+        if "scale_" not in attributes:
+            return super()._restored_weights(attributes)
+        graph, positions = self.labels()
+        Z = attributes.csr("sums_{}_", self._n_scores, self._n_weights)
+        alpha = attributes.array("sums_alpha_" if "sums_alpha_" in attributes else "alpha_", (graph.size,), least=0.0)
+        return FactoredWeights(Z, graph.membership[positions], alpha, attributes.number("scale_"))
+
+
+@register("flat")
+@dataclass(kw_only=True, eq=False, repr=False)
+class FlatSVM(HierarchicalLearner):
+    """The multiclass support vector machine of Crammer & Singer (2001) over the leaves; a yardstick that knows no hierarchy."""
+
+    own: ClassVar[tuple[str, ...]] = ()
+    takes: ClassVar[tuple[str, ...]] = ()
+
+    model: str = field(default="flat", init=False)
+    hierarchy: Any = field(default=None, init=False)
+
+
+@register("hsvm")
+@dataclass(kw_only=True, eq=False, repr=False)
+class HierarchicalSVM(HierarchicalLearner):
+    """The hierarchical support vector machine of Cai & Hofmann (2004), choi2018 (6.2): margins by the distance of labels in the graph."""
+
+    hyper: ClassVar[tuple[str, ...]] = ("regularisation", "margin_power")
+    own: ClassVar[tuple[str, ...]] = ("hierarchy", "margin_power")
+
+    model: str = field(default="hsvm", init=False)
+
+
+@register("nhsvm")
+@dataclass(kw_only=True, eq=False, repr=False)
+class NormalisedHierarchicalSVM(HierarchicalLearner):
+    """The normalised hierarchical support vector machine, choi2018 (6.10) and (6.13): the hierarchy weighs its nodes."""
+
+    hyper: ClassVar[tuple[str, ...]] = ("regularisation", "rho")
+    own: ClassVar[tuple[str, ...]] = ("hierarchy", "rho", "directional", "largest_sum", "objective")
+
+    model: str = field(default="nhsvm", init=False)
+
+
+@register("ssvm")
+@dataclass(kw_only=True, eq=False, repr=False)
+class SharedSVM(HierarchicalLearner):
+    """The shared support vector machine, choi2018 (6.17): the weights alpha of the nodes are learned, too; trees only."""
+
+    own: ClassVar[tuple[str, ...]] = ("hierarchy", "margin", "rho", "updates")
+
+    model: str = field(default="ssvm", init=False)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -34,10 +320,6 @@ class HierarchicalClassifier(HierarchicalLearner):
         every row, from the top to the leaf, as hiclass takes labels; levels after the leaf are empty. None: labels without a hierarchy.
     model : {"nhsvm", "hsvm", "ssvm", "flat"}
         `NormalisedHierarchicalSVM`, `HierarchicalSVM`, `SharedSVM` or `FlatSVM`.
-    C : float
-        Weight of the summed hinges against |W|^2 / 2; the source's lambda is 1/(2 C).
-    rho : float
-        How the hierarchy sets the weights of nhsvm, and of ssvm at its start.
     margin : float or str or None
         ``margin_power`` of hsvm, ``margin`` of ssvm; None: theirs.
     objective : {"difference", "normalised"}
@@ -55,58 +337,31 @@ class HierarchicalClassifier(HierarchicalLearner):
 
     Attributes
     ----------
-    coef_, certificate_, dual_, alpha_
-        As in the models.
+    coef_, certificate_, dual_, alpha_, n_updates_
+        As in `HierarchicalLearner`.
     """
 
     name = "hierarchical"
     hyper: ClassVar[tuple[str, ...]] = ()
     sets: ClassVar[bool] = False
 
-    model: str = "nhsvm"
-    rho: float = 2.0
-    margin: Any = None
-    objective: str = "difference"
+    margin_power: float = field(default=1.0, init=False)  # given as margin
     lam: float | None = field(default=None, init=False)  # the strength is given as C
 
-    def attributes(self, graph: LabelGraph, positions: NDArray[np.intp]) -> Attributes:
-        """Return the attributes of the chosen model."""
-        return self._model().attributes(graph, positions)
+    def labels(self) -> tuple[LabelGraph, NDArray[np.intp]]:
+        """Return the label graph, of labels without a hierarchy a star, and the position of every class among its leaves."""
+        if self.hierarchy is not None or self.model == "flat":
+            return super().labels()
+        star = LabelGraph.from_edges([("", str(label)) for label in self.order_])
+        return label_graph(star, self.order_, coded=self.n_classes is not None, of_sets=False, loss=self.model)
 
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
         """Fit the model to distinct rows; equal rows share a dual point."""
-        fitted, start = self._model(), getattr(getattr(self, "_start", None), "dual_", None)
-        found = equal_rows(X, y[:, None].astype(np.float64))
-        if start is not None:
-            fitted._start = SimpleNamespace(dual_=start if found is None else start[found[0]])
-        if found is None:
-            fitted.learn(X, y, weights)
-            self.dual_ = fitted.dual_
-        else:
-            first, inverse = found
-            fitted.learn(X[first], y[first], summed(inverse, weights))
-            self.dual_ = fitted.dual_[inverse]
-        self.certificate_, self.alpha_, self.n_iter_, self.lam_ = fitted.certificate_, fitted.alpha_, fitted.n_iter_, fitted.lam_
-        return fitted.coef_
-
-    def labels(self) -> tuple[LabelGraph, NDArray[np.intp]]:
-        """Return the label graph of the chosen model and the position of every class among its leaves."""
-        return self._model().labels()
-
-    def _model(self) -> Any:
-        """Return the model, to be fitted to the same classes."""
-        chosen: Any = registry.get(one_of("model", self.model, MODELS))
-        own: dict[str, Any] = {"C": self.C, "tol": self.tol, "max_passes": self.max_passes, "precision": self.precision}
-        own["random_state"] = self.random_state
-        if self.model != "flat":
-            star = LabelGraph.from_edges([("", str(label)) for label in self.order_])
-            own["hierarchy"] = star if self.hierarchy is None else self.hierarchy
-        if self.model in ("nhsvm", "ssvm"):
-            own["rho"] = self.rho
-        if self.model == "nhsvm":
-            own["objective"] = self.objective
-        if self.margin is not None and self.model in ("hsvm", "ssvm"):
-            own["margin_power" if self.model == "hsvm" else "margin"] = self.margin
-        model = chosen(n_classes=self.n_classes, **own)
-        model.name_classes(self.order_)
-        return model
+        distinct, start = equal_rows(X, y[:, None].astype(np.float64)), getattr(self._start, "dual_", None)
+        first = slice(None) if distinct is None else distinct[0]
+        self._start = None if start is None else SimpleNamespace(dual_=start[first])  # type: ignore[misc]
+        if distinct is None:
+            return super().learn(X, y, weights)
+        coef = super().learn(X[first], y[first], summed(distinct[1], weights))
+        self.dual_ = self.dual_[distinct[1]]
+        return coef

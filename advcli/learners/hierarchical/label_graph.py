@@ -65,18 +65,9 @@ def _levels(rows: NDArray[Any]) -> dict[str, Any]:
 def label_graph(given: Any, classes: NDArray[Any], *, coded: bool, of_sets: bool, loss: str) -> tuple[LabelGraph, NDArray[np.intp]]:
     """Return the label graph and the position of every class among its leaves.
 
-    Parameters
-    ----------
-    given : LabelGraph, list of (parent, child), mapping, another form of `plain_hierarchy` or None
-        A mapping has ``edges``, and ``classes``: the names of the classes where these are codes.
-    classes : ndarray (k,)
-        The classes, whose text names the leaves.
-    coded : bool
-        Whether the classes are codes, which the names of the mapping replace.
-    of_sets : bool
-        Whether rows have several labels: columns without names are the leaves in their order.
-    loss : str
-        Name of the learner, for messages.
+    ``given`` is a LabelGraph, a list of (parent, child), a mapping with ``edges``, and ``classes``, the names of classes that are codes
+    (``coded``), or another form of `plain_hierarchy`. The text of ``classes`` (k,) names the leaves; where rows have several labels
+    (``of_sets``) columns without names are the leaves in their order. ``loss`` names the learner in messages.
 
     Raises
     ------
@@ -120,12 +111,8 @@ def side_by_side(k: int) -> tuple[LabelGraph, NDArray[np.intp]]:
 class OverLabelGraph(LinearLearner):
     """A learner of labels that are leaves of a graph; where rows have several, its weights are those of the nodes.
 
-    Attributes
-    ----------
-    sets_ : LabelSets
-        The sets over the part of the graph above the classes; where rows have several labels.
-    positions_ : ndarray of intp (k,)
-        The position of every class among its leaves.
+    Then ``sets_`` are the sets over the part of the graph above the classes, and ``positions_`` (k,) the place of every class among its
+    leaves.
     """
 
     takes: ClassVar[tuple[str, ...]] = ("hierarchy",)
@@ -140,7 +127,7 @@ class OverLabelGraph(LinearLearner):
 
     def _encode_sets(self, Y: Any) -> sparse.csr_array:
         """Set `classes_` and return ones where a row has a label; a frame whose columns are leaves has them in the order of the leaves."""
-        found = super()._encode_sets(Y)
+        ones = super()._encode_sets(Y)
         if is_frame(Y):
             graph, positions = self.labels()
             columns, names = [str(column) for column in Y.columns], [graph.names[leaf] for leaf in graph.leaves[positions]]
@@ -149,7 +136,7 @@ class OverLabelGraph(LinearLearner):
                 raise ConfigError(
                     f"column {at + 1} of y is {columns[at]!r} where {names[at]!r} must be: give the columns in the order {names}"
                 )
-        return found
+        return ones
 
     def take_sets(self, graph: LabelGraph, positions: NDArray[np.intp]) -> None:
         """Take over a graph above the classes alone (`restricted`)."""

@@ -12,9 +12,9 @@ from sklearn.utils.extmath import row_norms
 
 from ...core.compiled import CompiledRows, compiled_rows, kernels
 from ...core.typing import Array, Labels
+from ...data.labels.shared_norm import best_weights, dual_bound
 from ...losses.base import ROUNDING
-from .attributes import Attributes
-from .factors import FactoredWeights, keeps_lists
+from .attributes import Attributes, FactoredWeights, away_from_zero, farther_weights, keeps_lists
 
 _CHUNK = 1_000_000  # scores that `evaluate` holds at once: 4 times as many leave the caches and take 1.35 times as long
 _ENTRIES = 8_000_000  # of sums over nodes that `node_squares` holds at once, at most
@@ -168,8 +168,8 @@ def node_squares(membership: sparse.csr_array, Z: Any) -> Array:
 def shortened(problem: LeafProblem, attributes: Attributes, beta: sparse.csr_array) -> sparse.csr_array:
     """Return the multiple t beta of largest dual value that is feasible, without entries on the true labels."""
     owner = np.repeat(np.arange(beta.shape[0]), np.diff(beta.indptr))
-    kept = (beta.indices != problem.y[owner]) & (beta.data > 0)
-    beta = sparse.csr_array((beta.data[kept], (owner[kept], beta.indices[kept])), shape=beta.shape)
+    used = (beta.indices != problem.y[owner]) & (beta.data > 0)
+    beta = sparse.csr_array((beta.data[used], (owner[used], beta.indices[used])), shape=beta.shape)
     largest = float(beta.sum(axis=1).max(initial=0.0))
     if largest == 0.0:
         return beta
@@ -192,3 +192,53 @@ def _stretched(gain: Array, margins: Array, stretches: Array) -> Array:
     for j, t in enumerate(stretches):
         values[bent, j] = (t * gain[bent] + margins[bent]).max(axis=1)
     return values
+
+
+class LeafFit(NamedTuple):
+    """A fit of one label a row: weights, alpha, the dual point, its bounds, and what ended it."""
+
+    coef: Any
+    alpha: Array
+    beta: Any  # csr_array (n, k), of sets a SetFit
+    primal: float
+    dual: float
+    outside: float
+    passes: float
+    spent: bool  # whether the limit of passes ended it
+    updates: int = 0  # of alpha
+
+
+def learn_leaves(problem: LeafProblem, attributes: Attributes, beta: sparse.csr_array, tol: float, max_passes: float, seed: int) -> LeafFit:
+    """Minimise (1) at fixed alpha, from a feasible dual point beta (n, k)."""
+    beta, passes, reached = problem.ascend(attributes, beta, tol, max_passes, seed)
+    point = problem.evaluate(attributes, beta, tol)
+    return LeafFit(point.coef, attributes.alpha, point.beta, point.primal, point.dual, point.outside, passes, not reached)
+
+
+def learn_leaves_and_alpha(
+    problem: LeafProblem, attributes: Attributes, beta: sparse.csr_array, tol: float, max_passes: float, seed: int, most: int | None
+) -> LeafFit:
+    """Minimise (1) over alpha too, choi2018 (6.17): ascents at fixed alpha and the closed form of alpha alternate, ``most`` times at most.
+
+    The bound of the joint problem D = mean of beta.margin - v / (2 Lambda), v from `dual_bound`, says when they end.
+    """
+    graph, passes, updates, inner = attributes.graph, 0.0, 0, 0.1
+    while True:
+        beta, spent, _ = problem.ascend(attributes, beta, inner, max_passes - passes, seed + updates)
+        passes += spent
+        point = problem.evaluate(attributes, beta, tol)
+        beta = point.beta
+        squares = node_squares(attributes.membership, point.Z)
+        lengths = (point.stretch * problem.C * attributes.alpha) ** 2 * squares
+        best, value = best_weights(graph, lengths)
+        primal = (value / (2.0 * problem.C) + point.hinge) / problem.mass
+        dual = (point.linear - 0.5 * problem.C * dual_bound(graph, squares)) / problem.mass
+        gap = (primal - dual) / primal if primal > 0 else 0.0
+        ended = passes + 3.0 > max_passes  # an ascent values its start, visits all rows and values the end
+        if gap <= tol or ended or updates == most:
+            return LeafFit(point.coef, best, beta, primal, dual, point.outside, passes, ended, updates)
+        # an inner gap below that of the joint problem suffices
+        inner = max(0.3 * tol, 0.1 * gap)
+        updates += 1
+        alpha = best if updates == most else farther_weights(graph, lengths, attributes.alpha, best)
+        attributes = replace(attributes, alpha=away_from_zero(alpha, attributes.mu, tol))

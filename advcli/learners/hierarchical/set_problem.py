@@ -14,7 +14,7 @@ the flat SVM, one hinge per leaf. The dual point holds marginals mu_i of that po
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,31 +26,19 @@ from ...core.typing import Array
 from ...data.labels.best_sets import LabelSets
 from ...data.labels.node_weights import best_weights, dual_bound
 from ...losses.base import ROUNDING
+from .attributes import away_from_zero, farther_weights
 
 _SWEEPS = 16  # most sweeps of coordinate ascent on the multipliers of one row's polytope
 _PRECISION = 1e-6  # change of the marginals at which that ascent ends
 _BATCH = 8  # most passes between two looks at the gap
-_FARTHER = 2.0  # power of an update of alpha by which the next squared lengths are expected to change
-_BLEND = 1e-2  # share of the first weights in new weights, over the tolerance
 _CHUNK = 2**22  # numbers of a block of scores
 
 
 @dataclass
 class SetProblem:
-    """Rows and their sets of labels.
+    """Rows X (n, d) and their sets of labels Y (n, L), ones where a row has a leaf in the order of ``sets.leaves``.
 
-    Parameters
-    ----------
-    X : ndarray or csr_array, shape (n, d)
-        Rows.
-    Y : csr_array (n, L)
-        Ones where a row has a leaf, in the order of ``sets.leaves``.
-    sample : ndarray (n,)
-        How often each row counts.
-    sets : LabelSets
-        The sets over the graph.
-    lam : float
-        lambda.
+    ``sample`` (n,) says how often each row counts, ``lam`` is lambda.
     """
 
     X: Any
@@ -100,6 +88,10 @@ class SetProblem:
         true = X.T @ self.true
         return np.asarray((true.toarray() if hasattr(true, "toarray") else true) - X.T @ mu)
 
+    def lengths(self, Z: Array) -> Array:
+        """Return |Z_n|^2 of the nodes of the graph."""
+        return np.asarray(np.einsum("dn,dn->n", Z, Z)[self.sets.first :])
+
     def dual(self, mu: Array, Z: Array, alpha: Array) -> float:
         """Return D at marginals mu (n, M) and weights alpha (M,), with the Z of mu."""
         return self.reward(mu) - float(alpha @ np.einsum("dn,dn->n", Z, Z)) / (4.0 * self.lam)
@@ -141,24 +133,10 @@ class SetProblem:
 class SetFit:
     """A dual point, its weights and its values.
 
-    Attributes
-    ----------
-    Z : ndarray (d, M)
-        Weighted differences, summed from the marginals that the passes ended at; the nodes' scores are x.Z_n alpha_n / (2 lambda).
-    mu : ndarray (n, M)
-        The marginals that the passes ended at, moved into the polytope.
-    nu : ndarray of float32 (n, edges + M)
-        Multipliers of the polytope.
-    alpha : ndarray (nodes of the graph,)
-        Squared attributes.
-    primal, dual : float
-        P (on a DAG of the relaxed problem) and D; of the joint problem where alpha is learned.
-    passes : int
-        Passes over the rows.
-    coef : ndarray (nodes of the graph, d)
-        Weights of the nodes' scores, sqrt(alpha_n) W_n, without an added root.
-    outside : float
-        Largest violation of the polytope's rows by the marginals before the move into it.
+    ``Z`` (d, M) are weighted differences of the marginals that the passes ended at, and the nodes' scores x.Z_n alpha_n / (2 lambda);
+    ``mu`` (n, M) these marginals moved into the polytope, ``outside`` how far they lay outside before; ``nu`` (n, edges + M) the
+    multipliers of the polytope. ``alpha`` (nodes of the graph,) are squared attributes, ``coef`` (nodes, d) weights of the nodes' scores.
+    ``primal`` is P, on a DAG of the relaxed problem, and ``dual`` D; of the joint problem where alpha is learned.
     """
 
     Z: Array
@@ -177,35 +155,27 @@ class SetFit:
         return self.mu.shape[0], self.mu.shape[1]
 
 
-def learn_sets(
-    problem: SetProblem,
-    alpha: Array,
-    tol: float,
-    max_passes: int,
-    seed: int = 0,
-    start: Any = None,
-    *,
-    graph: LabelGraph | None = None,
-    updates: int | None = None,
-) -> SetFit:
-    """Minimise P to a relative gap of ``tol``, over alpha too where ``graph`` is given.
+class Joint(NamedTuple):
+    """Learning of alpha over a tree, with sums of at most 1 along every path (choi2018, 6.17), by at most so many updates.
 
-    Parameters
-    ----------
-    problem : SetProblem
-    alpha : ndarray (nodes of the graph,)
-        Squared attributes, at least 0.
-    tol, max_passes
-        Where to stop.
-    seed : int
-        Order of the rows.
-    start : SetFit, optional
-        A fit to the same rows, at any lambda and alpha; others are ignored.
-    graph : LabelGraph, optional
-        A tree: alpha is minimised over as well, with sums of at most 1 along every path (choi2018, 6.17); the dual value then bounds
-        the joint problem from below (`advcli.data.labels.node_weights`).
-    updates : int, optional
-        Most updates of alpha.
+    The dual value then bounds the joint problem from below (`advcli.data.labels.node_weights`).
+    """
+
+    graph: LabelGraph
+    most: int | None
+
+    def dual(self, problem: SetProblem, mu: Array, squares: Array) -> float:
+        """Return the bound at marginals mu (n, M) with the squared lengths of their Z."""
+        return problem.reward(mu) - dual_bound(self.graph, squares) / (4.0 * problem.lam)
+
+
+def learn_sets(
+    problem: SetProblem, alpha: Array, tol: float, max_passes: int, seed: int = 0, start: Any = None, joint: Joint | None = None
+) -> SetFit:
+    """Minimise P to a relative gap of ``tol``, over alpha too where ``joint`` is given.
+
+    alpha (nodes of the graph,) are squared attributes, at least 0. ``start`` is a fit to the same rows, at any lambda and alpha; others are
+    ignored.
     """
     sets, n = problem.sets, len(problem.square)
     if isinstance(start, SetFit) and start.shape == (n, sets.size):
@@ -214,37 +184,29 @@ def learn_sets(
         mu = np.zeros((n, sets.size))
         mu[problem.pairs] = 1.0
         nu = np.zeros((n, len(sets.child) + sets.size), dtype=np.float32)
-    passes, done, inner = 0, 0, tol if graph is None else max(0.3 * tol, 0.1)
-    first = alpha
+    passes, updates, first, inner = 0, 0, alpha, tol if joint is None else max(0.3 * tol, 0.1)
     while True:
         spent, Z, primal, dual = _ascend(problem, alpha, mu, nu, inner, max_passes - passes, seed + passes)
         passes += spent
         coef = (Z * (problem.inner(alpha) / (2.0 * problem.lam))).T[sets.first :]
-        if graph is None:
+        if joint is None:
             break
-        squares = np.einsum("dn,dn->n", Z, Z)[sets.first :]
-        norm = float(alpha @ squares) / (4.0 * problem.lam)
+        squares = problem.lengths(Z)
         lengths = (alpha / (2.0 * problem.lam)) ** 2 * squares
-        fresh, value = best_weights(graph, lengths)
-        primal += problem.lam * value - norm
-        dual = problem.reward(mu) - dual_bound(graph, squares) / (4.0 * problem.lam)
+        best, value = best_weights(joint.graph, lengths)
+        primal += problem.lam * value - float(alpha @ squares) / (4.0 * problem.lam)
+        dual = joint.dual(problem, mu, squares)
         gap = (primal - dual) / primal if primal > 0.0 else 0.0
-        if gap <= tol or passes >= max_passes or done == updates:
-            alpha = fresh
+        if gap <= tol or passes >= max_passes or updates == joint.most:
+            alpha = best
             break
-        inner = max(0.3 * tol, 0.1 * gap)
-        # farther, as with one label a row: updates are small and mostly in one direction
-        ratio = np.divide(fresh, alpha, out=np.ones_like(fresh), where=alpha > 0)
-        farther = best_weights(graph, lengths * ratio**_FARTHER)[0] if done + 1 != updates else fresh
-        alpha = (1.0 - _BLEND * tol) * farther + _BLEND * tol * first  # an alpha of 0 would stay 0
-        done += 1
+        inner, updates = max(0.3 * tol, 0.1 * gap), updates + 1
+        farther = best if updates == joint.most else farther_weights(joint.graph, lengths, alpha, best)
+        alpha = away_from_zero(farther, first, tol)
     point, outside = problem.feasible(mu)
     if point is not mu:
-        mu, own = point, problem.weighted(point)
-        if graph is None:
-            dual = problem.dual(mu, own, problem.inner(alpha))
-        else:
-            dual = problem.reward(mu) - dual_bound(graph, np.einsum("dn,dn->n", own, own)[sets.first :]) / (4.0 * problem.lam)
+        mu, weighted = point, problem.weighted(point)
+        dual = problem.dual(mu, weighted, problem.inner(alpha)) if joint is None else joint.dual(problem, mu, problem.lengths(weighted))
     return SetFit(Z, mu, nu, alpha, primal, dual, passes, np.ascontiguousarray(coef), outside)
 
 
@@ -272,11 +234,11 @@ def _ascend(
         dual, primal = problem.dual(mu, Z, weights), problem.primal(Z, weights, nu)
         if primal - dual <= tol * primal or passes >= max_passes:
             return passes, Z, primal, dual
-        padded, left = np.zeros((Z.shape[0], width)), np.inf
+        padded, gap = np.zeros((Z.shape[0], width)), np.inf
         padded[:, : sets.size] = Z
-        while left > 2.0 * tol * primal and passes < max_passes:
+        while gap > 2.0 * tol * primal and passes < max_passes:
             batch = min(batch, max_passes - passes)
-            left = kernels.label_sets.sweep(
+            gap = kernels.label_sets.sweep(
                 *problem.rows,
                 sets.start,
                 sets.child,

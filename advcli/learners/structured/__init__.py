@@ -1,21 +1,12 @@
 """Learners of structured labels: surrogates S = max over labels of psi(margin, loss), trained through searches, with certificates.
 
-P(w) = lambda/2 |w|^2 + mean S_i with lambda = 1/(n C), n examples (choi2018, chapters 3-5); `planes` says how it is minimised and bounded.
+P(w) = lambda/2 |w|^2 + mean S_i with lambda = 1/(n C), n examples (choi2018, chapters 3-5); `advcli.solvers.cutting_planes` says how it is
+minimised and bounded. psi is the thesis' letter for a surrogate of the margin h and the task loss g of one label (`spaces.psi`).
 """
 
-from ...solvers.cutting_planes import Cuts, Planes, Structure, learn_planes
-from .chain import ChainClassifier
+from .chain_classifier import ChainClassifier
 from .label_sets import MultilabelClassifier
 from .leaf_sets import HierarchicalSetClassifier
 from .learner import StructuredLearner
 
-__all__ = [
-    "ChainClassifier",
-    "Cuts",
-    "HierarchicalSetClassifier",
-    "MultilabelClassifier",
-    "Planes",
-    "Structure",
-    "StructuredLearner",
-    "learn_planes",
-]
+__all__ = ["ChainClassifier", "HierarchicalSetClassifier", "MultilabelClassifier", "StructuredLearner"]

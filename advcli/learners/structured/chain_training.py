@@ -1,4 +1,4 @@
-"""Training over label sequences: structure, mixture and trainer."""
+"""Training over label sequences: problem, mixture and trainer."""
 
 from __future__ import annotations
 
@@ -15,43 +15,27 @@ from ...core.compiled import CompiledRows, aligned_zeros, compiled_rows, kernels
 from ...core.errors import DataError
 from ...core.groups import Starts
 from ...core.typing import Array, Labels
-from ...solvers.cutting_planes import Cuts, Positions, Structure
+from ...solvers.cutting_planes import Cuts, CuttingPlaneProblem, CuttingPlanes, Positions
+from .frank_wolfe import ExampleSteps, FrankWolfe, Gradients
 from .learner import MAXMIN
 from .spaces.psi import Psi
 
 KINDS: Mapping[str, int] = {"margin": 0, "slack": 1, "scaling": 1, "log": 2, "prob": 3, MAXMIN: 4}
 """Surrogates of chains by the number that compiled loops have for them."""
 
-
 ROOM = 16  # sequences of a chain that there is room for at first
-
-
 MOST_GRAM = 250_000_000  # numbers of all Gram matrices: 2 GB
-
-
 QUICK = 9  # passes over the chains with the larger gaps between two passes over all
-
-
 STEPS = 10  # pairwise steps of one visit
-
-
 STALLED = 30  # rounds without a better bound after which a fit ends
-
-
 GAME_STALLED = 1000  # of the max-min margin, whose steps are proximal: bounds rest for long until it is settled which states tie
-
-
 WEAK = 2e-3  # lambda n / |x|^2 below which a fit comes down to lambda from larger ones
-
-
 WAY_FACTOR = 10.0  # from one lambda to the next on that way
-
-
 WAY_TOL = 3e-2  # gap at which the next is taken
 
 
-class ChainStructure(Structure):
-    """Chains with their true labels, as `learn_planes` sees them: the shared weights are those of transitions, K x K row by row.
+class ChainProblem(CuttingPlaneProblem):
+    """Chains with their true labels, as `fit_cutting_planes` sees them: the shared weights are those of transitions, K x K row by row.
 
     Its cutting planes train chains in plain NumPy; `ChainTrainer` is the compiled way that fits take.
     """
@@ -102,14 +86,8 @@ def survey(
 class ChainMixture(NamedTuple):
     """Stored sequences of every chain with their weights: a dual point.
 
-    Attributes
-    ----------
-    held : ndarray of int16 (n P,)
-        Labels: sequence p of chain s begins at start[s] P + p T, T the number of its rows.
-    alpha, scale : ndarray (S, P)
-        Weights, and the scales of the planes; sequence 0 is the truth.
-    used : ndarray of int32 (S,)
-        How many there are.
+    Sequence p of chain s of T rows begins at start[s] P + p T of ``held`` (n P,); 0 is the truth. ``alpha`` and ``scale`` (S, P) are
+    weights and the scales of the planes, ``used`` (S,) how many there are.
     """
 
     held: NDArray[np.int16]
@@ -278,19 +256,19 @@ class ChainTrainer:
 
         From nothing the first steps at a weak lambda make weights so large that hardly a later sequence is of use at the optimum.
         """
-        found: list[float] = []
+        larger: list[float] = []
         least = WEAK * float(self.share.mean()) * self.unit
         while (self.used == 1).all() and lam < least:
             lam *= WAY_FACTOR
-            found.insert(0, lam)
-        return found
+            larger.insert(0, lam)
+        return larger
 
     def learn(self, lam: float, tol: float, max_passes: float, seed: int, max_seconds: float = math.inf) -> ChainFit:
         """Minimise P until the best bounds on both sides are within ``tol``; its passes and calls are those of the whole `way`."""
         began, passes, calls = time.perf_counter(), 0.0, 0
         for larger in self.way(lam):
-            left = max_seconds - (time.perf_counter() - began)
-            fit = self._learn(larger, max(tol, WAY_TOL), max_passes - passes, seed, left)
+            seconds = max_seconds - (time.perf_counter() - began)
+            fit = self._learn(larger, max(tol, WAY_TOL), max_passes - passes, seed, seconds)
             passes, calls = passes + fit.passes, calls + fit.calls
         fit = self._learn(lam, tol, max_passes - passes, seed, max_seconds - (time.perf_counter() - began))
         return fit._replace(passes=passes + fit.passes, calls=calls + fit.calls)
@@ -340,3 +318,75 @@ class ChainTrainer:
 def squared(W: Array, A: Array) -> float:
     """Return |w|^2."""
     return float(np.vdot(W, W) + np.vdot(A, A))
+
+
+class ChainSteps(ExampleSteps):
+    """Steps at the chains of a `ChainProblem`; W is kept by feature, theta (d, Kp), and the transitions as A (K, Kp)."""
+
+    made: int
+    """Steps made, of which subgradients have a length; -1 for Frank-Wolfe."""
+
+    def __init__(self, problem: CuttingPlaneProblem, lam: float) -> None:
+        super().__init__(problem, lam)
+        at: Any = problem
+        self.rows, self.start = compiled_rows(at.X), np.asarray(at.start, dtype=np.int64)
+        self.grams = np.empty(int((np.diff(self.start).astype(np.float64) ** 2).sum()))
+        kernels.chain.gram(*self.rows, self.start, self.grams)
+        d, padded = at.X.shape[1], kernels.chain.width(at.K)
+        self.theta, self.A = aligned_zeros((d, padded)), np.zeros((at.K, padded))
+        late = self.made >= 0
+        self.late_theta, self.late_A = aligned_zeros((d * late, padded)), np.zeros((at.K * late, padded))
+
+    def sweep(self, order: Positions) -> int:
+        """Step at every example."""
+        at: Any = self.problem
+        kernels.chain.row_sweep(
+            at.kind,
+            at.beta,
+            *self.rows,
+            self.start,
+            at.y,
+            self.grams,
+            np.ascontiguousarray(order, dtype=np.intp),
+            self.theta,
+            self.A,
+            self.parts,
+            self.constant,
+            at.share,
+            self.lam,
+            self.made,
+            self.late_theta,
+            self.late_A,
+        )
+        self.W, self.shared = self.theta[:, : at.K].T, self.A[:, : at.K].ravel()
+        return len(order)
+
+
+class ChainFrankWolfe(ChainSteps, FrankWolfe):
+    """Block-coordinate Frank-Wolfe over chains."""
+
+    made = -1
+
+    def begin(self, planes: CuttingPlanes) -> None:
+        """Begin at the mean of planes."""
+        super().begin(planes)
+        K = self.problem.K
+        self.theta[:, :K], self.A[:, :K] = self.W.T, self.shared.reshape(K, K)
+
+
+class ChainGradients(ChainSteps, Gradients):
+    """Stochastic subgradients over chains."""
+
+    made = 0
+
+    def sweep(self, order: Positions) -> int:
+        """Step at every example."""
+        calls = super().sweep(order)
+        K = self.problem.K
+        self.late_W, self.late_shared = self.late_theta[:, :K].T, self.late_A[:, :K].ravel()
+        self.made += len(order)
+        self.t, self.sweeps = self.made, self.sweeps + 1
+        return calls
+
+
+CHAINS_BY_EXAMPLES: dict[str, type[ExampleSteps]] = {each.solver: each for each in (ChainFrankWolfe, ChainGradients)}

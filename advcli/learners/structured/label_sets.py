@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -12,16 +13,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ...core.errors import IncompatibleError, ModelError
+from ...core.groups import rows_of
 from ...core.stored_arrays import Entries
 from ...core.typing import Array
-from ...solvers.cutting_planes import Cuts, Planes, Positions, Structure, Turns
+from ...features.merging import equal_rows, summed
+from ...solvers.cutting_planes import Cuts, CuttingPlaneFit, CuttingPlaneProblem, CuttingPlanes, Positions, Turns
 from ..base import register
-from ..options import one_of
-from .learner import GAMES, MAXMIN
-from .set_learner import SetLearner, unmerged
-from .spaces.f_measure import SizedLabels, best_f_sets, sized_of_free_labels, sized_of_gibbs, sized_of_sets
-from .spaces.f_measure_game import by_size_of_table, free_by_size, solve_f_games
-from .spaces.label_sets import (
+from ..options import one_of, seed_of
+from .frank_wolfe import BY_EXAMPLES, fit_by_examples
+from .learner import GAMES, MAXMIN, StructuredLearner
+from .spaces.enumerated_sets import (
     MOST_LABELS,
     EnumeratedSets,
     levels_of_free_labels,
@@ -31,17 +32,20 @@ from .spaces.label_sets import (
     set_numbers,
     set_rows,
 )
+from .spaces.f_measure import SizedLabels, best_f_sets, sized_of_free_labels, sized_of_gibbs, sized_of_sets
+from .spaces.f_measure_game import by_size_of_table, free_by_size, solve_f_games
 from .spaces.max_min import SetGame, free_game, solve_games
 from .spaces.psi import Psi, make_psi
 from .spaces.relaxation import PairField, RelaxedSets
-from .spaces.searches import Found, search_of
-from .spaces.space import OutputSpace
+from .spaces.searches import SEARCHES, SearchResult, is_slack, search_names, search_of
+from .spaces.space import LabelSpace
 
 RULES = ("potentials", "predictor", "f1")
 RELAXED_BLOCKS = 16  # blocks of the rows of a relaxation, whose searches take far longer than steps
 FILLED = 0.2  # most share of a dense X that is not 0 for its rows to be stored without zeros in sweeps by rows
 MANY = 200_000  # rows times labels without pairs from which on rows are swept one after the other
 F1_ROWS = 256  # rows whose best sets of the F-measure are sought together
+_WITH_PAIRS = " where they have pairs"
 PAIRS = {"one": 1, "four": 4, "none": 0}
 """Weights of a pair of labels: one where a set has both, one for each of its four states, or none."""
 
@@ -85,7 +89,7 @@ def sparse_if_few(X: Any) -> Any:
     return sparse.csr_array(X)
 
 
-class SetStructure(Structure):
+class PairProblem(CuttingPlaneProblem):
     """Rows with sets of labels Y (n, m)."""
 
     def __init__(self, X: Any, Y: NDArray[np.int8], share: Array, psi: Psi, weights: PairWeights) -> None:
@@ -95,7 +99,7 @@ class SetStructure(Structure):
         self.sizes = Y.sum(axis=1, dtype=np.int64)
 
 
-class LevelledSets(SetStructure):
+class LevelledSets(PairProblem):
     """Rows whose worst set comes from the levels of all sets: of 2^m sets, or of any number of labels without pairs."""
 
     def __init__(self, *given: Any) -> None:
@@ -132,16 +136,16 @@ class LevelledSets(SetStructure):
         if self.free:
             turned = np.zeros_like(Y)
             np.put_along_axis(turned, label, (np.arange(m) < best[:, None]).astype(np.int8), axis=1)
-            found = centre ^ turned
+            sets = centre ^ turned
         else:
-            found = set_rows(label[at, best], m)
-        value, slope, constant = self.psi.tangents(h[at, best], g[at, best], (found != Y).sum(axis=1))
-        gained = [] if self.free else [self.weights.counts(found) - self.own[examples]]
-        parts = np.hstack([*gained, found - Y.astype(np.float64)]) * slope[:, None]
+            sets = set_rows(label[at, best], m)
+        value, slope, constant = self.psi.tangents(h[at, best], g[at, best], (sets != Y).sum(axis=1))
+        gained = [] if self.free else [self.weights.counts(sets) - self.own[examples]]
+        parts = np.hstack([*gained, sets - Y.astype(np.float64)]) * slope[:, None]
         return Cuts(sparse.csr_array(parts), constant, value, value, len(at))
 
 
-class SearchedSets(SetStructure):
+class SearchedSets(PairProblem):
     """Rows whose worst set a search finds, one at a time: among all sets of few labels, over the relaxation of many (`RelaxedSets`).
 
     ``relaxed`` takes the relaxation for few labels too.
@@ -152,7 +156,7 @@ class SearchedSets(SetStructure):
         self.by, self.relaxed = search, relaxed or self.K > MOST_LABELS
         self.blocks = RELAXED_BLOCKS if self.relaxed else 1
 
-    def spaces(self, U: Array, shared: Array, examples: Positions) -> Iterator[OutputSpace]:
+    def spaces(self, U: Array, shared: Array, examples: Positions) -> Iterator[LabelSpace]:
         """Yield the sets of these examples as searches see them."""
         linear, pairs = self.weights.potentials(shared)
         if self.relaxed:
@@ -166,21 +170,21 @@ class SearchedSets(SetStructure):
         """Return what the search finds for each row, of a relaxation as a plane of the relaxed surrogate."""
         return self.cuts([search_of(self.by, space)(space, self.psi) for space in self.spaces(U, shared, examples)], examples)
 
-    def cuts(self, founds: Sequence[Found], examples: Positions) -> Cuts:
+    def cuts(self, results: Sequence[SearchResult], examples: Positions) -> Cuts:
         """Return what searches found for these examples as planes."""
         rows = []
-        for found, y in zip(founds, self.Y[examples], strict=True):
+        for result, y in zip(results, self.Y[examples], strict=True):
             if self.relaxed:
-                labels, both = found.label.labels[None], found.label.pairs[None]
+                labels, both = result.label.labels[None], result.label.pairs[None]
             else:
-                labels, both = set_rows([found.label], self.K).astype(np.float64), None
+                labels, both = set_rows([result.label], self.K).astype(np.float64), None
             gained = self.weights.counts(labels, both) - self.weights.counts(y[None])
             rows.append((sparse.csr_array(np.hstack([gained, labels - y])), (labels + (1.0 - 2.0 * labels) * y).sum()))
-        h, g = (np.array([getattr(found.point, name) for found in founds]) for name in ("h", "g"))
+        h, g = (np.array([getattr(result.point, name) for result in results]) for name in ("h", "g"))
         value, slope, constant = self.psi.tangents(h, g, np.array([hamming for _, hamming in rows]))
         parts = sparse.csr_array(sparse.dia_array((slope[None], 0), shape=(len(rows),) * 2) @ sparse.vstack([row for row, _ in rows]))
-        upper = np.maximum(np.array([found.upper for found in founds]), value)
-        return Cuts(parts, constant, value, upper, sum(found.calls for found in founds))
+        upper = np.maximum(np.array([result.upper for result in results]), value)
+        return Cuts(parts, constant, value, upper, sum(result.calls for result in results))
 
 
 def best_of(U: Array, table: Array) -> tuple[Array, NDArray[np.int8]]:
@@ -191,7 +195,7 @@ def best_of(U: Array, table: Array) -> tuple[Array, NDArray[np.int8]]:
     return best[rows, at], set_rows(label[rows, at], U.shape[1])
 
 
-class PlayedSets(SetStructure):
+class PlayedSets(PairProblem):
     """Rows whose surrogate is the max-min margin: the worst mixture of sets in the game of each row, in closed form without pairs."""
 
     def __init__(self, *given: Any, tolerance: float) -> None:
@@ -239,7 +243,7 @@ class PlayedSets(SetStructure):
         """Return `proving` of all rows as that of the given rows, which became those."""
         return targets[became]
 
-    def mixtures(self, planes: Planes, used: Positions) -> Iterator[tuple[Array, NDArray[np.int8]]]:
+    def mixtures(self, planes: CuttingPlanes, used: Positions) -> Iterator[tuple[Array, NDArray[np.int8]]]:
         """Yield the sets (c, m) whose mixture each of these planes is, and their shares (c,)."""
         for plane, mixture, i in zip(planes.parts[used].toarray(), planes.mixtures[used], planes.owner[used].tolist(), strict=True):
             if mixture is None:  # no pairs, and shares of 0, 1/2 and 1: labels in half of the sets are all there or none of them
@@ -286,6 +290,104 @@ class PlayedFSets(PlayedSets):
         return unmerged(targets[:, 0].astype(np.intp), targets[:, 1:], became)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
+class SetLearner(StructuredLearner):
+    """Base of learners of sets of labels, which differ in what scores a set; rows stand alone, each one example.
+
+    Attributes
+    ----------
+    became_ : ndarray of intp (n,)
+        The example that each given row became; equal rows with equal sets are one of their summed weight.
+    """
+
+    sets: ClassVar[bool] = True
+
+    training: str = "planes"
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that no data can mend."""
+        super().check_parameters()
+        one_of("loss.training", self.training, ("planes", *BY_EXAMPLES))
+        chosen = f"loss.search={self.search}"
+        if not self.psi().convex:
+            instead = "choose prob, its convex continuation, for a certificate"
+            if self.training != "sgd":
+                raise IncompatibleError(f"loss.surrogate={self.surrogate}", "loss.training=sgd, as it is not convex", instead)
+            if self.search not in ("auto", "levels"):
+                raise IncompatibleError(chosen, "a convex surrogate", f"loss.surrogate={self.surrogate} has levels")
+        if one_of("loss.search", self.search, search_names()) == "auto":
+            return
+        if self.surrogate in GAMES:
+            raise IncompatibleError(chosen, "a surrogate of margin and loss", f"loss.surrogate={self.surrogate} is a game: choose auto")
+        if SEARCHES.get(self.search).slack and not is_slack(self.psi()):
+            raise IncompatibleError(
+                chosen, "loss.surrogate=slack", f"loss.surrogate={self.surrogate} has loss.search=levels, hull or exact"
+            )
+
+    @property
+    def trainer(self) -> str:
+        """The method of `train`: ``training``."""
+        return self.training
+
+    def train(self, problem: CuttingPlaneProblem, psi: Psi, start: CuttingPlanes | None) -> CuttingPlaneFit:
+        """Minimise P at `lam_` as ``training`` says."""
+        if self.training == "planes":
+            return super().train(problem, psi, start)
+        return fit_by_examples(BY_EXAMPLES[self.training], problem, self.lam_, self.limits, seed_of(self.random_state), psi.convex, start)
+
+    def learn(self, X: Any, y: Any, weights: Array | None) -> Array:
+        """Train on distinct rows: equal rows with equal sets are one of their summed weight."""
+        sets = y.toarray() if self.of_sets_ else y[:, None]
+        distinct = equal_rows(X, sets.astype(np.float64))
+        if distinct is None:
+            self.became_ = np.arange(X.shape[0])
+            return super().learn(X, y, weights)
+        first, inverse = distinct
+        self.became_ = inverse.ravel()
+        return super().learn(X[first], y[first], summed(inverse, weights))
+
+    def remark_if_not_convex(self) -> tuple[str, ...]:
+        """Return a remark on a surrogate that is not convex, of others none."""
+        if self.psi().convex:
+            return ()
+        return (f"loss.surrogate={self.surrogate} is not convex: SGD found weights, and no bound says how good they are",)
+
+    def _contacts(self, used: Positions, turned: Array) -> tuple[Positions, NDArray[np.bool_], Array]:
+        """Return the planes (p',) of those used that bound something, the labels (p', k) that they turn, and h of their tangents (p',).
+
+        ``turned`` (p, k) holds the slope at every label that the set of a plane turns, with its sign.
+        """
+        slope, wrong = np.abs(turned).max(axis=1, initial=0.0), np.count_nonzero(turned, axis=1)
+        some = np.flatnonzero(wrong)  # a plane of slope 0 bounds nothing
+        return used[some], turned[some] != 0.0, self.psi().at_slope(slope[some], wrong[some].astype(np.float64))
+
+    @abstractmethod
+    def best_sets(self, X: Any) -> Any:
+        """Return the set of the largest score at rows X (n, d), as 0 and 1 (n, k), dense or sparse."""
+
+    def predict_codes(self, X: Any) -> Any:
+        """Return the best sets as csr_array (n, k) where labels are sets, else the code of the best set of one label."""
+        return sparse.csr_array(self.best_sets(X)) if self.of_sets_ else np.argmax(self.potentials(X), axis=1).astype(np.intp)
+
+    def predict(self, X: Any) -> Any:
+        """Return sets of labels as `predict_codes` does, or labels (n,)."""
+        return self.predict_codes(X) if self.of_sets_ else super().predict(X)
+
+    @property
+    def metric_(self) -> str:
+        """The metric of the task loss: Hamming; of surrogates of the F-measure that of the row."""
+        if not self.of_sets_:
+            return super().metric_
+        return "instance_f1" if self.surrogate in ("f1", "maxmin_f1") else "hamming"
+
+
+def unmerged(owner: Positions, table: Array, became: Positions) -> Array:
+    """Return for every given row, whose number comes first, the rows of a table that distinct rows of the fit own, in their order."""
+    first = np.searchsorted(owner, np.arange(int(became.max(initial=-1)) + 2))
+    rows = np.repeat(np.arange(len(became)), np.diff(first)[became])
+    return np.column_stack([rows, table[rows_of(first, became)]])
+
+
 @register("sets")
 @dataclass(kw_only=True, eq=False, repr=False)
 class MultilabelClassifier(SetLearner):
@@ -319,7 +421,7 @@ class MultilabelClassifier(SetLearner):
         Whether a constant 1 is appended to the rows, penalised like the rest.
     warm_start, verbose, random_state
         Whether a fit begins at the dual point of the last one, a line about each fit, and the seed of the visits.
-    search : {"auto", "levels", "hull", "exact", "angular", "bisecting", "binary", "sarawagi"}
+    search : {"auto", "levels", "hull", "exact", "angular"} or a plug-in's
         How the worst set of a row is found (`advcli.learners.structured.spaces.searches`). ``auto``: levels of all sets of at most 16
         labels, or of any number without pairs; else the convex hull search over the linear relaxation, whose surrogate is then what is
         minimised and certified.
@@ -359,36 +461,41 @@ class MultilabelClassifier(SetLearner):
         """Return the surrogate of margin and loss; the max-min margin, a game, stands beside margin rescaling, which bounds it."""
         return make_psi("margin" if self.surrogate in GAMES else self.surrogate, self.beta)
 
-    def structure(self, X: Any, y: Any, share: Array, psi: Psi) -> SetStructure:
-        """Return the rows and their sets, and remark what is taken in place of all sets."""
+    def _sets_of(self, y: Any) -> NDArray[np.int8]:
+        """Return the sets of rows as 0 and 1 (n, m)."""
+        return (y.toarray() if self.of_sets_ else np.eye(len(self.classes_))[y]).astype(np.int8)
+
+    def _refuse_many(self, what: str, needs: str, choose: str) -> None:
+        """Refuse pairs of more labels than sets are enumerated of."""
         m = len(self.classes_)
-        Y = (y.toarray() if self.of_sets_ else np.eye(m)[y]).astype(np.int8)
-        weights = PairWeights(m, self.pairs)
+        if m > MOST_LABELS and PAIRS[self.pairs]:
+            raise IncompatibleError(what, f"at most {MOST_LABELS} labels{needs}", f"the data have {m}: choose {choose}")
+
+    def _refuse_many_for_f1(self) -> None:
+        self._refuse_many("loss.rule=f1", _WITH_PAIRS, "loss.pairs=none or loss.rule=potentials")
+
+    def problem(self, X: Any, y: Any, share: Array, psi: Psi) -> PairProblem:
+        """Return the rows and their sets, and remark on a relaxation of all sets."""
+        m, weights = len(self.classes_), PairWeights(len(self.classes_), self.pairs)
+        rows = X, self._sets_of(y), share, psi, weights
         self.remarks_ = ()
         if self.rule == "f1":
             if not self.of_sets_:
                 raise IncompatibleError("loss.rule=f1", "sets of labels", "the data have one label a row: choose rule=potentials")
             self._refuse_many_for_f1()
         if self.surrogate in GAMES:
-            if m > MOST_LABELS and weights.states:
-                raise IncompatibleError(
-                    f"loss.surrogate={self.surrogate} with pairs",
-                    f"at most {MOST_LABELS} labels",
-                    f"the data have {m}: choose loss.pairs=none",
-                )
-            kind = PlayedSets if self.surrogate == MAXMIN else PlayedFSets
-            return kind(X, Y, share, psi, weights, tolerance=0.1 * self.tol)
+            self._refuse_many(f"loss.surrogate={self.surrogate} with pairs", "", "loss.pairs=none")
+            return (PlayedSets if self.surrogate == MAXMIN else PlayedFSets)(*rows, tolerance=0.1 * self.tol)
         if self.search in ("auto", "levels") and (m <= MOST_LABELS or not weights.states):
             self.remarks_ = self.remark_if_not_convex()
-            return LevelledSets(X, Y, share, psi, weights)
+            return LevelledSets(*rows)
         if not psi.convex:
-            needs = f"at most {MOST_LABELS} labels where they have pairs"
-            raise IncompatibleError(f"loss.surrogate={self.surrogate}", needs, f"the data have {m}: choose loss.pairs=none")
+            self._refuse_many(f"loss.surrogate={self.surrogate}", _WITH_PAIRS, "loss.pairs=none")
         if m > MOST_LABELS:
             self.remarks_ = (
                 f"{m} labels are too many for all sets: the relaxation is searched, and the gap is that of the relaxed surrogate",
             )
-        return SearchedSets(X, Y, share, psi, weights, search=self.search)
+        return SearchedSets(*rows, search=self.search)
 
     def stored_planes(self) -> Array | None:
         """Return a row (example, alpha, set as a number, h of the tangent) for every plane with a weight; equal examples have equal ones.
@@ -396,42 +503,35 @@ class MultilabelClassifier(SetLearner):
         A plane of the max-min margin has a row for each set of its mixture: alpha times its share, and the plane's number in the place of
         h. None for mixtures of the relaxation and of training by rows.
         """
-        planes: Planes = self.dual_
-        structure: Any = planes.structure
-        if self.training != "planes" or structure.K > MOST_LABELS:
+        planes: CuttingPlanes = self.dual_
+        problem: Any = planes.problem
+        if self.training != "planes" or problem.K > MOST_LABELS:
             return None
         used = np.flatnonzero(planes.alpha > 0.0)
         if self.surrogate in GAMES:
             parts = [
                 np.column_stack([planes.alpha[plane] * shares, set_numbers(Y), np.full(len(Y), plane)])
-                for plane, (shares, Y) in zip(used.tolist(), structure.mixtures(planes, used), strict=True)
+                for plane, (shares, Y) in zip(used.tolist(), problem.mixtures(planes, used), strict=True)
             ]
-            owner = np.repeat(planes.owner[used], [len(each) for each in parts])
+            owner = np.repeat(planes.owner[used], [len(part) for part in parts])
             return unmerged(owner, np.concatenate([np.zeros((0, 3)), *parts]), self.became_)
-        turned = planes.parts[used][:, structure.G :].toarray()  # the labels that a set turns, times the slope
-        slope, wrong = np.abs(turned).max(axis=1, initial=0.0), np.count_nonzero(turned, axis=1)
-        some = np.flatnonzero(wrong)  # a plane of slope 0 bounds nothing
-        used, turned, slope, wrong = used[some], turned[some], slope[some], wrong[some]
+        used, turned, h = self._contacts(used, planes.parts[used][:, problem.G :].toarray())
         owner = planes.owner[used]
-        numbers = set_numbers(structure.Y[owner] ^ (turned != 0.0))
-        table = np.column_stack([planes.alpha[used], numbers, self.psi().at_slope(slope, wrong.astype(np.float64))])
-        return unmerged(owner, table, self.became_)
+        return unmerged(owner, np.column_stack([planes.alpha[used], set_numbers(problem.Y[owner] ^ turned), h]), self.became_)
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
         """Return the weights and the stored planes, and the targets that bound the max-min margin, by rows."""
-        found = super().proof(X, codes, weight)
-        if not found or self.trained_targets_ is None:
-            return found
-        planes: Planes = self.dual_
-        structure: Any = planes.structure
-        return found | {"predictor": structure.proven(self.trained_targets_, self.became_)}
+        arrays = super().proof(X, codes, weight)
+        if arrays and self.trained_targets_ is not None:
+            problem: Any = self.dual_.problem
+            arrays["predictor"] = problem.proven(self.trained_targets_, self.became_)
+        return arrays
 
-    def spaces(self, X: Any, y: Any) -> Iterator[OutputSpace]:
+    def spaces(self, X: Any, y: Any) -> Iterator[LabelSpace]:
         """Yield the sets of rows X (n, d), whose true ones are y (n, m), as searches see them at the learned weights."""
-        Y = (y.toarray() if self.of_sets_ else np.eye(len(self.classes_))[y]).astype(np.int8)
-        rows = np.arange(len(Y))
-        seen = SearchedSets(X, Y, np.full(len(Y), 1.0 / len(Y)), self.psi(), PairWeights(Y.shape[1], self.pairs))
-        return seen.spaces(self.potentials(X), self.shared_, rows)
+        Y = self._sets_of(y)
+        problem = SearchedSets(X, Y, np.full(len(Y), 1.0 / len(Y)), self.psi(), PairWeights(Y.shape[1], self.pairs))
+        return problem.spaces(self.potentials(X), self.shared_, np.arange(len(Y)))
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     def best_sets(self, X: Any) -> NDArray[np.int8]:
@@ -447,8 +547,8 @@ class MultilabelClassifier(SetLearner):
             return (self._played(U, pairs)[0].targets > 0.5).astype(np.int8)
         if self.rule == "f1":
             self._refuse_many_for_f1()
-            found = [best_f_sets(self._sized(U[i : i + F1_ROWS], pairs))[0] for i in range(0, len(U), F1_ROWS)]
-            return np.concatenate([np.zeros((0, m), dtype=np.int8), *found])
+            blocks = [best_f_sets(self._sized(U[i : i + F1_ROWS], pairs))[0] for i in range(0, len(U), F1_ROWS)]
+            return np.concatenate([np.zeros((0, m), dtype=np.int8), *blocks])
         if not pairs.any():
             return (U > 0.0).astype(np.int8)
         if m > MOST_LABELS:
@@ -459,26 +559,14 @@ class MultilabelClassifier(SetLearner):
     def _played(self, U: Array, pairs: Array) -> tuple[SetGame, list[NDArray[np.int8]]]:
         """Return the games at scores U (n, m), and the sets of each where it was solved by sets."""
         if self.surrogate != MAXMIN:
-            structure = PlayedFSets(
-                U,
-                np.zeros(U.shape, dtype=np.int8),
-                np.ones(len(U)),
-                self.psi(),
-                PairWeights(U.shape[1], "one" if pairs.any() else "none"),
-                tolerance=1e-9,
-            )
-            return structure.play(U, pairs, np.arange(len(U))), structure.columns
+            Y, weights = np.zeros(U.shape, dtype=np.int8), PairWeights(U.shape[1], "one" if pairs.any() else "none")
+            problem = PlayedFSets(U, Y, np.ones(len(U)), self.psi(), weights, tolerance=1e-9)
+            return problem.play(U, pairs, np.arange(len(U))), problem.columns
         if not pairs.any():
             return free_game(U), []
         table = pair_table(pairs, U.shape[1])
         columns = list(best_of(U, table)[1][:, None])
         return solve_games(U, pairs, lambda V: best_of(V, table), columns, 1e-9), columns
-
-    def _refuse_many_for_f1(self) -> None:
-        m = len(self.classes_)
-        if m > MOST_LABELS and self.pairs != "none":
-            needs = f"at most {MOST_LABELS} labels where they have pairs"
-            raise IncompatibleError("loss.rule=f1", needs, f"the data have {m}: choose loss.pairs=none or loss.rule=potentials")
 
     def _sized(self, U: Array, pairs: Array) -> SizedLabels:
         """Return what the expected F-measure needs of the distributions over sets at scores U (n, m)."""
@@ -494,16 +582,6 @@ class MultilabelClassifier(SetLearner):
             return sized_of_free_labels(expit(U))
         return sized_of_gibbs(U, pair_table(pairs, U.shape[1]))
 
-    def predict_codes(self, X: Any) -> Any:
-        """Return the best sets as csr_array (n, m) where labels are sets, else the code of the best set of one label."""
-        if self.of_sets_:
-            return sparse.csr_array(self.best_sets(X))
-        return np.argmax(self.potentials(X), axis=1).astype(np.intp)
-
-    def predict(self, X: Any) -> Any:
-        """Return sets of labels as `predict_codes` does, or labels (n,)."""
-        return self.predict_codes(X) if self.of_sets_ else super().predict(X)
-
     def potentials(self, X: Any) -> Array:
         """Return the scores of the labels at rows X (n, d), shape (n, m): u, or of rows with one label f of the sets of one label."""
         U = super().potentials(X)
@@ -511,10 +589,8 @@ class MultilabelClassifier(SetLearner):
 
     @property
     def metric_(self) -> str:
-        """The metric of the task loss: Hamming; of ``surrogate="f1"`` and ``"maxmin_f1"`` and of ``rule="f1"`` the F-measure of the row."""
-        if not self.of_sets_:
-            return super().metric_
-        return "instance_f1" if self.rule == "f1" or self.surrogate in ("f1", "maxmin_f1") else "hamming"
+        """The metric of the task loss, of ``rule="f1"`` the F-measure of the row."""
+        return "instance_f1" if self.of_sets_ and self.rule == "f1" else super().metric_
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def restore(self, attributes: Entries) -> None:

@@ -14,21 +14,21 @@ from ...core.errors import IncompatibleError
 from ...core.stored_arrays import Entries
 from ...core.typing import Array
 from ...data.labels.best_sets import LabelSets, restricted
-from ...solvers.cutting_planes import Cuts, Planes, Positions, Structure
+from ...solvers.cutting_planes import Cuts, CuttingPlaneProblem, CuttingPlanes, Positions
 from ..base import register
 from ..hierarchical.label_graph import OverLabelGraph
+from .label_sets import SetLearner, unmerged
 from .learner import GAMES
-from .set_learner import SetLearner, unmerged
-from .spaces.label_sets import MOST_LABELS
-from .spaces.leaf_sets import HierarchicalSets, TreeLevels
+from .spaces.enumerated_sets import MOST_LABELS
+from .spaces.hierarchical_sets import HierarchicalSets, TreeLevels
 from .spaces.psi import Psi
 from .spaces.searches import is_slack, search_of
-from .spaces.space import OutputSpace
+from .spaces.space import LabelSpace
 
 _CHUNK = 2**22  # numbers in the tables of rows whose levels are sought together
 
 
-class LeafSets(Structure):
+class LeafSets(CuttingPlaneProblem):
     """Rows with sets of leaves Y (n, L), columns in the order of the leaves; scores are those of the graph's nodes."""
 
     G = 0
@@ -58,12 +58,12 @@ class LevelledLeafSets(LeafSets):
     def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
         """Return the worst set of each row from its levels."""
         scores = self.sets.scores(U)
-        found = np.zeros(scores.shape, dtype=np.uint8)
+        sets = np.zeros(scores.shape, dtype=np.uint8)
         step = max(1, _CHUNK // self.looked_at)
         for first in range(0, len(scores), step):
             part = slice(first, first + step)
-            found[part] = self.worst(scores[part], self.true[examples[part]].toarray())
-        return self.cuts(found, scores, examples, len(examples))
+            sets[part] = self.worst(scores[part], self.true[examples[part]].toarray())
+        return self.cuts(sets, scores, examples, len(examples))
 
     @property
     def looked_at(self) -> int:
@@ -120,7 +120,7 @@ class SearchedLeafSets(LeafSets):
         # the search by angles is exact for slack rescaling, which leaves most between the labels of a hull
         self.by = "angular" if search == "auto" and is_slack(self.psi) else search
 
-    def spaces(self, scores: Array, examples: Positions) -> Iterator[OutputSpace]:
+    def spaces(self, scores: Array, examples: Positions) -> Iterator[LabelSpace]:
         """Yield the sets of these examples, with scores (m, M) of the nodes, as searches see them."""
         true = self.true[examples].toarray()
         yield from (HierarchicalSets(self.sets, f, nodes, self.psi.axes) for f, nodes in zip(scores, true, strict=True))
@@ -128,9 +128,9 @@ class SearchedLeafSets(LeafSets):
     def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
         """Return what the search finds for each row."""
         scores = self.sets.scores(U)
-        founds = [search_of(self.by, space)(space, self.psi) for space in self.spaces(scores, examples)]
-        upper, calls = np.array([found.upper for found in founds]), sum(found.calls for found in founds)
-        return self.cuts(np.array([found.label for found in founds]), scores, examples, calls, upper)
+        results = [search_of(self.by, space)(space, self.psi) for space in self.spaces(scores, examples)]
+        upper, calls = np.array([result.upper for result in results]), sum(result.calls for result in results)
+        return self.cuts(np.array([result.label for result in results]), scores, examples, calls, upper)
 
 
 @register("hierarchical_sets")
@@ -152,7 +152,7 @@ class HierarchicalSetClassifier(OverLabelGraph, SetLearner):
         How P is minimised: by stored planes of every row, by block-coordinate Frank-Wolfe, or by stochastic subgradients.
     beta : float or None
         Of ``surrogate="scaling"``; None: 0.5.
-    search : {"auto", "levels", "hull", "exact", "angular", "bisecting", "binary", "sarawagi"}
+    search : {"auto", "levels", "hull", "exact", "angular"} or a plug-in's
         How the worst set of a row is found (`advcli.learners.structured.spaces.searches`). ``auto``: on a tree the best set at every number
         of wrong leaves; else all sets of at most 16 leaves; else ``angular`` for slack rescaling and ``hull`` for others, whose calls are
         integer programs. All are exact but ``hull``, which is exact for ``margin`` and ``f1``.
@@ -190,7 +190,7 @@ class HierarchicalSetClassifier(OverLabelGraph, SetLearner):
             raise IncompatibleError(f"loss.surrogate={self.surrogate}", "sets of labels without a hierarchy", instead)
         super().check_parameters()
 
-    def structure(self, X: Any, y: Any, share: Array, psi: Psi) -> LeafSets:
+    def problem(self, X: Any, y: Any, share: Array, psi: Psi) -> LeafSets:
         """Return the rows and their sets of leaves."""
         self.take_sets(*restricted(*self.labels()))
         self.remarks_ = self.remark_if_not_convex()
@@ -198,10 +198,10 @@ class HierarchicalSetClassifier(OverLabelGraph, SetLearner):
         if not self.sets_.is_tree and (self.search == "levels" or not psi.convex):
             what = "loss.search=levels" if self.search == "levels" else f"loss.surrogate={self.surrogate}"
             raise IncompatibleError(what, "a tree", "a node of the label graph has several parents: choose loss.search=auto and prob")
-        given = X, self._leaves_of(y), share, psi, self.sets_
+        rows = X, self._leaves_of(y), share, psi, self.sets_
         if not levelled or not (self.sets_.is_tree or len(self.sets_.leaves) <= MOST_LABELS):
-            return SearchedLeafSets(*given, search=self.search)
-        return LevelledLeafSets(*given) if self.sets_.is_tree else ListedLeafSets(*given)
+            return SearchedLeafSets(*rows, search=self.search)
+        return LevelledLeafSets(*rows) if self.sets_.is_tree else ListedLeafSets(*rows)
 
     def _leaves_of(self, y: Any) -> sparse.csr_array:
         """Return sets of leaves (n, L): of rows with one label, sets of one leaf."""
@@ -214,29 +214,23 @@ class HierarchicalSetClassifier(OverLabelGraph, SetLearner):
 
         Equal examples have equal ones. None for training by rows, whose planes are mixtures.
         """
-        planes: Planes = self.dual_
-        structure: Any = planes.structure
+        planes: CuttingPlanes = self.dual_
+        problem: Any = planes.problem
         if self.training != "planes":
             return None
-        used = np.flatnonzero(planes.alpha > 0.0)
-        # the classes that a set turns, times the slope
-        turned = planes.parts[used].toarray()[:, self.sets_.leaves[self.positions_] - self.sets_.first]
-        slope, wrong = np.abs(turned).max(axis=1, initial=0.0), np.count_nonzero(turned, axis=1)
-        some = np.flatnonzero(wrong)  # a plane of slope 0 bounds nothing
-        used, turned, slope, wrong = used[some], turned[some], slope[some], wrong[some]
+        used, leaves = np.flatnonzero(planes.alpha > 0.0), self.sets_.leaves[self.positions_]
+        used, turned, h = self._contacts(used, planes.parts[used].toarray()[:, leaves - self.sets_.first])
         owner = planes.owner[used]
-        true = structure.true[owner].toarray()[:, self.sets_.leaves[self.positions_]]
-        found = np.abs(true - (turned != 0.0))
-        table = np.column_stack([planes.alpha[used], self.psi().at_slope(slope, wrong.astype(np.float64)), found])
-        return unmerged(owner, table, self.became_)
+        sets = np.abs(problem.true[owner].toarray()[:, leaves] - turned)
+        return unmerged(owner, np.column_stack([planes.alpha[used], h, sets]), self.became_)
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
         """Return the weights, of the nodes in the order of their names, and the stored planes; none for graphs that are no trees."""
-        found = super().proof(X, codes, weight) if self.sets_.is_tree else {}
+        arrays = super().proof(X, codes, weight) if self.sets_.is_tree else {}
         order = np.argsort(np.array(self.sets_.graph.names))
-        return found and found | {"theta": np.ravel(self.coef_[order].T)}
+        return arrays and arrays | {"theta": np.ravel(self.coef_[order].T)}
 
-    def spaces(self, X: Any, y: Any) -> Iterator[OutputSpace]:
+    def spaces(self, X: Any, y: Any) -> Iterator[LabelSpace]:
         """Yield the sets of rows X (n, d), whose true ones are y, as searches see them at the learned weights."""
         Y = self._leaves_of(y)
         n = Y.shape[0]
@@ -252,21 +246,6 @@ class HierarchicalSetClassifier(OverLabelGraph, SetLearner):
         """Return the scores of the nodes (n, M), or of rows with one label f of the sets of one leaf (n, k)."""
         U = self.scores_of_nodes(X)
         return U if self.of_sets_ else np.asarray(U @ self.sets_.graph.membership[self.positions_].T)
-
-    def predict_codes(self, X: Any) -> Any:
-        """Return the best sets as csr_array (n, k) where labels are sets, else the code of the best set of one label."""
-        return self.best_sets(X) if self.of_sets_ else np.argmax(self.potentials(X), axis=1).astype(np.intp)
-
-    def predict(self, X: Any) -> Any:
-        """Return sets of labels as `predict_codes` does, or labels (n,)."""
-        return self.predict_codes(X) if self.of_sets_ else super().predict(X)
-
-    @property
-    def metric_(self) -> str:
-        """The metric of the task loss: Hamming, of ``surrogate="f1"`` the F-measure of the row."""
-        if not self.of_sets_:
-            return super().metric_
-        return "instance_f1" if self.surrogate == "f1" else "hamming"
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def restore(self, attributes: Entries) -> None:

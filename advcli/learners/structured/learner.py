@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -13,7 +13,8 @@ import numpy as np
 from ...core.errors import ConfigError
 from ...core.typing import Array, Labels, Options
 from ...problems.certificate import Certificate, judge, warn_unless_converged
-from ...solvers.cutting_planes import PlaneFit, Planes, Structure, learn_planes
+from ...solvers.base import Limits
+from ...solvers.cutting_planes import CuttingPlaneFit, CuttingPlaneProblem, CuttingPlanes, fit_cutting_planes
 from ..base import Bound
 from ..linear import LinearLearner
 from ..options import one_of, seed_of
@@ -31,7 +32,7 @@ _OF_TRAINING = ("_problem", "dual_", "trainer_", "trained_on_", "became_", "trai
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class StructuredLearner(Refitting, LinearLearner):
-    """Base of learners of structured labels, which differ in `structure` and in how they predict.
+    """Base of learners of structured labels, which differ in `problem` and in how they predict.
 
     A subclass registers itself by its name in the group ``loss`` and may add options as fields.
 
@@ -60,7 +61,7 @@ class StructuredLearner(Refitting, LinearLearner):
         The part of the gap that the searches do not close: mean upper bound less the value of the label that was found; 0 for exact ones.
     oracle_calls_ : int
         Calls of oracles during the fit.
-    dual_ : Planes or ChainMixture
+    dual_ : CuttingPlanes or ChainMixture
         The dual point: stored planes and their weights; not part of a saved model.
     """
 
@@ -74,7 +75,7 @@ class StructuredLearner(Refitting, LinearLearner):
     fit_intercept: bool = True
 
     @abstractmethod
-    def structure(self, X: Any, y: Any, share: Array, psi: Psi) -> Structure:
+    def problem(self, X: Any, y: Any, share: Array, psi: Psi) -> CuttingPlaneProblem:
         """Return the examples of rows X (N, d) of the feature map and their labels, as the surrogate sees them.
 
         ``share`` (N,) are the rows' shares, of sum 1.
@@ -95,10 +96,10 @@ class StructuredLearner(Refitting, LinearLearner):
         cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
     ) -> Self:
         """Return an unfitted learner with the solver's limit of seconds."""
-        found = super().build(loss, features, solver, hyper, n_classes, seed, tol)
+        learner = super().build(loss, features, solver, hyper, n_classes, seed, tol)
         if solver.get("max_seconds") is not None:
-            found.max_seconds = float(solver["max_seconds"])
-        return found
+            learner.max_seconds = float(solver["max_seconds"])
+        return learner
 
     @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
@@ -133,24 +134,25 @@ class StructuredLearner(Refitting, LinearLearner):
 
     # ---- fitting --------------------------------------------------------------------------------------------------
     @property
+    def limits(self) -> Limits:
+        """When `train` ends."""
+        return Limits(float(self.tol), float(self.max_passes), float(self.max_seconds))
+
+    @property
     def trainer(self) -> str:
         """The method of `train`, as certificates name it."""
         return "planes"
 
-    def train(self, structure: Structure, psi: Psi, start: Planes | None) -> PlaneFit:
+    def train(self, problem: CuttingPlaneProblem, psi: Psi, start: CuttingPlanes | None) -> CuttingPlaneFit:
         """Minimise P at `lam_`, from planes of another lambda where there are some."""
-        seed = seed_of(self.random_state)
-        return learn_planes(structure, self.lam_, self.tol, self.max_passes, seed, self.max_seconds, start)
+        return fit_cutting_planes(problem, self.lam_, self.limits, seed_of(self.random_state), start)
 
     def _bound_again(self, before: Any, bound: Bound) -> Bound:
-        found: Bound = getattr(before, "trained_on_", bound)
-        return found
+        return getattr(before, "trained_on_", bound)
 
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
         """Fit to bound rows, from the stored planes of ``start`` where it was fitted to the same ones with the same options."""
-        own = (name for name in self.option_names() if name != "max_passes")
-        same = start is not None and getattr(start, "trained_on_", None) is bound and type(start) is type(self)
-        self._start = start.dual_ if same and all(getattr(start, name) == getattr(self, name) for name in own) else None
+        self._start = start.dual_ if self._continues(start, bound, set(self.option_names()) - {"max_passes"}) else None
         try:
             super().fit_bound(bound)
         finally:
@@ -158,15 +160,20 @@ class StructuredLearner(Refitting, LinearLearner):
         self.trained_on_ = bound
         return self
 
+    def _continues(self, start: Any, bound: Bound, options: Iterable[str]) -> bool:
+        """Return whether ``start`` was fitted to these bound rows with the same values of these options."""
+        same = type(start) is type(self) and getattr(start, "trained_on_", None) is bound
+        return same and all(getattr(start, name) == getattr(self, name) for name in options)
+
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
         """Train until the gap is small."""
         self.check_parameters()
         began = time.perf_counter()
         sample = np.ones(X.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
         psi = self.psi()
-        structure = self.structure(X, y, sample / sample.sum(), psi)
-        self.lam_ = float(self.lam or 1.0 / (self.C * self._mass(structure, sample)))
-        fit = self.train(structure, psi, self._start)
+        problem = self.problem(X, y, sample / sample.sum(), psi)
+        self.lam_ = float(self.lam or 1.0 / (self.C * float(sample.sum())))
+        fit = self.train(problem, psi, self._start)
         self.dual_: Any = fit.planes
         self.trained_targets_: Array | None = fit.targets
         self.shared_, self.oracle_gap_, self.oracle_calls_, self.n_iter_ = fit.shared, fit.oracle_gap, fit.calls, fit.passes
@@ -183,13 +190,9 @@ class StructuredLearner(Refitting, LinearLearner):
         self._warn(self.certificate_)
         return fit.W
 
-    def _mass(self, structure: Structure, sample: Array) -> float:
-        """Return n of lambda = 1/(n C): the weight of all examples; here an example is a row."""
-        return float(sample.sum())
-
-    def _warn(self, found: Certificate) -> None:
-        if found.status != "not_convex":
-            warn_unless_converged(f"loss={self.name}, lambda={self.lam_:.3g}", found, self.tol)
+    def _warn(self, certificate: Certificate) -> None:
+        if certificate.status != "not_convex":
+            warn_unless_converged(f"loss={self.name}, lambda={self.lam_:.3g}", certificate, self.tol)
 
     @property
     def counts_(self) -> dict[str, float]:

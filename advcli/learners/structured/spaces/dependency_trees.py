@@ -14,27 +14,17 @@ import numpy as np
 
 from ....core.errors import DataError
 from ....core.typing import Array
-from .space import LabelPoint, OutputSpace
+from .space import LabelPoint, LabelSpace
 
 Heads = tuple[int, ...]
 
 
 def best_tree(scores: Array) -> tuple[float, Heads] | None:
-    """Return the projective tree of the largest score, and its score; None if every tree has an arc of the score -infinity.
+    """Return the projective tree of the largest score, its score before it; None if every tree has an arc of the score -infinity.
 
     Charts hold the best score of a span i..j of words in four shapes: headed by its left or by its right end, and complete, or ending in an
-    arc between its two ends whose dependent may still take words outside. All spans of one length are filled at once, O(n^3) in all.
-
-    Parameters
-    ----------
-    scores : ndarray (n + 1, n + 1)
-        Scores of arcs: row the head, 0 the root, column the word. The diagonal and column 0 are not read.
-
-    Returns
-    -------
-    score : float
-    heads : tuple of int (n,)
-        The head of every word.
+    arc between its two ends whose dependent may still take words outside. All spans of one length are filled at once, O(n^3) in all. Scores
+    (n + 1, n + 1) are those of arcs: row the head, 0 the root, column the word; the diagonal and column 0 are not read.
     """
     S = np.asarray(scores, dtype=np.float64)[1:, 1:]
     n = len(S)
@@ -63,6 +53,12 @@ def best_tree(scores: Array) -> tuple[float, Heads] | None:
     top = int(whole.argmax())
     if whole[top] == -np.inf:
         return None
+    return float(whole[top]), _heads_of(top, cut, cut_right, cut_left)
+
+
+def _heads_of(top: int, cut: Any, cut_right: Any, cut_left: Any) -> Heads:
+    """Return the heads of the best tree below its top word, by the best split of every span."""
+    n = len(cut)
     heads = [0] * n
     spans = [("left", 0, top), ("right", top, n - 1)]
     while spans:
@@ -79,7 +75,7 @@ def best_tree(scores: Array) -> tuple[float, Heads] | None:
             heads[b if shape == "open right" else a] = 1 + (a if shape == "open right" else b)
             c = int(cut[a, b])
             spans += [("right", a, c), ("left", c + 1, b)]
-    return float(whole[top]), tuple(heads)
+    return tuple(heads)
 
 
 def best_trees(scores: Array, k: int) -> list[tuple[float, Heads]]:
@@ -88,7 +84,7 @@ def best_trees(scores: Array, k: int) -> list[tuple[float, Heads]]:
     Every tree that is taken parts the trees that remain by the first word whose head differs (Lawler 1972), n calls of `best_tree`.
     """
     scores = np.array(scores, dtype=np.float64)
-    found: list[tuple[float, Heads]] = []
+    trees: list[tuple[float, Heads]] = []
     # minus the score, the turn, the tree; words whose head is fixed, and the scores with what is forbidden
     parts: list[tuple[float, int, Heads, int, Array]] = []
 
@@ -100,10 +96,10 @@ def best_trees(scores: Array, k: int) -> list[tuple[float, Heads]]:
 
     turns = [0]
     part(0, scores)
-    while parts and len(found) < k:
+    while parts and len(trees) < k:
         minus, _, heads, fixed, left = heapq.heappop(parts)
-        found.append((-minus, heads))
-        if len(found) == k:
+        trees.append((-minus, heads))
+        if len(trees) == k:
             break
         for word in range(fixed, len(heads)):
             other = left.copy()
@@ -113,10 +109,10 @@ def best_trees(scores: Array, k: int) -> list[tuple[float, Heads]]:
             left = left.copy()
             left[:, word + 1] = -np.inf
             left[heads[word], word + 1] = kept
-    return found
+    return trees
 
 
-class TreeSpace(OutputSpace):
+class TreeSpace(LabelSpace):
     """Projective trees of one sentence, seen from the true tree; a label is the tuple of heads, which is its key.
 
     Parameters
@@ -134,7 +130,7 @@ class TreeSpace(OutputSpace):
     """
 
     name: ClassVar[str] = "projective trees"
-    offers = frozenset({"lam", "ban", "kbest"})
+    offers = frozenset({"lam", "ban"})
 
     def __init__(self, scores: Any, heads: Sequence[int]) -> None:
         self.scores = np.array(scores, dtype=np.float64)

@@ -15,19 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....core.typing import Array
-from .label_sets import set_rows
+from .enumerated_sets import set_rows
 
 
 class SizedLabels(NamedTuple):
-    """What (1) needs of distributions over the sets of m labels, one for each of n rows.
-
-    Attributes
-    ----------
-    joint : ndarray (n, m, m)
-        P_js at [j, s - 1], s = 1..m.
-    empty : ndarray (n,)
-        Probability of the empty set.
-    """
+    """The P_js (n, m, m) at [j, s - 1], s = 1..m, and the probabilities of the empty set (n,) of distributions over sets of m labels."""
 
     joint: Array
     empty: Array
@@ -71,12 +63,7 @@ def _one_more(law: Array, p: Array) -> Array:
 def gibbs(U: Array, table: Array) -> Array:
     """Return the probabilities of all sets, in proportion to exp f(y), shape (n, 2^m), sets by their numbers.
 
-    Parameters
-    ----------
-    U : ndarray (n, m)
-        Scores of the labels.
-    table : ndarray (2^m,)
-        What sets get beside them (`advcli.learners.structured.spaces.label_sets.pair_table`).
+    U (n, m) are scores of the labels, ``table`` (2^m,) what sets get beside them (`enumerated_sets.pair_table`).
     """
     score = np.zeros((len(U), 1))
     for u in U.T:
@@ -105,6 +92,6 @@ def best_f_sets(sized: SizedLabels) -> tuple[NDArray[np.int8], Array]:
     value = np.hstack([sized.empty[:, None], np.diagonal(reached, axis1=1, axis2=2)])
     size, rows = np.argmax(value, axis=1), np.arange(n)
     chosen = order[rows, :, np.maximum(size, 1) - 1]
-    found = np.zeros((n, m), dtype=np.int8)
-    np.put_along_axis(found, chosen, (np.arange(m) < size[:, None]).astype(np.int8), axis=1)
-    return found, value[rows, size]
+    sets = np.zeros((n, m), dtype=np.int8)
+    np.put_along_axis(sets, chosen, (np.arange(m) < size[:, None]).astype(np.int8), axis=1)
+    return sets, value[rows, size]

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from ....core.highs import pass_program, quiet_solver
 from ....core.typing import Array
+from .enumerated_sets import levels_of_sets, set_rows
 from .f_measure import best_f_sets, sized_of_sets
-from .label_sets import levels_of_sets, set_rows
 from .max_min import MOST_ROUNDS, SetGame
 
 Sets = NDArray[np.int8]
@@ -35,9 +35,9 @@ def free_by_size(V: Array) -> tuple[Array, Sets]:
     m = V.shape[2]
     order = np.argsort(-V, axis=2, kind="stable")
     value = np.diagonal(np.cumsum(np.take_along_axis(V, order, axis=2), axis=2), axis1=1, axis2=2)
-    found = np.zeros(V.shape, dtype=np.int8)
-    np.put_along_axis(found, order, np.broadcast_to(np.tri(m, dtype=np.int8), V.shape), axis=2)
-    return value, found
+    sets = np.zeros(V.shape, dtype=np.int8)
+    np.put_along_axis(sets, order, np.broadcast_to(np.tri(m, dtype=np.int8), V.shape), axis=2)
+    return value, sets
 
 
 def by_size_of_table(table: Array) -> BySize:
@@ -61,74 +61,91 @@ def f_measures(Z: Sets, Y: Sets) -> Array:
 def solve_f_games(U: Array, pairs: Array, best: BySize, columns: list[Sets], answers: list[Sets], tolerance: float) -> SetGame:
     """Solve the games by a matrix game over the sets found on both sides, to which the best answer to each side comes in turn.
 
-    Parameters
-    ----------
-    U : ndarray (n, m)
-        Scores of the labels.
-    pairs : ndarray (m (m - 1) / 2,), or of size 0
-        Weights of the pairs.
-    best : BySize
-        The best sets by their number of labels, pairs included.
-    columns, answers : list of ndarray (c, m)
-        True sets and predictions of each row to begin with, at least one of each; those found are added in place.
-    tolerance : float
-        How far apart both bounds may stay.
-
-    Returns
-    -------
-    SetGame
-        ``targets`` are the likeliest of the predicted sets.
+    U (n, m) are scores of the labels, ``pairs`` weights of the pairs or of size 0, ``best`` the best sets by their number of labels, pairs
+    included. ``columns`` and ``answers`` are true sets and predictions (c, m) of each row to begin with, at least one of each; those found
+    are added in place. The bounds may stay apart by ``tolerance``. The ``targets`` are the likeliest of the predicted sets.
     """
-    n, m = U.shape
-    first, second = np.triu_indices(m, 1) if len(pairs) else (np.zeros(0, dtype=np.intp),) * 2
-    labels, both = np.zeros((n, m)), np.zeros((n, len(pairs)))
-    targets, loss, lower, upper = np.zeros((n, m)), np.zeros(n), np.full(n, -np.inf), np.full(n, np.inf)
-    shares, predicted = [np.zeros(0)] * n, [(np.zeros(0), np.zeros((0, m), dtype=np.int8))] * n
-    left, calls, master = np.arange(n), 0, _FoundGame()
-    size = np.arange(1.0, m + 1.0)
+    games = _Games(U, pairs, columns, answers)
+    open_rows = np.arange(len(U))
     for _ in range(MOST_ROUNDS):
-        C, empty = np.zeros((len(left), m, m)), np.zeros(len(left))  # c_js at [s - 1, j], and the share of the empty set among predictions
-        likeliest, answer = np.zeros((len(left), m)), np.zeros((len(left), m), dtype=np.int8)
-        mixed: list[tuple[Array, Sets]] = []
+        C, empty, likeliest, mixed, answer = games.solve(open_rows)
+        true = games.bound(open_rows, best, C, empty, likeliest, mixed)
+        open_rows = games.take(open_rows, true, answer, tolerance)
+        if not len(open_rows):
+            break
+    return games.result()
+
+
+class _Games:
+    """The games under way, with the best bounds that were found and the sets and mixtures that prove them."""
+
+    def __init__(self, U: Array, pairs: Array, columns: list[Sets], answers: list[Sets]) -> None:
+        n, m = U.shape
+        self.U, self.pairs, self.columns, self.answers = U, pairs, columns, answers
+        self.first, self.second = np.triu_indices(m, 1) if len(pairs) else (np.zeros(0, dtype=np.intp),) * 2
+        self.labels, self.both, self.targets = np.zeros((n, m)), np.zeros((n, len(pairs))), np.zeros((n, m))
+        self.loss, self.lower, self.upper = np.zeros(n), np.full(n, -np.inf), np.full(n, np.inf)
+        self.shares, self.predicted = [np.zeros(0)] * n, [(np.zeros(0), np.zeros((0, m), dtype=np.int8))] * n
+        self.calls, self.master = 0, _MatrixGame()
+
+    def solve(self, left: NDArray[np.intp]) -> tuple[Array, Array, Array, list[tuple[Array, Sets]], Sets]:
+        """Solve the matrix games of some rows and raise their lower bounds.
+
+        Returns c_js at [s - 1, j], the share of the empty set among predictions, the likeliest prediction, the mixture of predictions, and
+        the best answer to the mixture of true sets.
+        """
+        count, m = len(left), self.U.shape[1]
+        C, empty, size = np.zeros((count, m, m)), np.zeros(count), np.arange(1.0, m + 1.0)
+        likeliest, answer, mixed = np.zeros((count, m)), np.zeros((count, m), dtype=np.int8), []
         for at, i in enumerate(left):
-            Y, Z = columns[i], answers[i]
-            joint = (Y[:, first] * Y[:, second]).astype(np.float64)
-            score = Y @ U[i] + joint @ pairs
-            p, q = master.solve(f_measures(Z, Y), score)
+            Y, Z = self.columns[i], self.answers[i]
+            joint = (Y[:, self.first] * Y[:, self.second]).astype(np.float64)
+            score = Y @ self.U[i] + joint @ self.pairs
+            p, q = self.master.solve(f_measures(Z, Y), score)
             mixed.append((p[p > 0.0], Z[p > 0.0]))
             held = Z.sum(axis=1, dtype=np.intp)
             C[at] = (2.0 * p[:, None] / (held[:, None] + size)).T @ Z
             empty[at], likeliest[at] = p[held == 0].sum(), Z[np.argmax(p)]
-            found, measure = best_f_sets(sized_of_sets(q[None], Y))
-            answer[at], value = found[0], 1.0 - measure[0] + q @ score
-            if value > lower[i]:
-                lower[i], loss[i], shares[i] = value, 1.0 - measure[0], q
-                labels[i], both[i] = q @ Y, q @ joint
-        of_size, sets = best(np.ascontiguousarray(U[left][:, None] - C))
-        calls += len(left)
+            sets, measure = best_f_sets(sized_of_sets(q[None], Y))
+            answer[at], value = sets[0], 1.0 - measure[0] + q @ score
+            if value > self.lower[i]:
+                self.lower[i], self.loss[i], self.shares[i] = value, 1.0 - measure[0], q
+                self.labels[i], self.both[i] = q @ Y, q @ joint
+        return C, empty, likeliest, mixed, answer
+
+    def bound(
+        self, left: NDArray[np.intp], best: BySize, C: Array, empty: Array, likeliest: Array, mixed: list[tuple[Array, Sets]]
+    ) -> Sets:
+        """Return the worst true sets of some rows against their predictions, and lower the upper bounds."""
+        of_size, sets = best(np.ascontiguousarray(self.U[left][:, None] - C))
+        self.calls += len(left)
         every = np.hstack([-empty[:, None], of_size])  # the empty set first
-        worst = np.argmax(every, axis=1)
-        row = np.arange(len(left))
+        worst, row = np.argmax(every, axis=1), np.arange(len(left))
         value = 1.0 + every[row, worst]
-        true = np.where(worst[:, None] > 0, sets[row, np.maximum(worst, 1) - 1], 0).astype(np.int8)
-        better = value < upper[left]
-        upper[left[better]], targets[left[better]] = value[better], likeliest[better]
+        better = value < self.upper[left]
+        self.upper[left[better]], self.targets[left[better]] = value[better], likeliest[better]
         for place in np.flatnonzero(better):
-            predicted[left[place]] = mixed[place]
-        open_ = upper[left] - lower[left] > tolerance
+            self.predicted[left[place]] = mixed[place]
+        return np.where(worst[:, None] > 0, sets[row, np.maximum(worst, 1) - 1], 0).astype(np.int8)
+
+    def take(self, left: NDArray[np.intp], true: Sets, answer: Sets, tolerance: float) -> NDArray[np.intp]:
+        """Add the sets that are new to the games; return the rows whose bounds are apart and whose games have grown."""
+        open_ = self.upper[left] - self.lower[left] > tolerance
         for place in np.flatnonzero(open_):
             i, new = left[place], False
-            for known, one in ((columns, true[place]), (answers, answer[place])):
+            for known, one in ((self.columns, true[place]), (self.answers, answer[place])):
                 if not (known[i] == one).all(axis=1).any():
                     known[i], new = np.vstack([known[i], one]), True
             open_[place] = new  # else what is left is rounding of the linear program
-        left = left[open_]
-        if not len(left):
-            break
-    return SetGame(labels, both, targets, loss, upper, calls, tuple(shares), tuple(predicted))
+        return left[open_]
+
+    def result(self) -> SetGame:
+        """Return the games as they are solved."""
+        shares, predicted = tuple(self.shares), tuple(self.predicted)
+        return SetGame(self.labels, self.both, self.targets, self.loss, self.upper, self.calls, shares, predicted)
 
 
-class _FoundGame:
+class _MatrixGame:
     """The matrix game of the sets found as a linear program in HiGHS: least t >= 1 - sum_z p_z F(z, y) + score of every y."""
 
     def __init__(self) -> None:
@@ -143,6 +160,6 @@ class _FoundGame:
         ends = np.append(1.0 + score, 1.0), np.append(np.full(b, np.inf), 1.0)
         pass_program(self.solver, np.append(np.zeros(a), 1.0), (np.append(np.zeros(a), -np.inf), np.inf), ends, rows)
         self.solver.run()
-        found = self.solver.getSolution()
-        p, q = np.maximum(np.array(found.col_value)[:a], 0.0), np.maximum(np.array(found.row_dual)[:b], 0.0)
+        solution = self.solver.getSolution()
+        p, q = np.maximum(np.array(solution.col_value)[:a], 0.0), np.maximum(np.array(solution.row_dual)[:b], 0.0)
         return p / p.sum(), q / q.sum()

@@ -26,22 +26,11 @@ MOST_ROUNDS = 200
 class SetGame(NamedTuple):
     """Solved games of n rows.
 
-    Attributes
-    ----------
-    labels, pairs : ndarray (n, m), (n, m (m - 1) / 2)
-        The mixture mu: shares of labels, and of pairs that are both there.
-    targets : ndarray (n, m)
-        The predictor's p; of the F-measure its likeliest set.
-    loss : ndarray (n,)
-        min over z of L(z, mu).
-    upper : ndarray (n,)
-        max over y of (1) at p, with f(y) in place of f(y) - f(y_i).
-    calls : int
-        Maximisations over sets.
-    shares : tuple of ndarray (c,)
-        mu itself over the first c of each row's columns; of several that are worst, the one that the columns came to. Empty without pairs.
-    predicted : tuple of (ndarray (a,), ndarray (a, m))
-        Of the F-measure the predictor's mixture for each row, which ``upper`` is the bound of: shares and sets.
+    The mixture mu has the shares ``labels`` (n, m) of labels, and ``pairs`` (n, m (m - 1) / 2) of pairs that are both there. ``targets``
+    (n, m) are the predictor's p, of the F-measure its likeliest set; ``loss`` (n,) is min over z of L(z, mu), and ``upper`` (n,) the
+    maximum over y of (1) at p, with f(y) in place of f(y) - f(y_i). ``calls`` counts maximisations over sets. ``shares`` are mu itself over
+    the first columns of each row, of ties those found first; none without pairs. ``predicted`` is the predictor's mixture for each row of
+    the F-measure, shares and sets, which proves ``upper``.
     """
 
     labels: Array
@@ -69,50 +58,41 @@ def free_game(U: Array) -> SetGame:
 def solve_games(U: Array, pairs: Array, best: BestSets, columns: list[NDArray[np.int8]], tolerance: float) -> SetGame:
     """Solve the games of sets with pairs by columns: a linear program over the sets found, and the best set at its p, until none is better.
 
-    Parameters
-    ----------
-    U : ndarray (n, m)
-        Scores of the labels.
-    pairs : ndarray (m (m - 1) / 2,)
-        Weights of the pairs.
-    best : callable
-        Takes scores of labels (r, m) and returns the largest scores (r,) with the sets (r, m) that have them, pairs included.
-    columns : list of ndarray (c, m)
-        Sets of each row to begin with, at least one; those found are added in place.
-    tolerance : float
-        How much better a set must be.
+    U (n, m) are scores of the labels, ``pairs`` weights of the pairs. ``best`` takes scores (r, m) and returns the largest scores (r,) with
+    the sets (r, m) that have them, pairs included. ``columns`` are sets (c, m) of each row to begin with, at least one; those found are
+    added in place. A set must be better by ``tolerance``.
     """
     n, m = U.shape
     first, second = np.triu_indices(m, 1)
     labels, both = np.zeros((n, m)), np.zeros((n, len(pairs)))
     targets, loss, upper = np.zeros((n, m)), np.zeros(n), np.full(n, np.inf)
     shares = [np.zeros(0)] * n
-    left, calls, master = np.arange(n), 0, _SetsFound(m)
+    open_rows, calls, master = np.arange(n), 0, _GameOfSets(m)
     for _ in range(MOST_ROUNDS):
-        lower, p = np.zeros(len(left)), np.zeros((len(left), m))
-        for at, i in enumerate(left):
+        lower, p = np.zeros(len(open_rows)), np.zeros((len(open_rows), m))
+        for at, i in enumerate(open_rows):
             Y = columns[i].astype(np.float64)
             score = Y @ U[i] + (Y[:, first] * Y[:, second]) @ pairs
             p[at], q, lower[at] = master.solve(Y, score)
             shares[i], labels[i], both[i] = q, q @ Y, q @ (Y[:, first] * Y[:, second])
             loss[i] = np.minimum(labels[i], 1.0 - labels[i]).sum()
-        value, found = best(U[left] + 1.0 - 2.0 * p)
-        value, calls = value + p.sum(axis=1), calls + len(left)
-        better = value < upper[left]
-        targets[left[better]], upper[left[better]] = p[better], value[better]
-        open_ = upper[left] - lower > tolerance
-        for i, y in zip(left[open_], found[open_], strict=True):
+        value, found = best(U[open_rows] + 1.0 - 2.0 * p)
+        value, calls = value + p.sum(axis=1), calls + len(open_rows)
+        better = value < upper[open_rows]
+        targets[open_rows[better]], upper[open_rows[better]] = p[better], value[better]
+        open_ = upper[open_rows] - lower > tolerance
+        for i, y in zip(open_rows[open_], found[open_], strict=True):
             if (columns[i] == y).all(axis=1).any():
-                open_[left == i] = False  # what is left is rounding of the linear program
+                open_[open_rows == i] = False  # what is left is rounding of the linear program
             else:
                 columns[i] = np.vstack([columns[i], y])
-        left = left[open_]
-        if not len(left):
+        open_rows = open_rows[open_]
+        if not len(open_rows):
             break
     return SetGame(labels, both, targets, loss, upper, calls, tuple(shares))
 
 
-class _SetsFound:
+class _GameOfSets:
     """The game over a few sets as a linear program in HiGHS: least t >= sum_j |y_j - p_j| + score for every set."""
 
     def __init__(self, m: int) -> None:
@@ -128,8 +108,8 @@ class _SetsFound:
         rows = np.hstack([2.0 * Y - 1.0, np.ones((count, 1))])
         pass_program(self.solver, np.append(np.zeros(m), 1.0), columns, (score + Y.sum(axis=1), np.inf), rows)
         self.solver.run()
-        found = self.solver.getSolution()
-        q = np.maximum(np.array(found.row_dual), 0.0)
+        solution = self.solver.getSolution()
+        q = np.maximum(np.array(solution.row_dual), 0.0)
         q /= q.sum()
         value = float(q @ score + np.minimum(q @ Y, 1.0 - q @ Y).sum())
-        return np.clip(np.array(found.col_value)[:m], 0.0, 1.0), q, value
+        return np.clip(np.array(solution.col_value)[:m], 0.0, 1.0), q, value

@@ -182,10 +182,10 @@ class Prob(RawProb):
     def slopes(self, h: Any, g: Any) -> tuple[Array, Array]:
         """Return `RawProb.slopes` for h <= 0, sqrt(g) and 1 + h / (2 sqrt(g)) above."""
         g = np.asarray(g, dtype=np.float64)
-        below, root, left = np.asarray(h) <= 0.0, np.sqrt(g), super().slopes(h, g)
+        below, root, raw = np.asarray(h) <= 0.0, np.sqrt(g), super().slopes(h, g)
         with np.errstate(divide="ignore", invalid="ignore"):
             above = 1.0 + h / (2.0 * root)
-        return np.where(below, left[0], root), np.where(below, left[1], above)
+        return np.where(below, raw[0], root), np.where(below, raw[1], above)
 
     def at_slope(self, slope: Array, g: Array) -> Array:
         """Return h <= 0 of slope = sqrt(g) e^(-z^2 / 2)."""

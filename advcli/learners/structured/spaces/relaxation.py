@@ -5,8 +5,7 @@ Over marginals mu_j in [0, 1] of labels and mu_jk of pairs
     f(mu) = sum_j u_j mu_j + sum_{j<k} P_jk mu_jk,   max(0, mu_j + mu_k - 1) <= mu_jk <= min(mu_j, mu_k).                              (1)
 
 Its vertices are of 0, 1/2 and 1 (Hammer, Hansen and Simeone 1984). Where all P_jk >= 0 some set is a maximum of f, and the relaxation is
-exact. Two solvers: a maximum flow over labels and their opposites (roof duality; Boros and Hammer 2002), and a linear program kept warm in
-HiGHS, slower by far for many labels, that also takes the two rows of an angle.
+exact. A maximum flow over labels and their opposites solves it (roof duality; Boros and Hammer 2002).
 """
 
 from __future__ import annotations
@@ -20,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....core.errors import DataError
-from ....core.highs import pass_program, quiet_solver
 from ....core.typing import Array
-from .label_sets import pairs_of
-from .space import LabelPoint, OutputSpace
+from .enumerated_sets import pairs_of
+from .space import LabelPoint, LabelSpace
 
 Positions = NDArray[np.intp]
 
@@ -41,17 +39,8 @@ class Marginals:
 class PairField:
     """The weights that sets of labels share, and the maximisers of f over (1) for any scores of the labels.
 
-    Parameters
-    ----------
-    pairs : array_like (m (m - 1) / 2,)
-        P_jk of the pairs j < k, in the order of ``triu_indices``.
-    m : int
-        Labels.
-
-    Raises
-    ------
-    DataError
-        Another number of weights than pairs, or weights that are not finite.
+    ``pairs`` (m (m - 1) / 2,) are P_jk of the pairs j < k of m labels, in the order of ``triu_indices``; a `DataError` says if they are
+    not.
     """
 
     def __init__(self, pairs: Any, m: int) -> None:
@@ -128,11 +117,6 @@ class PairField:
         spent = float(result.flow[0].sum()) * unit
         return mu, float(up.sum()) - spent
 
-    @cached_property
-    def program(self) -> FieldProgram:
-        """The linear program of (1), made when it is first asked for."""
-        return FieldProgram(self)
-
     def rounded(self, u: Array, mu: Array) -> NDArray[np.int8]:
         """Return a set (m,) near marginals that maximise f: labels of 0 and 1 stay as they are, halves climb from 0.
 
@@ -152,98 +136,19 @@ class PairField:
         return y
 
 
-class FieldProgram:
-    """(1) as a linear program in HiGHS, with H and g as variables of their own, so that an angle changes two coefficients.
-
-    Variables are the marginals of the labels and of the pairs, H and g. A new example changes the two rows that define H and g; a call
-    changes the costs 1 and l of these two and starts from the last basis.
-    """
-
-    def __init__(self, field: PairField) -> None:
-        import highspy
-        from scipy import sparse
-
-        self.field, self._kinds = field, highspy
-        m, p = field.m, len(field.pairs)
-        self._H, self._g = m + p, m + p + 1
-        each = np.arange(p)
-        columns = m + each
-        ones, infinite = np.ones(p), highspy.kHighsInf
-        # mu_jk <= mu_j, mu_jk <= mu_k, mu_j + mu_k - mu_jk <= 1; then H = ..., g = ..., g <= a H, g >= b H
-        data = np.concatenate([ones, -ones, ones, -ones, ones, ones, -ones])
-        rows = np.concatenate([each, each, p + each, p + each, 2 * p + each, 2 * p + each, 2 * p + each])
-        where = np.concatenate([columns, field.first, columns, field.second, field.first, field.second, columns])
-        self._rows = 3 * p + np.arange(4)
-        define, slope = np.arange(m), np.full(2, self._H)
-        # every coefficient of these rows has a place from the start, whatever its value
-        extra_rows = np.concatenate(
-            [np.full(m, 3 * p), np.full(p, 3 * p), [3 * p], np.full(m, 3 * p + 1), [3 * p + 1], self._rows[2:], self._rows[2:]]
-        )
-        extra_columns = np.concatenate([define, columns, [self._H], define, [self._g], slope, [self._g, self._g]])
-        extra = np.concatenate([np.full(m, -1.0), -field.pairs, [1.0], np.full(m, -1.0), [1.0], [-1.0, -1.0], [1.0, 1.0]])
-        matrix = sparse.csr_array(
-            (np.concatenate([data, extra]), (np.concatenate([rows, extra_rows]), np.concatenate([where, extra_columns]))),
-            shape=(3 * p + 4, m + p + 2),
-        )
-        ends = np.concatenate([np.zeros(m + p), np.full(2, -infinite)]), np.concatenate([np.ones(m + p), np.full(2, infinite)])
-        least = np.concatenate([np.full(3 * p, -infinite), np.zeros(2), np.full(2, -infinite)])
-        most = np.concatenate([np.zeros(2 * p), np.ones(p), np.zeros(2), np.full(2, infinite)])
-        self._solver = quiet_solver(1e-9, presolve=False)
-        pass_program(self._solver, np.zeros(m + p + 2), ends, (least, most), matrix, maximise=True)
-        self._seen: tuple[Array, Array] | None = None
-
-    def solve(self, space: RelaxedSets, l: float, angle: tuple[float, float] | None = None) -> Marginals | None:
-        """Return a maximiser of H + l g over (1), inside an angle (a, b) if one is given; None if it is empty."""
-        solver, m, infinite = self._solver, self.field.m, self._kinds.kHighsInf
-        if self._seen is None or self._seen[0] is not space.u_h or self._seen[1] is not space.u_g:
-            for j in range(m):
-                solver.changeCoeff(int(self._rows[0]), j, -float(space.u_h[j]))
-                solver.changeCoeff(int(self._rows[1]), j, -float(space.u_g[j]))
-            solver.changeRowBounds(int(self._rows[0]), space.h0 + 1.0, space.h0 + 1.0)
-            solver.changeRowBounds(int(self._rows[1]), space.g0, space.g0)
-            self._seen = (space.u_h, space.u_g)
-        solver.changeColBounds(self._H, -infinite if angle is None else 0.0, infinite)
-        for row, side, bounds in zip(self._rows[2:], angle or (1.0, 1.0), ((-infinite, 0.0), (0.0, infinite)), strict=True):
-            solver.changeCoeff(int(row), self._H, -float(side))
-            solver.changeRowBounds(int(row), *((-infinite, infinite) if angle is None else bounds))
-        solver.changeColCost(self._H, 1.0)
-        solver.changeColCost(self._g, float(l))
-        solver.run()
-        status = solver.getModelStatus()
-        if status == self._kinds.HighsModelStatus.kInfeasible and angle is not None:
-            return None
-        if status != self._kinds.HighsModelStatus.kOptimal:
-            raise ArithmeticError(f"HiGHS stopped with {status} on a set of {m} labels at l={l}")
-        value = np.array(solver.getSolution().col_value)
-        return Marginals(np.clip(value[:m], 0.0, 1.0), np.clip(value[m : self._H], 0.0, 1.0))
-
-
-class RelaxedSets(OutputSpace):
-    """The relaxation (1), seen from the true set of an example; its labels are `Marginals`.
+class RelaxedSets(LabelSpace):
+    """The relaxation (1), seen from the true set y (m,) of an example with scores u (m,); its labels are `Marginals`.
 
     Hamming is the task loss: g = |y| + sum_j (1 - 2 y_j) mu_j, and h = f(mu) - f(y). In the axes of ``f1`` h is the sum of both and g is
     -(sum_j mu_j + |y|).
-
-    Parameters
-    ----------
-    field : PairField
-        The weights of pairs, which examples share.
-    u : array_like (m,)
-        Scores of the labels.
-    y : array_like (m,)
-        The true set, of 0 and 1.
-    axes : str
-        ``margin`` or ``f1``.
-    solver : str
-        What answers `lam`: ``flow``, or ``program``, the linear program that answers `cone` in either case.
     """
 
     name: ClassVar[str] = "relaxed sets"
-    offers = frozenset({"lam", "cone"})
+    offers = frozenset({"lam"})
     integral = False
 
-    def __init__(self, field: PairField, u: Any, y: Any, axes: str = "margin", solver: str = "flow") -> None:
-        self.field, self.solver = field, solver
+    def __init__(self, field: PairField, u: Any, y: Any, axes: str = "margin") -> None:
+        self.field = field
         u, y = np.array(u, dtype=np.float64), np.asarray(y, dtype=np.float64)
         if u.shape != (field.m,) or y.shape != (field.m,) or not np.isfinite(u).all() or not np.isin(y, (0.0, 1.0)).all():
             raise DataError(f"a set of {field.m} labels needs as many finite scores and labels of 0 and 1")
@@ -267,30 +172,15 @@ class RelaxedSets(OutputSpace):
             halves.astype(np.int8).tobytes() if whole else None,
         )
 
-    def argmax(self) -> LabelPoint:
-        """Return the point of the largest score."""
-        return self.lam(0.0)
-
     def lam(self, l: float, ban: Sequence[Hashable] = ()) -> LabelPoint:
         """Return the vertex of the largest h + l g; of several, any."""
         if np.isinf(l):
             return self._point(self.field.marginals((self.u_g > 0.0).astype(float)))
-        if self.solver == "program":
-            best = self.field.program.solve(self, l)
-            assert best is not None
-            mu = best.labels
-            halves = np.rint(2.0 * mu) / 2.0
-            return self._point(self.field.marginals(halves if np.abs(halves - mu).max(initial=0.0) <= 1e-6 else mu))
         u = self.u_h + l * self.u_g
         mu, upper = self.field.flow(u)
         best = self.field.marginals(mu)
         self.shortfall = max(self.shortfall, upper - self.field.score(u, best))
         return self._point(best)
-
-    def cone(self, l: float, a: float, b: float, strict: int, ban: Sequence[Hashable] = ()) -> LabelPoint | None:
-        """Return the point of the largest H + l g in the angle b H <= g <= a H; strictness has no meaning among mixtures."""
-        best = self.field.program.solve(self, l, (a, b))
-        return None if best is None else self._point(best)
 
     def mix(self, first: LabelPoint, second: LabelPoint, weight: float) -> Marginals:
         """Return ``weight`` times the first point plus the rest of the second."""

@@ -1,30 +1,27 @@
-"""What a structured output space is to a search: labels of one example as points (h, g), and the oracles that find some of them."""
+"""Label spaces as searches see them: the labels of one example as points (h, g), and the oracles that find some of them."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
-from ....core.errors import IncompatibleError
+import numpy as np
+from numpy.typing import NDArray
 
-ORACLES = ("lam", "ban", "cone", "kbest", "levels", "marginals", "game")
-"""What a space may offer beside `OutputSpace.argmax`; ``ban`` is `OutputSpace.lam` over the labels that are not banned."""
+from ....core.errors import DataError, IncompatibleError
+from ....core.typing import Array
+
+ORACLES = ("lam", "ban", "cone", "levels")
+"""The oracles that a space may offer; ``ban`` is `LabelSpace.lam` over the labels that are not banned."""
 
 
 @dataclass(frozen=True)
 class LabelPoint:
-    """A label as searches see it (choi2018 chapter 4).
+    """A label as searches see it (choi2018 chapter 4): its coordinates, what the space calls it, and a key that tells it from others.
 
-    Attributes
-    ----------
-    h, g : float
-        Its coordinates: margin f(y) - f(y_i) and task loss L(y, y_i), or what the surrogate's ``axes`` name in their place.
-    label : object
-        What the space calls it.
-    key : hashable
-        Tells it from other labels.
+    h and g are the margin f(y) - f(y_i) and the task loss L(y, y_i), or what the surrogate's ``axes`` name in their place.
     """
 
     h: float
@@ -33,7 +30,7 @@ class LabelPoint:
     key: Hashable = None
 
 
-class OutputSpace(ABC):
+class LabelSpace:
     """The labels of one example, seen from its true label.
 
     Attributes
@@ -58,10 +55,6 @@ class OutputSpace(ABC):
     truth: LabelPoint
     extent: tuple[float, float]
 
-    @abstractmethod
-    def argmax(self) -> LabelPoint:
-        """Return the label of the largest score."""
-
     def lam(self, l: float, ban: Sequence[Hashable] = ()) -> LabelPoint | None:
         """Return the label of the largest h + l g among those that are not banned, None if all are.
 
@@ -77,10 +70,6 @@ class OutputSpace(ABC):
         """
         raise self.lacks("cone")
 
-    def kbest(self, k: int) -> list[LabelPoint]:
-        """Return the k labels of the largest scores, best first; all where there are fewer."""
-        raise self.lacks("kbest")
-
     def levels(self) -> list[LabelPoint]:
         """Return for every value of g that occurs the label of the largest h, g rising: among them is the maximum of every surrogate."""
         raise self.lacks("levels")
@@ -92,3 +81,71 @@ class OutputSpace(ABC):
     def lacks(self, oracle: str) -> IncompatibleError:
         """Return the error of an oracle that the space does not have."""
         return IncompatibleError(f"the oracle {oracle}", "a space that offers it", f"{self.name} offers {', '.join(sorted(self.offers))}")
+
+
+class PointSpace(LabelSpace):
+    """Labels given by their coordinates h and g (M,); every oracle is a scan. A label is called by its position, which is its key.
+
+    Raises
+    ------
+    DataError
+        Coordinates that are not two lists of finite numbers of one length, or a true label that is not among them.
+    """
+
+    name: ClassVar[str] = "points"
+    offers = frozenset({"lam", "ban", "cone", "levels"})
+
+    def __init__(self, h: Any, g: Any, truth: int = 0) -> None:
+        self.h, self.g = np.asarray(h, dtype=np.float64), np.asarray(g, dtype=np.float64)
+        if self.h.ndim != 1 or self.h.shape != self.g.shape or not (np.isfinite(self.h).all() and np.isfinite(self.g).all()):
+            raise DataError(f"labels need finite h and g of one length; they have the shapes {self.h.shape} and {self.g.shape}")
+        if not 0 <= truth < len(self.h):
+            raise DataError(f"the true label {truth} is not among {len(self.h)} labels")
+        self.truth = self._point(truth)
+        positive = self.g[self.g > 0.0]
+        self.extent = (float(positive.min()), float(positive.max())) if len(positive) else (0.0, 0.0)
+
+    def _point(self, at: Any) -> LabelPoint:
+        at = int(at)
+        return LabelPoint(float(self.h[at]), float(self.g[at]), at, at)
+
+    @cached_property
+    def slopes(self) -> Array:
+        """G / H of every label, shape (M,); -infinity where H <= 0, which keeps it out of every angle."""
+        H = self.h + 1.0
+        return np.where(H > 0.0, self.g / np.where(H > 0.0, H, 1.0), -np.inf)
+
+    def _best(self, first: Array, second: Array, allowed: NDArray[np.bool_] | None) -> LabelPoint | None:
+        """Return the label of the largest ``first``, ties by ``second`` and then by position, of those that are left."""
+        at = np.arange(len(first)) if allowed is None else np.flatnonzero(allowed)
+        if not len(at):
+            return None
+        at = at[first[at] == first[at].max()]
+        return self._point(at[np.argmax(second[at])])
+
+    def _left(self, ban: Sequence[Hashable]) -> NDArray[np.bool_] | None:
+        if not len(ban):
+            return None
+        allowed = np.ones(len(self.h), dtype=bool)
+        allowed[np.asarray(ban, dtype=np.intp)] = False
+        return allowed
+
+    def lam(self, l: float, ban: Sequence[Hashable] = ()) -> LabelPoint | None:
+        """Return the label of the largest h + l g among those that are not banned."""
+        allowed = self._left(ban)
+        if np.isinf(l):
+            return self._best(self.g, self.h, allowed)
+        return self._best(self.h, self.g, allowed) if l == 0.0 else self._best(self.h + l * self.g, self.g, allowed)
+
+    def cone(self, l: float, a: float, b: float, strict: int, ban: Sequence[Hashable] = ()) -> LabelPoint | None:
+        """Return the label of the largest H + l g in an angle."""
+        # slopes, not products: a label whose own slope is a side of the angle is on that side exactly
+        inside = (b <= self.slopes) & (self.slopes < a) if strict else (b < self.slopes) & (self.slopes <= a)
+        allowed = self._left(ban)
+        return self._best(self.h + l * self.g, self.g, inside if allowed is None else inside & allowed)
+
+    def levels(self) -> list[LabelPoint]:
+        """Return for every value of g the label of the largest h."""
+        order = np.lexsort((-self.h, self.g))
+        first = np.flatnonzero(np.diff(self.g[order], prepend=-np.inf) > 0.0)
+        return [self._point(at) for at in order[first]]

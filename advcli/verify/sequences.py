@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ..core.typing import Array
 from .bounds import UNIT, Ball, ball, inverse, outward
 from .gap import Bounds, LearnedRows, ScoreMap
-from .structured import SurrogateOfMargin, cut, linear_map
+from .label_sets import Structured, SurrogateOfMargin, cut
 from .surrogates import CannotError
 
 _HELD = 2**22  # numbers of a step of the recursion that are held at once
@@ -32,30 +32,17 @@ _MAXMIN = "maxmin"
 Starts = NDArray[np.intp]
 
 
-class SequencesOfLabels:
-    """Sequences of k labels with a weight for each label and the next, by the configuration of a cell.
+class SequencesOfLabels(Structured):
+    """Sequences of k labels with a weight for each label and the next."""
 
-    Parameters
-    ----------
-    options : mapping
-        The group ``loss``.
-    k : int
-        Number of labels.
-    """
-
-    game = example_costs = False
     sequences = True
 
     def __init__(self, options: Mapping[str, Any], k: int) -> None:
+        super().__init__(options, k)
         self.k, self.surrogate, self.rule = k, str(options["surrogate"]), str(options["rule"])
         self.psi = None if self.surrogate == _MAXMIN else SurrogateOfMargin(options)
         if self.surrogate == "f1":
             raise CannotError("loss.surrogate=f1 is for sets of labels")
-        self.with_constant = bool(options["fit_intercept"])
-
-    def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
-        """Return the map of the labels' scores over training rows X (n, d)."""
-        return linear_map(options, gamma, X, self.k, self.with_constant)
 
     def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, arrays: Mapping[str, Array]) -> Any:
         """Return which labels may be those of the best sequence, (n, k); None where the game predicts."""
@@ -63,7 +50,7 @@ class SequencesOfLabels:
             return None
         U, A = self._scores(features, X, arrays["theta"])
         start = starts_of(groups, X.shape[0])
-        found = np.zeros((len(U.mid), self.k), dtype=bool)
+        possible = np.zeros((len(U.mid), self.k), dtype=bool)
         for at in _batches(start, self.k):
             V = U.mid[at]
             before, after = np.empty_like(V), np.zeros_like(V)
@@ -76,12 +63,8 @@ class SequencesOfLabels:
             best = through.max(axis=2, keepdims=True)
             # the sum of either half may err by this, and the sum of both halves rounds once more
             error = 2.0 * _error(U, A, at)[:, None, None] + 4.0 * UNIT * np.abs(best)
-            found[at] = through >= best - outward(error)
-        return found
-
-    def facts(self) -> Mapping[str, Any]:
-        """Return nothing: there are no costs."""
-        return {}
+            possible[at] = through >= best - outward(error)
+        return possible
 
     def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
         """Return the bounds of a fit to the rows of ``features``.
@@ -108,10 +91,8 @@ class SequencesOfLabels:
 
     def _scores(self, features: ScoreMap, X: Any, theta: Array) -> tuple[Ball, Array]:
         """Return the scores of rows X (n, k) and A (k, k)."""
-        d, k = features.X.shape[1] + features.constant, self.k
-        if theta.shape != (d * k + k * k,):
-            raise ValueError(f"theta has the shape {theta.shape}, not {(d * k + k * k,)}")
-        return features.times(X, theta[: d * k].reshape(d, k)), theta[d * k :].reshape(k, k)
+        W, A = self.weights(features, theta, self.k**2)
+        return features.times(X, W), A.reshape(self.k, self.k)
 
     def above(self, U: Ball, A: Array, y: NDArray[np.intp], start: Starts, cost: Array) -> Ball:
         """Return the surrogate of every sequence (S,) at scores U (n, k) and A (k, k); ``cost`` (n, k) are costs that add."""

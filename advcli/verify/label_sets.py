@@ -38,13 +38,7 @@ _erfc = np.vectorize(math.erfc, otypes=[float])
 
 
 class SurrogateOfMargin:
-    """psi(h, g) as balls, for whole numbers g >= 0; of ``f1`` the margin is divided by ``sizes``, those of both sets together.
-
-    Parameters
-    ----------
-    options : mapping
-        The group ``loss``.
-    """
+    """psi(h, g) as balls, for whole numbers g >= 0; of ``f1`` the margin is divided by ``sizes``, those of both sets together."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.name = str(options["surrogate"])
@@ -111,30 +105,63 @@ def _probability(h: Array, g: Array) -> Array:
     return np.asarray(g * _erfc(-z) + np.sqrt(g) * np.maximum(h, 0.0))
 
 
-class SetsOfLabels:
-    """Sets of m labels with weights of pairs, by the configuration of a cell.
+class Structured:
+    """Structured labels by the configuration of a cell, the group ``loss``: scores of rows over linear features, and weights beside them.
 
-    Parameters
+    Attributes
     ----------
-    options : mapping
-        The group ``loss``.
-    m : int
-        Number of labels.
+    n_scores : int
+        Scores of a row.
     """
 
     game = example_costs = sequences = False
 
+    def __init__(self, options: Mapping[str, Any], n_scores: int) -> None:
+        self.n_scores, self.with_constant = n_scores, bool(options["fit_intercept"])
+
+    @staticmethod
+    def refuse_mixtures(options: Mapping[str, Any]) -> None:
+        """Refuse fits of which no labels are kept that prove their bounds."""
+        if options["search"] not in ("auto", "levels"):
+            raise CannotError(f"loss.search={options['search']}: what it states is its own bound of the surrogate, not its value")
+        if options.get("training", "planes") != "planes":
+            raise CannotError(f"loss.training={options['training']}: its dual point is a mixture, of which no labels are kept")
+
+    def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
+        """Return the map of the scores of rows X (n, d); structured labels have linear features alone."""
+        features = ScoreMap(options, gamma, X, self.n_scores)
+        if features.kernel != "linear" or features.free or features.box:
+            raise CannotError(f"features={options['name']}: the checker knows structured labels of linear features")
+        features.constant = self.with_constant
+        return features
+
+    def weights(self, features: ScoreMap, theta: Array, beside: int = 0) -> tuple[Array, Array]:
+        """Return W (d, n_scores) and the weights beside it."""
+        size = (features.X.shape[1] + features.constant) * self.n_scores
+        if theta.shape != (size + beside,):
+            raise ValueError(f"theta has the shape {theta.shape}, not {(size + beside,)}")
+        return theta[:size].reshape(-1, self.n_scores), theta[size:]
+
+    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, arrays: Mapping[str, Array]) -> Any:
+        """Return None: the labels that may have the largest score are not listed."""
+        return None
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return nothing: there are no costs."""
+        return {}
+
+
+class SetsOfLabels(Structured):
+    """Sets of m labels with weights of pairs."""
+
     def __init__(self, options: Mapping[str, Any], m: int) -> None:
+        super().__init__(options, m)
         self.of_f = options["surrogate"] == "maxmin_f1"
         self.psi = None if self.of_f or options["surrogate"] == "maxmin" else SurrogateOfMargin(options)
         self.m, self.states, self.rule = m, _STATES[str(options["pairs"])], str(options.get("rule", "potentials"))
         if m > _MOST_LABELS:
             raise CannotError(f"{m} labels: the checker looks at all sets, of at most {_MOST_LABELS} labels")
-        if options["search"] not in ("auto", "levels"):
-            raise CannotError(f"loss.search={options['search']}: what it states is its own bound of the surrogate, not its value")
-        if options.get("training", "planes") != "planes":
-            raise CannotError(f"loss.training={options['training']}: its dual point is a mixture, of which no labels are kept")
-        self.with_constant = bool(options["fit_intercept"])
+        self.refuse_mixtures(options)
         self.first, self.second = np.triu_indices(m, 1)
         self.bits = ((np.arange(2**m)[:, None] >> np.arange(m)) & 1).astype(np.float64)
         self.sizes = self.bits.sum(axis=1)
@@ -145,34 +172,24 @@ class SetsOfLabels:
         """Return the numbers of the sets of s labels."""
         return self.by_size[self.starts[s] : self.starts[s + 1] if s < self.m else None]
 
-    def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
-        """Return the map of the labels' scores over training rows X (n, d)."""
-        return linear_map(options, gamma, X, self.m, self.with_constant)
-
     def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, arrays: Mapping[str, Array]) -> Any:
         """Return the sets that may have the largest score at every row, arrays (c, m); None for other rules and for rows with one label."""
         if self.rule != "potentials" or not hasattr(rows.y, "toarray"):
             return None
-        W, shared = self._weights(features, arrays["theta"])
+        W, shared = self.weights(features, arrays["theta"], self.n_pairs)
         U, table = features.times(X, W), self._table(shared)
-        found = []
+        sets = []
         step = max(1, _SCORES >> self.m)
         for at in range(0, X.shape[0], step):
             scores = dot(U[at : at + step], self.bits.T) + table
             may = scores.high >= np.max(scores.low, axis=1, keepdims=True)
-            found += [self.bits[each] for each in may]
-        return found
+            sets += [self.bits[each] for each in may]
+        return sets
 
-    def facts(self) -> Mapping[str, Any]:
-        """Return nothing: there are no costs."""
-        return {}
-
-    def _weights(self, features: ScoreMap, theta: Array) -> tuple[Array, Array]:
-        """Return W (d, m) and the weights that labels share."""
-        d, G = features.X.shape[1] + features.constant, self.states * len(self.first)
-        if theta.shape != (d * self.m + G,):
-            raise ValueError(f"theta has the shape {theta.shape}, not {(d * self.m + G,)}")
-        return theta[: d * self.m].reshape(d, self.m), theta[d * self.m :]
+    @property
+    def n_pairs(self) -> int:
+        """Weights of pairs."""
+        return self.states * len(self.first)
 
     def _table(self, shared: Array) -> Ball:
         """Return what every set gets of the weights that labels share, (2^m,)."""
@@ -198,7 +215,7 @@ class SetsOfLabels:
             An array of the wrong shape, or a plane of an example or a set that does not exist.
         """
         n, planes = features.X.shape[0], arrays["r"]
-        W, shared = self._weights(features, arrays["theta"])
+        W, shared = self.weights(features, arrays["theta"], self.n_pairs)
         Y = rows.y.toarray() if hasattr(rows.y, "toarray") else np.eye(self.m)[rows.y]
         numbers = Y.astype(np.int64) @ (1 << np.arange(self.m))
         counts = np.ones(n) if rows.counts is None else rows.counts
@@ -217,8 +234,7 @@ class SetsOfLabels:
         else:
             slope, constant = self.psi.tangent(planes[:, 3], np.abs(found - true).sum(axis=1), found.sum(axis=1) + true.sum(axis=1))
             coefficient, offset = weight * slope, (weight * constant).sum() * share
-        owned = sparse.csr_array((np.ones(len(owner)), (owner, np.arange(len(owner)))), shape=(n, len(owner)))
-        moments = features.moments(dot(owned, coefficient[:, None] * (found - true)))
+        moments = features.moments(dot(gathering(owner, n), coefficient[:, None] * (found - true)))
         square = features.square_norm(moments)
         if self.states:
             together = dot(coefficient[None], self.pairs(found) - self.pairs(true))
@@ -236,14 +252,14 @@ class SetsOfLabels:
                 raise ValueError(f"predictor has the shape {p.shape}, not {(n, self.m)}")
             return [ball(p)]
         owner, number, share = planes_of(given, 3, n, 2**self.m)
-        owned = _gathering(owner, n)
+        owned = gathering(owner, n)
         sets, size = self.bits[number], self.sizes[number]
         parts = [dot(owned, (share * (size == 0.0))[:, None])]
         return parts + [dot(owned, _near(2.0 * share / (size + s))[:, None] * sets) for s in range(1, self.m + 1)]
 
     def _least_f_loss(self, weight: Ball, which: Any, found: Array) -> Ball:
         """Return the least sum of 1 - F of any predictions under mixtures: weights of sets that are in the same one."""
-        gathered, size = _gathering(which, int(which.max(initial=-1)) + 1), found.sum(axis=1)
+        gathered, size = gathering(which, int(which.max(initial=-1)) + 1), found.sum(axis=1)
         best = [dot(gathered, weight[:, None] * (size == 0.0)[:, None])[:, 0]]
         for k in range(1, self.m + 1):
             gain = dot(gathered, weight[:, None] * _near(2.0 / (size + k))[:, None] * found)
@@ -254,7 +270,7 @@ class SetsOfLabels:
 
     def _least_loss(self, weight: Ball, which: Any, found: Array) -> Ball:
         """Return the least sum of wrong labels of any predictions under mixtures: weights of sets that are in the same one."""
-        gathered = _gathering(which, int(which.max(initial=-1)) + 1)
+        gathered = gathering(which, int(which.max(initial=-1)) + 1)
         there, gone = (dot(gathered, weight[:, None] * each) for each in (found, 1.0 - found))
         either = Ball(-np.stack([there.mid, gone.mid], axis=2), np.stack([there.rad, gone.rad], axis=2))
         return -(either.max(axis=2).sum())
@@ -265,7 +281,7 @@ class SetsOfLabels:
         Those of the max-min margins are their bounds by what `_predictor` returns: the largest sum_j |y_j - p_j| + margin, and the largest
         1 - sum_z p_z F(z, y) + margin.
         """
-        table, found = self._table(shared), []
+        table, values = self._table(shared), []
         step = max(1, _SCORES >> self.m)
         for at in range(0, len(numbers), step):
             own, every = numbers[at : at + step], np.arange(len(numbers[at : at + step]))[:, None]
@@ -289,22 +305,13 @@ class SetsOfLabels:
                 low, high = (np.maximum.reduceat(each, self.starts, axis=1) for each in (h.low, h.high))
                 g = np.broadcast_to(np.arange(self.m + 1.0), low.shape)
                 value = self.psi.value(_between(low, high), g, g)
-            found.append(value.max(axis=1))
-        return Ball(np.concatenate([each.mid for each in found]), np.concatenate([each.rad for each in found]))
+            values.append(value.max(axis=1))
+        return Ball(np.concatenate([each.mid for each in values]), np.concatenate([each.rad for each in values]))
 
 
-def _gathering(which: Any, count: int) -> Any:
+def gathering(which: Any, count: int) -> Any:
     """Return ones (count, c) that sum c things by the number that each has."""
     return sparse.csr_array((np.ones(len(which)), (which, np.arange(len(which)))), shape=(count, len(which)))
-
-
-def linear_map(options: Mapping[str, Any], gamma: float | None, X: Any, k: int, constant: bool) -> ScoreMap:
-    """Return the map of the k scores of rows X (n, d), with a constant or without; structured labels have linear features alone."""
-    found = ScoreMap(options, gamma, X, k)
-    if found.kernel != "linear" or found.free or found.box:
-        raise CannotError(f"features={options['name']}: the checker knows structured labels of linear features")
-    found.constant = constant
-    return found
 
 
 def planes_of(planes: Array, columns: int, examples: int, labels: int) -> tuple[Any, Any, Array]:

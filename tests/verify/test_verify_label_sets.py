@@ -21,7 +21,7 @@ from advcli.learners.structured.spaces.psi import make_psi
 from advcli.results.folder import ResultsFolder
 from advcli.verify.bounds import ball
 from advcli.verify.gap import LearnedRows
-from advcli.verify.structured import SetsOfLabels, SurrogateOfMargin, cut
+from advcli.verify.label_sets import SetsOfLabels, SurrogateOfMargin, cut
 from advcli.verify.surrogates import CannotError
 
 METRICS = ("hamming", "error", "accuracy", "jaccard", "instance_f1", "micro_f1", "macro_f1")

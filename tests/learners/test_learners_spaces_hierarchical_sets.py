@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+import support.thesis_searches  # noqa: F401 - registers them
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -13,7 +14,7 @@ from scipy import sparse
 from advcli.core.errors import DataError, IncompatibleError
 from advcli.core.label_graph import LabelGraph
 from advcli.data.labels.best_sets import LabelSets
-from advcli.learners.structured.spaces.leaf_sets import HierarchicalSets, TreeLevels
+from advcli.learners.structured.spaces.hierarchical_sets import HierarchicalSets, TreeLevels
 from advcli.learners.structured.spaces.psi import make_psi
 from advcli.learners.structured.spaces.searches import SEARCHES, search_of
 from advcli.learners.structured.spaces.space import LabelPoint
@@ -144,4 +145,4 @@ def test_what_is_no_set_is_refused() -> None:
         HierarchicalSets(sets, np.zeros(2), [1, 1])
     several = LabelSets(LabelGraph.from_edges([("r", "a"), ("r", "b"), ("a", "c"), ("b", "c"), ("b", "d")]))
     with pytest.raises(IncompatibleError, match="needs the oracle levels"):
-        SEARCHES["levels"](HierarchicalSets(several, np.zeros(5), [1, 1, 1, 1, 0]), make_psi("slack"))
+        SEARCHES.get("levels")(HierarchicalSets(several, np.zeros(5), [1, 1, 1, 1, 0]), make_psi("slack"))

@@ -15,11 +15,11 @@ from support.altered_folders import cell_of, copied, edit_rows, judged, refuted_
 
 from advcli import ChainClassifier
 from advcli.cli import main
-from advcli.learners.structured.spaces.chain import chain_game
+from advcli.learners.structured.spaces.chain_game import chain_game
 from advcli.learners.structured.spaces.psi import make_psi
 from advcli.verify.bounds import Ball, ball
-from advcli.verify.chains import SequencesOfLabels, starts_of
 from advcli.verify.gap import LearnedRows
+from advcli.verify.sequences import SequencesOfLabels, starts_of
 
 SURROGATES = ("margin", "slack", "scaling", "log", "prob", "maxmin")
 OPTIONS = {"name": "chain", "rule": "potentials", "fit_intercept": True, "beta": None}

@@ -17,7 +17,7 @@ from support.altered_folders import edit_proof, judged
 from advcli.cli import main
 from advcli.learners.structured import HierarchicalSetClassifier
 from advcli.verify.gap import LearnedRows
-from advcli.verify.leaves import SetsOfLeaves
+from advcli.verify.leaf_sets import SetsOfLeaves
 from advcli.verify.surrogates import CannotError
 
 TREE = [("r", "a"), ("r", "b"), ("a", "c"), ("a", "d"), ("d", "e"), ("d", "f")]

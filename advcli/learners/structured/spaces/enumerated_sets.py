@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ....core.compiled import kernels
 from ....core.typing import Array
-from .classes import PointSpace
+from .space import PointSpace
 
 MOST_LABELS = 16
 """Labels up to which all sets are enumerated."""
@@ -45,22 +45,10 @@ def pair_table(pairs: Array, m: int) -> Array:
 
 
 def levels_of_sets(U: Array, table: Array, centre: NDArray[np.intp]) -> tuple[Array, NDArray[np.intp]]:
-    """Return, for every row and every distance l from its centre, the largest score of a set and that set.
+    """Return, for every row and every distance l from its centre, the largest score of a set and that set, (n, m + 1) each.
 
-    Parameters
-    ----------
-    U : ndarray (n, m)
-        Scores of the labels.
-    table : ndarray (2^m,)
-        What sets get beside them (`pair_table`), the same for all rows.
-    centre : ndarray of intp (n,)
-        A set for each row; 0 makes the distance the size.
-
-    Returns
-    -------
-    best : ndarray (n, m + 1)
-    label : ndarray of intp (n, m + 1)
-        The set; the smallest number of those that tie.
+    U (n, m) are scores of the labels and ``table`` (2^m,) what sets get beside them (`pair_table`). ``centre`` (n,) is a set for each row;
+    0 makes the distance the size. Of sets that tie it is the one of the smallest number.
     """
     shape = (U.shape[0], U.shape[1] + 1)
     best, label = np.empty(shape), np.empty(shape, dtype=np.intp)
@@ -71,19 +59,8 @@ def levels_of_sets(U: Array, table: Array, centre: NDArray[np.intp]) -> tuple[Ar
 def levels_of_free_labels(U: Array, Y: NDArray[np.int8]) -> tuple[Array, NDArray[np.intp]]:
     """Return the levels of labels without pairs, for any number of them: at distance l the l labels whose change gains most.
 
-    Parameters
-    ----------
-    U : ndarray (n, m)
-        Scores of the labels.
-    Y : ndarray (n, m)
-        The centres, of 0 and 1.
-
-    Returns
-    -------
-    best : ndarray (n, m + 1)
-        The largest score at every distance, less that of the centre.
-    order : ndarray of intp (n, m)
-        The labels by falling gain: the set at distance l differs from the centre in the first l.
+    For scores U (n, m) and centres Y (n, m): the largest score at every distance less that of the centre (n, m + 1), and the labels by
+    falling gain (n, m): the set at distance l differs from the centre in the first l.
     """
     gain = (1.0 - 2.0 * Y) * U
     order = np.argsort(-gain, axis=1, kind="stable")
@@ -92,18 +69,10 @@ def levels_of_free_labels(U: Array, Y: NDArray[np.int8]) -> tuple[Array, NDArray
 
 
 class EnumeratedSets(PointSpace):
-    """All sets of at most `MOST_LABELS` labels, seen from the true one; a set is called by its number.
+    """All sets of at most `MOST_LABELS` labels, seen from the true one y, a number as every set is.
 
-    Parameters
-    ----------
-    u : ndarray (m,)
-        Scores of the labels.
-    table : ndarray (2^m,)
-        What sets get beside them (`pair_table`).
-    y : int
-        The true set.
-    axes : str
-        ``margin``: h the margin and g the number of labels that differ; ``f1``: h their sum, g minus the sizes of both sets.
+    u (m,) are scores of the labels, ``table`` (2^m,) what sets get beside them. In the axes ``margin`` h is the margin and g the number of
+    labels that differ, in ``f1`` h is their sum and g minus the sizes of both sets.
     """
 
     name: ClassVar[str] = "sets"

@@ -15,16 +15,15 @@ from sklearn.utils.validation import _check_sample_weight
 from ...core.errors import ConfigError, DataError, IncompatibleError
 from ...core.groups import Starts, group_starts, rows_of
 from ...core.stored_arrays import Entries
-from ...core.typing import Array, Labels, Options
+from ...core.typing import Array, Labels
 from ...problems.certificate import judge
 from ...solvers.cutting_planes import Positions
 from ..base import Bound, Rows, View, register
-from ..options import one_of, own_options, read_grid, seed_of
-from .chain_steps import CHAINS_BY_ROWS
-from .chain_training import KINDS, ChainFit, ChainStructure, ChainTrainer
-from .frank_wolfe import learn_by_rows
+from ..options import one_of, seed_of
+from .chain_training import CHAINS_BY_EXAMPLES, KINDS, ChainFit, ChainProblem, ChainTrainer
+from .frank_wolfe import fit_by_examples
 from .learner import MAXMIN, StructuredLearner
-from .spaces.chain import best_paths, chain_game
+from .spaces.chain_game import best_paths, chain_game
 from .spaces.psi import SURROGATES, Psi
 
 RULES = ("potentials", "predictor")
@@ -44,7 +43,7 @@ def _merged(X: Any, y: Labels, start: Starts, weights: Array) -> tuple[Positions
     The last array holds the new number of every sequence, -1 for those of weight 0, which are left out. The order of the data does not
     matter then, nor whether a sequence has weight 2 or is there twice.
     """
-    found: dict[bytes, tuple[int, float]] = {}
+    chains: dict[bytes, tuple[int, float]] = {}
     keys: list[bytes | None] = [None] * (len(start) - 1)
     parts = (X.indptr, X.indices, X.data) if hasattr(X, "indptr") else None
     for s, (first, last) in enumerate(itertools.pairwise(start.tolist())):
@@ -58,13 +57,13 @@ def _merged(X: Any, y: Labels, start: Starts, weights: Array) -> tuple[Positions
             sizes = np.diff(pointer[first : last + 1])
             content = sizes.tobytes() + columns[filled].tobytes() + values[filled].tobytes()
         keys[s] = key = y[first:last].tobytes() + content
-        at, before = found.get(key, (s, 0.0))
-        found[key] = (at, before + float(weights[s]))
-    order = {key: at for at, key in enumerate(sorted(found))}
+        at, before = chains.get(key, (s, 0.0))
+        chains[key] = (at, before + float(weights[s]))
+    order = {key: at for at, key in enumerate(sorted(chains))}
     became = np.array([-1 if key is None else order[key] for key in keys], dtype=np.intp)
-    chosen = np.array([found[key][0] for key in order], dtype=np.intp)
+    chosen = np.array([chains[key][0] for key in order], dtype=np.intp)
     sizes = np.diff(start)[chosen]
-    merged = np.array([found[key][1] for key in order])
+    merged = np.array([chains[key][1] for key in order])
     return rows_of(start, chosen), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), merged, became
 
 
@@ -125,13 +124,6 @@ class ChainClassifier(StructuredLearner):
     rule: str = "potentials"
     training: str = "planes"
 
-    @classmethod
-    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
-        """Refuse what every learner of rows does, and options without meaning, before any work."""
-        super().check(loss, features, solver, ordered, n_classes)
-        searched = read_grid(loss)
-        cls(**{name: value for name, value in own_options(loss).items() if name not in searched}).check_parameters()
-
     def check_parameters(self) -> None:
         """Refuse parameters that no data can mend."""
         if self.surrogate in SURROGATES and self.surrogate not in KINDS:
@@ -140,7 +132,7 @@ class ChainClassifier(StructuredLearner):
         one_of("loss.surrogate", self.surrogate, KINDS)
         one_of("loss.search", self.search, ("auto", "levels"))
         self.check_rule(self.rule, RULES)
-        if one_of("loss.training", self.training, ("planes", *CHAINS_BY_ROWS)) != "planes" and self.surrogate == MAXMIN:
+        if one_of("loss.training", self.training, ("planes", *CHAINS_BY_EXAMPLES)) != "planes" and self.surrogate == MAXMIN:
             needs = "targets that are learned beside the weights"
             raise IncompatibleError(f"loss.surrogate={MAXMIN}", needs, f"loss.training={self.training} has none: choose planes")
         if self.surrogate != MAXMIN:
@@ -150,9 +142,9 @@ class ChainClassifier(StructuredLearner):
             raise ConfigError(f"loss.beta={self.beta} is an option of loss.surrogate=scaling; {MAXMIN} has none")
         self.check_common()
 
-    def structure(self, X: Any, y: Any, share: Array, psi: Psi) -> ChainStructure:
+    def problem(self, X: Any, y: Any, share: Array, psi: Psi) -> ChainProblem:
         """Return every row as a chain of its own; `fit_bound` knows which rows go together."""
-        return ChainStructure(X, y, np.arange(X.shape[0] + 1, dtype=np.int64), share, psi, len(self.classes_))
+        return ChainProblem(X, y, np.arange(X.shape[0] + 1, dtype=np.int64), share, psi, len(self.classes_))
 
     # ---- fitting --------------------------------------------------------------------------------------------------
     def fit(self, X: Any, y: Any, sample_weight: Any = None, start: Any = None, groups: Any = None) -> Self:
@@ -198,7 +190,7 @@ class ChainClassifier(StructuredLearner):
         self.lam_ = float(self.lam or 1.0 / (self.C * weights.sum()))
         share, trainer = weights / weights.sum(), None
         if self.training != "planes":
-            fit = self._learn_by_rows(bound, share, start)
+            fit = self._learn_by_examples(bound, share, start)
         else:
             trainer = getattr(start, "trainer_", None)
             if trainer is None or start.trained_on_ is not bound or (start.surrogate, start.beta) != (self.surrogate, self.beta):
@@ -233,34 +225,33 @@ class ChainClassifier(StructuredLearner):
         start, y, room = bound.own["start"], bound.codes, alpha.shape[1]
         planes: list[list[Array]] = []
         for s, (first, last) in enumerate(itertools.pairwise(start.tolist())):
-            own = held[first * room : last * room].reshape(room, -1)[: used[s]]
-            wrong = (own != y[first:last]).sum(axis=1)
+            sequences = held[first * room : last * room].reshape(room, -1)[: used[s]]
+            wrong = (sequences != y[first:last]).sum(axis=1)
             some = np.flatnonzero((alpha[s, : used[s]] > 0.0) & (wrong > 0) & (scale[s, : used[s]] > 0.0))
             # the max-min margin has no tangents, and the same scale as margin rescaling
             h = np.zeros(len(some)) if self.surrogate == MAXMIN else self.psi().at_slope(scale[s, some], wrong[some].astype(np.float64))
-            planes.append([np.concatenate([[s, alpha[s, p], margin], own[p]]) for p, margin in zip(some, h, strict=True)])
-        found = [np.concatenate([[s], each[1:]]) for s, b in enumerate(bound.own["became"]) if b >= 0 for each in planes[b]]
-        return np.concatenate([np.zeros(0), *found])
+            planes.append([np.concatenate([[s, alpha[s, p], margin], sequences[p]]) for p, margin in zip(some, h, strict=True)])
+        rows = [np.concatenate([[s], each[1:]]) for s, b in enumerate(bound.own["became"]) if b >= 0 for each in planes[b]]
+        return np.concatenate([np.zeros(0), *rows])
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
         """Return the weights and the stored planes, and the targets that bound the max-min margin, by rows."""
-        found = super().proof(X, codes, weight)
+        arrays = super().proof(X, codes, weight)
         if self.trained_targets_ is not None:
-            own = self.trained_on_.own
-            p = np.zeros((len(own["place"]), self.trained_targets_.shape[1]))  # of sequences of weight 0 none are kept
-            p[own["place"] >= 0] = self.trained_targets_[own["place"][own["place"] >= 0]]
-            found["predictor"] = p
-        return found
+            place = self.trained_on_.own["place"]
+            p = np.zeros((len(place), self.trained_targets_.shape[1]))  # of sequences of weight 0 none are kept
+            p[place >= 0] = self.trained_targets_[place[place >= 0]]
+            arrays["predictor"] = p
+        return arrays
 
-    def _learn_by_rows(self, bound: Bound, share: Array, start: Any) -> ChainFit:
+    def _learn_by_examples(self, bound: Bound, share: Array, start: Any) -> ChainFit:
         """Train with one mean plane of each chain, from that of ``start`` where it was trained alike."""
-        structure = ChainStructure(bound.own["X"], bound.codes, bound.own["start"], share, self.psi(), len(self.classes_))
-        same = start is not None and getattr(start, "trained_on_", None) is bound and type(start) is type(self)
-        same = same and (start.surrogate, start.beta, start.training) == (self.surrogate, self.beta, self.training)
-        seed, kind, before = seed_of(self.random_state), CHAINS_BY_ROWS[self.training], start.dual_ if same else None
-        fit = learn_by_rows(kind, structure, self.lam_, self.tol, self.max_passes, seed, True, self.max_seconds, before)
-        found = (fit.W, fit.shared, fit.primal, fit.dual, fit.planes.outside(), float(fit.passes), fit.calls, fit.stopped, fit.planes)
-        return ChainFit(*found, targets=None)
+        problem = ChainProblem(bound.own["X"], bound.codes, bound.own["start"], share, self.psi(), len(self.classes_))
+        before = start.dual_ if self._continues(start, bound, ("surrogate", "beta", "training")) else None
+        kind, seed = CHAINS_BY_EXAMPLES[self.training], seed_of(self.random_state)
+        fit = fit_by_examples(kind, problem, self.lam_, self.limits, seed, start=before)
+        outside, passes = fit.planes.outside(), float(fit.passes)
+        return ChainFit(fit.W, fit.shared, fit.primal, fit.dual, outside, passes, fit.calls, fit.stopped, fit.planes, None)
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     @property

@@ -13,39 +13,23 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ..core.typing import Array
 from .bounds import UNIT, Ball, ball, dot, inverse, outward
 from .gap import Bounds, LearnedRows, ScoreMap
-from .structured import SurrogateOfMargin, cut, linear_map
+from .label_sets import Structured, SurrogateOfMargin, cut, gathering
 from .surrogates import CannotError
 
 Tables = tuple[Array, Array]
 """Numbers below and above the largest score at every level, (n, levels) each; -infinity where there is no set."""
 
 
-class SetsOfLeaves:
-    """Sets of the leaves of a tree, by the configuration of a cell.
-
-    Parameters
-    ----------
-    options : mapping
-        The group ``loss``.
-    labels : list of str
-        The leaves.
-    hierarchy : iterable of (parent, child) or None
-        The data's tree; ``options`` may have another.
-    """
-
-    game = example_costs = sequences = False
+class SetsOfLeaves(Structured):
+    """Sets of the leaves of a tree, the data's or that of the options."""
 
     def __init__(self, options: Mapping[str, Any], labels: list[str], hierarchy: Iterable[tuple[str, str]] | None) -> None:
         self.psi = SurrogateOfMargin(options)
-        if options["search"] not in ("auto", "levels"):
-            raise CannotError(f"loss.search={options['search']}: what it states is its own bound of the surrogate, not its value")
-        if options.get("training", "planes") != "planes":
-            raise CannotError(f"loss.training={options['training']}: its dual point is a mixture, of which no labels are kept")
+        self.refuse_mixtures(options)
         given = options.get("hierarchy")
         edges = hierarchy if given is None else given["edges"] if isinstance(given, Mapping) else given
         above: dict[str, str] = {}
@@ -56,7 +40,8 @@ class SetsOfLeaves:
             raise CannotError(f"{missing[0]!r} is no leaf of the hierarchy")
         paths = [_path(label, above) for label in labels]
         names = sorted(set().union(*paths))
-        self.k, self.M, self.with_constant = len(labels), len(names), bool(options["fit_intercept"])
+        super().__init__(options, len(names))
+        self.k, self.M = len(labels), len(names)
         self.member = np.array([[float(name in path) for name in names] for path in paths])  # labels x nodes
         number = {name: at for at, name in enumerate(names)}
         self.leaf = {number[label]: code for code, label in enumerate(labels)}
@@ -65,18 +50,6 @@ class SetsOfLeaves:
             if name in above:
                 self.below[number[above[name]]].append(number[name])
         self.tops = [number[name] for name in names if name not in above]
-
-    def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
-        """Return the map of the nodes' scores over training rows X (n, d); nodes are in the order of their names."""
-        return linear_map(options, gamma, X, self.M, self.with_constant)
-
-    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, arrays: Mapping[str, Array]) -> Any:
-        """Return None: the sets that may have the largest score are not listed."""
-        return None
-
-    def facts(self) -> Mapping[str, Any]:
-        """Return nothing: there are no costs."""
-        return {}
 
     def nodes(self, Y: Array) -> Array:
         """Return the nodes of sets of labels Y (n, k), (n, M)."""
@@ -90,11 +63,7 @@ class SetsOfLeaves:
         ValueError
             An array of the wrong shape, or a plane of an example that does not exist or of no label.
         """
-        n, planes, theta = features.X.shape[0], arrays["r"], arrays["theta"]
-        d = features.X.shape[1] + features.constant
-        if theta.shape != (d * self.M,):
-            raise ValueError(f"theta has the shape {theta.shape}, not {(d * self.M,)}")
-        W = theta.reshape(d, self.M)
+        n, planes, W = features.X.shape[0], arrays["r"], self.weights(features, arrays["theta"])[0]
         Y = (rows.y.toarray() if hasattr(rows.y, "toarray") else np.eye(self.k)[rows.y]).astype(np.float64)
         counts = np.ones(n) if rows.counts is None else rows.counts
         share = inverse(ball(counts).sum())  # 1 / n
@@ -104,8 +73,7 @@ class SetsOfLeaves:
         true = Y[owner]
         slope, constant = self.psi.tangent(at, np.abs(found - true).sum(axis=1), found.sum(axis=1) + true.sum(axis=1))
         weight = ball(alpha) * counts[owner]
-        owned = sparse.csr_array((np.ones(len(owner)), (owner, np.arange(len(owner)))), shape=(n, len(owner)))
-        moments = features.moments(dot(owned, (weight * slope)[:, None] * (self.nodes(found) - self.nodes(true))))
+        moments = features.moments(dot(gathering(owner, n), (weight * slope)[:, None] * (self.nodes(found) - self.nodes(true))))
         square = features.square_norm(moments)
         offset = (weight * constant).sum() * share
         return Bounds(ridge + losses, offset - square * share * share * inverse(ball(2.0 * lam)), ridge)
@@ -174,12 +142,12 @@ class SetsOfLeaves:
 
 
 def _path(label: str, above: Mapping[str, str]) -> list[str]:
-    found = [label]
-    while found[-1] in above:
-        found.append(above[found[-1]])
-        if len(found) > len(above) + 1:
+    path = [label]
+    while path[-1] in above:
+        path.append(above[path[-1]])
+        if len(path) > len(above) + 1:
             raise CannotError("the hierarchy has a circle")
-    return found
+    return path
 
 
 def _outside(value: Array, side: float) -> Array:
@@ -193,10 +161,10 @@ def _larger(first: Tables, second: Tables) -> Tables:
 
 def _added(first: Tables, second: Tables) -> Tables:
     """Return the largest sums at every sum of two levels."""
-    found = []
+    tables = []
     for a, b, side in zip(first, second, (-1.0, 1.0), strict=True):
         table = np.full((len(a), a.shape[1] + b.shape[1] - 1), -np.inf)
         for j in range(b.shape[1]):
             table[:, j : j + a.shape[1]] = np.maximum(table[:, j : j + a.shape[1]], _outside(a + b[:, [j]], side))
-        found.append(table)
-    return found[0], found[1]
+        tables.append(table)
+    return tables[0], tables[1]

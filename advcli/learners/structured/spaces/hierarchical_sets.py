@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ....core.errors import DataError
 from ....core.typing import Array
 from ....data.labels.best_sets import LabelSets
-from .space import LabelPoint, OutputSpace
+from .space import LabelPoint, LabelSpace
 
 Bits = NDArray[np.uint8]
 
@@ -29,21 +29,9 @@ class TreeLevels:
 
     The table of a node has, for every distance of the leaves below it, the largest score of some of them, at least one. It is the max-plus
     product of the children's tables, in which a child may have no leaf as well: its distance is then the number of the centre's leaves
-    below it. A row of L leaves takes at most some L^2 sums.
-
-    Parameters
-    ----------
-    sets : LabelSets
-        A tree.
-    R : ndarray (n, M)
-        Scores of the nodes.
-    centre : ndarray (n, L)
-        Leaves, of 0 and 1, in the order of ``sets.leaves``; none at all makes the distance the size.
-
-    Attributes
-    ----------
-    best : ndarray (n, L + 1)
-        The largest score at every distance; -infinity where no set lies.
+    below it. A row of L leaves takes at most some L^2 sums. R (n, M) are scores of the nodes, and ``centre`` (n, L) leaves in the order of
+    ``sets.leaves``; none at all makes the distance the size. ``best`` (n, L + 1) is the largest score at every distance, -infinity where no
+    set lies.
     """
 
     def __init__(self, sets: LabelSets, R: Array, centre: NDArray[np.integer]) -> None:
@@ -121,10 +109,10 @@ def _product(first: Array, second: Array) -> Array:
     if first.shape[1] < second.shape[1]:
         first, second = second, first
     p, q = first.shape[1], second.shape[1]
-    found = np.full((len(first), p + q - 1), -np.inf)
+    table = np.full((len(first), p + q - 1), -np.inf)
     for j in range(q):
-        np.maximum(found[:, j : j + p], first + second[:, [j]], out=found[:, j : j + p])
-    return found
+        np.maximum(table[:, j : j + p], first + second[:, [j]], out=table[:, j : j + p])
+    return table
 
 
 def _shifted(table: Array, by: NDArray[np.intp], most: int) -> Array:
@@ -134,22 +122,12 @@ def _shifted(table: Array, by: NDArray[np.intp], most: int) -> Array:
     return np.where(inside, np.take_along_axis(table, np.clip(place, 0, table.shape[1] - 1), axis=1), -np.inf)
 
 
-class HierarchicalSets(OutputSpace):
+class HierarchicalSets(LabelSpace):
     """Sets of leaves, seen from the true one. A label is the nodes of a set as 0 and 1, shape (M,).
 
     Best sets are exact on trees, and within `SOLVERS_ROUNDING` by integer programs on DAGs (`LabelSets.best`). Angles and banned sets are
-    integer programs on both (`LabelSets.best_within`).
-
-    Parameters
-    ----------
-    sets : LabelSets
-        The hierarchy.
-    scores : array_like (M,)
-        Scores of the nodes, that of an added root included.
-    truth : array_like (M,)
-        The nodes of the true set, 0 and 1, ancestors included.
-    axes : str
-        ``margin``: h the margin and g the number of leaves that differ; ``f1``: h their sum, g minus the sizes of both sets.
+    integer programs on both (`LabelSets.best_within`). ``scores`` (M,) are those of the nodes, an added root included, ``truth`` (M,) are
+    the nodes of the true set. The ``axes`` are those of `EnumeratedSets`, leaves in the place of labels.
 
     Raises
     ------
@@ -184,12 +162,6 @@ class HierarchicalSets(OutputSpace):
     def _point(self, nodes: Bits) -> LabelPoint:
         return LabelPoint(float(self.along_h @ nodes) + self.at_h, float(self.along_g @ nodes) + self.at_g, nodes, nodes.tobytes())
 
-    def argmax(self) -> LabelPoint:
-        """Return the set of the largest h."""
-        found = self.lam(0.0)
-        assert found is not None
-        return found
-
     def lam(self, l: float, ban: Sequence[Hashable] = ()) -> LabelPoint | None:
         """Return the set of the largest h + l g that is not banned, None if all are; of several at l = 0, any."""
         if np.isinf(l):
@@ -209,23 +181,23 @@ class HierarchicalSets(OutputSpace):
         scale = np.abs(rows).max(axis=1) + np.abs(above) + 1e-300
         keys = [self.truth.key, *ban] if b == 0.0 and not strict else list(ban)  # no other set has g = 0
         while True:
-            found = self._within(self.along_h + l * self.along_g, rows / scale[:, None], above / scale + _ANGLE, keys)
-            if found is None or found.h > -1.0:
-                return found
-            keys.append(found.key)  # at the origin, let in by the width
+            point = self._within(self.along_h + l * self.along_g, rows / scale[:, None], above / scale + _ANGLE, keys)
+            if point is None or point.h > -1.0:
+                return point
+            keys.append(point.key)  # at the origin, let in by the width
 
     def _within(self, along: Array, rows: Array, above: Array, ban: Sequence[Hashable]) -> LabelPoint | None:
         banned = [np.frombuffer(key, dtype=np.uint8) for key in ban if isinstance(key, bytes)]
-        found = self.sets.best_within(along, rows, above, banned)
-        return None if found is None else self._point(found)
+        nodes = self.sets.best_within(along, rows, above, banned)
+        return None if nodes is None else self._point(nodes)
 
     def levels(self) -> list[LabelPoint]:
         """Return the best set at every value of g, over a tree."""
         if not self.sets.is_tree:
             raise self.lacks("levels")
         count = len(self.sets.leaves) + 1
-        found = TreeLevels(self.sets, np.tile(self.along_h, (count, 1)), np.tile(self.centre, (count, 1)))  # a row for each level
-        reached = np.flatnonzero(found.best[0] > -np.inf)
+        tables = TreeLevels(self.sets, np.tile(self.along_h, (count, 1)), np.tile(self.centre, (count, 1)))  # a row for each level
+        reached = np.flatnonzero(tables.best[0] > -np.inf)
         level = np.full(count, reached[0])
         level[reached] = reached
-        return sorted((self._point(nodes) for nodes in found.nodes(level)[reached]), key=lambda each: each.g)
+        return sorted((self._point(nodes) for nodes in tables.nodes(level)[reached]), key=lambda each: each.g)
