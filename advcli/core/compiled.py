@@ -175,31 +175,20 @@ class Kernels:
         self.level = level
         self._oracle = _at_most("oracle", level)
         self._kinds = {name: kind for kind, name in enumerate(self._oracle.families())}
-        self.dual = _at_most("dual", level)
-        self._short_dual = _at_most("dual", "avx2") if level == "avx512" and "dual_avx2" in _built() else self.dual
-        self.newton = _at_most("newton", level)
-        self.dual_blocks = _at_most("dual_blocks", level)
-        self.dual_lists = _at_most("dual_lists", level)
-        self.kernel_dual = _at_most("kernel_dual", level)
-        self.uma = _at_most("uma", level)
-        self.corrected = _at_most("corrected", level)
-        self.hierarchical = _at_most("hierarchical", level)
-        self.label_sets = _at_most("label_sets", level)
-        self.subgradient = _at_most("subgradient", level)
-        self.binary = _at_most("binary", level)
-        self.threshold = _at_most("threshold", level)
-        self.pairs = _at_most("pairs", level)
-        self.gaussian = _at_most("gaussian", level)
-        self.sets = _at_most("sets", level)
-        self.planes = _at_most("planes", level)
-        self.outcomes = _at_most("outcomes", level)
-        self.chain = _at_most("chain", level)
-        self.scores = _at_most("scores", level)
-        self.equal_rows = _at_most("equal_rows", level)
+        short = level == "avx512" and "ascent_dense_avx2" in _built()
+        self._short_ascent = _at_most("ascent_dense", "avx2") if short else self.ascent_dense
 
-    def dual_of(self, k: int, d: int) -> ModuleType:
+    def __getattr__(self, name: str) -> ModuleType:
+        """Return the compiled module of this name, loaded when first asked for."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        module = _at_most(name, self.level)
+        setattr(self, name, module)
+        return module
+
+    def ascent_dense_for(self, k: int, d: int) -> ModuleType:
         """Return the block method's module for k classes and rows of d features: few classes would leave half of a long vector empty."""
-        return self._short_dual if k <= _SHORT_CLASSES and d <= _SHORT_FEATURES else self.dual
+        return self._short_ascent if k <= _SHORT_CLASSES and d <= _SHORT_FEATURES else self.ascent_dense
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -304,7 +293,7 @@ class Kernels:
         """Return r (n, k) of a loss whose dual variables move alone in [0, 1], and these variables before they are held there."""
         F, y = _scores(F, y, F.shape[1])
         R, inside = np.empty_like(F), np.empty_like(F)
-        self.newton.separate_face(F, np.ascontiguousarray(center), y, c, R, inside)
+        self.newton_faces.separate_face(F, np.ascontiguousarray(center), y, c, R, inside)
         return R, inside
 
     def tangents(self, family: Family, face: Face, skip: NDArray[np.bool_]) -> tuple[Array, Labels]:
@@ -319,9 +308,9 @@ class Kernels:
             rank[skip] = 0
             most = int(rank.sum())
             B, owner = np.empty((most, k)), np.empty(most, dtype=np.intp)
-            m = self.newton.matrix_bases(matrix, face.state, face.tight, rank, B, owner)
+            m = self.newton_faces.matrix_bases(matrix, face.state, face.tight, rank, B, owner)
             return np.ascontiguousarray(B[:m]), owner[:m].copy()
-        found: tuple[Array, Labels] = self.newton.tangents(face.state, face.normal, skip.view(np.int8))
+        found: tuple[Array, Labels] = self.newton_faces.tangents(face.state, face.normal, skip.view(np.int8))
         return found
 
 

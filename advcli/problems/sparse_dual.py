@@ -31,7 +31,7 @@ class Supports:
 
     def __init__(self, y: Labels, k: int, rows: int) -> None:
         self.y, self.k, self.rows = np.ascontiguousarray(y, dtype=np.int32), k, rows
-        self.store = compiled.kernels.dual_blocks.Store(len(y), k, rows)
+        self.store = compiled.kernels.ascent_row_blocks.Store(len(y), k, rows)
 
     @property
     def shape(self) -> tuple[int, int]:

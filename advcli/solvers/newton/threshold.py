@@ -1,7 +1,7 @@
 """Solver of threshold models: over a kernel first ascent by pairs of dual variables; then, and over explicit features, Newton's method.
 
-Pairs (`_ext/ascent/pairs.pyx`) bring most kernel fits to the tolerance in less time than a few Newton systems take. A fit that pairs leave
-open, at large C, is solved by the proximal point method with semismooth Newton steps.
+Pairs (`_ext/ascent/ascent_pairs.pyx`) bring most kernel fits to the tolerance in less time than a few Newton systems take. A fit that pairs
+leave open, at large C, is solved by the proximal point method with semismooth Newton steps.
 
 One proximal step on the dual point alpha of `threshold_problem` minimises, in w and eta,
 
@@ -362,7 +362,7 @@ def _by_pairs(problem: ThresholdProblem, rows: KernelRows, tol: float, max_steps
     inside = np.zeros(alpha.shape, dtype=bool)
     while True:
         most = min(left - steps - solved * rows.n, _SLICE * rows.n)
-        moved, gap = kernels.pairs.ascend(*given, most)
+        moved, gap = kernels.ascent_pairs.ascend(*given, most)
         steps += moved
         hopeless = any(gap >= large and steps >= pairs * rows.n for pairs, large in _HOPELESS)
         # pairs among a part of the rows count as a share of one, and may add up to none
@@ -519,7 +519,7 @@ class _ThresholdNewton:
 
     def _proximal_step(self, max_steps: float) -> bool:
         """Take Newton steps until the residual is small beside the gap that only a new centre closes; return whether it became so small."""
-        p, rows, step = self.problem, self.rows, kernels.threshold
+        p, rows, step = self.problem, self.rows, kernels.newton_threshold
         given = p.y, p.U
         t = 1.0
         for inner in range(_INNER + 1):
@@ -575,7 +575,7 @@ class _ThresholdNewton:
         g = p.seen(self.g)
 
         def slope(t: float) -> float:
-            hinges = kernels.threshold.slope(p.y, p.U, g, self.eta, self.A, self.sigma, dg, deta, self.centre, self.ease, t)
+            hinges = kernels.newton_threshold.slope(p.y, p.U, g, self.eta, self.A, self.sigma, dg, deta, self.centre, self.ease, t)
             return float(linear + t * square + hinges)
 
         first = slope(0.0)

@@ -1,9 +1,9 @@
-"""Dual block-coordinate ascent on rows that are read in blocks: the visits of `_ext/ascent/dual.pyx`, with nothing of X copied as a whole.
+"""Dual block-coordinate ascent on rows that are read in blocks: the visits of `_ext/ascent/ascent_dense.pyx`, with nothing of X copied as a whole.
 
 A batch of blocks is read at a time, blocks in random order: rows are standardised into scratch memory that stays in cache, in double
 precision, dual numbers are unpacked beside them, and the batch's rows are visited in random order. Blocks keep neighbours together for the
 sake of reading; a batch takes its blocks from everywhere, so that rows which are sorted by label do not come label by label.
-Shrinking is that of `_ext/ascent/dual.pyx`: passes over the rows with a large gap read those alone.
+Shrinking is that of `_ext/ascent/ascent_dense.pyx`: passes over the rows with a large gap read those alone.
 
 Several threads each take a part of the blocks, dealt anew in every pass, into a batch of their own, and visit in the rounds of `adv_rounds.pxd`.
 """
@@ -259,7 +259,7 @@ cdef int ascend(Run *run, Batch *b, bint empty, double lam, double tol, double m
                 double *passes, double *primal, double *dual) except -2 nogil:
     """Return 0 when the relative gap reached ``tol``, 1 at a limit of passes, 2 at the limit of seconds, -1 when memory is short.
 
-    As `ascend` of `_ext/ascent/dual.pyx`; at the limit of seconds a pass ends between two batches. ``empty``: Theta = 0, whose scores need no X.
+    As `ascend` of `_ext/ascent/ascent_dense.pyx`; at the limit of seconds a pass ends between two batches. ``empty``: Theta = 0, whose scores need no X.
     """
     cdef Py_ssize_t n = run.rows.n, i, m, visits = n
     cdef Py_ssize_t n_blocks = (n - 1) // b.supports.rows + 1
@@ -551,7 +551,7 @@ def solve(int kind, int k, const double[::1] parameters, const float[::1] single
     The rows are those of ``single`` or ``whole``, of which the other is empty: all of them in their order, or those that ``at`` (n)
     names. A number x of column j stands for (x - mean_j) inverse_j + shift_j; ``constant`` appends a column of ones. Weights may be empty
     (all 1). A batch has ``together`` rows, and one block at least. ``gap`` (n) is scratch. Returns (code, passes, primal, dual) as `solve` of
-    `_ext/ascent/dual.pyx`. Several ``threads``, at most one for each block, add up what they changed after every ``visits`` visits of each.
+    `_ext/ascent/ascent_dense.pyx`. Several ``threads``, at most one for each block, add up what they changed after every ``visits`` visits of each.
     """
     cdef Run run
     cdef Batch batch

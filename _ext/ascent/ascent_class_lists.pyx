@@ -1,6 +1,6 @@
 """Dual block-coordinate ascent on sparse rows with many classes: each row visits a list of its classes, and dual numbers lie on the lists.
 
-A visit of `_ext/ascent/dual.pyx` reads as many columns of Theta as there are classes. Most classes lie so far below the row's threshold that they
+A visit of `_ext/ascent/ascent_dense.pyx` reads as many columns of Theta as there are classes. Most classes lie so far below the row's threshold that they
 carry nothing. Here a visit maximises row i's block over r that are 0 off a list of classes which holds y_i and all that carry r_i. That is a step
 of the same dual ascent whatever the list. What it may miss, an evaluation finds:
 
@@ -524,7 +524,7 @@ cdef double sweep(Ascent *a, const Py_ssize_t *order, Py_ssize_t count, double s
 
 cdef int ascend(Ascent *a, double lam, double tol, double max_passes, double turn, double max_seconds, uint64_t seed,
                 double *passes, double *primal, double *dual) except -1 nogil:
-    """Return 0 when the relative gap reached ``tol``, 1 at a limit of passes, 2 at the limit of seconds, as `ascend` of `_ext/ascent/dual.pyx` does.
+    """Return 0 when the relative gap reached ``tol``, 1 at a limit of passes, 2 at the limit of seconds, as `ascend` of `_ext/ascent/ascent_dense.pyx` does.
 
     An evaluation is a pass. Between two of them the rows that carry the gap are visited until most of it is gone from their lists.
     """
@@ -597,7 +597,7 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
           unsigned long long seed, double turn=INFINITY, int threads=1):
     """Run the ascent in place on the dual point of ``lists`` and theta (d, kp), padded with zeros to kp, theta = Theta(r) on entry.
 
-    Rows are sparse and the surrogate is zero_one or cs; ``threads`` share evaluations; the rest is that of `solve` of `_ext/ascent/dual.pyx`.
+    Rows are sparse and the surrogate is zero_one or cs; ``threads`` share evaluations; the rest is that of `solve` of `_ext/ascent/ascent_dense.pyx`.
     """
     cdef Ascent a
     cdef Run *run = &a.run
