@@ -11,17 +11,17 @@ Several threads each take a part of the blocks, dealt anew in every pass, into a
 from libc.math cimport INFINITY
 from libc.stdlib cimport calloc, malloc, free
 from libc.stdint cimport uint64_t
-from libc.string cimport memcpy
-from cpython.exc cimport PyErr_CheckSignals
+from libc.string cimport memcpy, memset
 
 from adv_simd cimport zeros
 from adv_bind cimport family_free
 from adv_blocks cimport MOST_LABELS, Label, Stored, Supports, deflate, first_row, inflate, load_row, rows_in
 from adv_check cimport check_list, check_weights, demand
-from adv_loop cimport bind, checked_width, gap_scale, seconds, shuffle
+from adv_loop cimport bind, checked_width, seconds, shuffle
 from adv_rounds cimport CELLS, MOST_THREADS, Member, Rounds, add_up, combine, copies_free, copies_new, cut, enter, work_together
+from adv_schedule cimport Schedule, begin, follow, hear, look_now, passes_of, schedule_new
 from adv_team cimport leave, wait_for_all
-from adv_visit cimport ACTIVE_PASSES, Run, Term, judge_rows, terms_new, values_of, visit_each
+from adv_visit cimport Run, Term, judge_rows, terms_new, values_of, visit_each
 
 cdef extern from "limits.h":
     int INT_MAX
@@ -170,37 +170,45 @@ cdef int keep(Batch *b, int kp, bint moved) noexcept nogil:
     return code
 
 
-cdef bint stop_now(double *signals, double until) except -1 nogil:
-    """Let Python see signals now and then; return whether the time is up."""
-    cdef double now = seconds()
-    if now - signals[0] > 0.2:
-        signals[0] = now
-        with gil:
-            PyErr_CheckSignals()
-    return now > until
+cdef struct Ascent:
+    Run run
+    Batch batch
+    Py_ssize_t n_blocks
+    Py_ssize_t *order     # (n_blocks) blocks as a pass takes them, the same for all threads
+    uint64_t state        # random bits that shuffle them, the same for all threads
+    bint empty            # whether Theta is 0, whose scores need no X: until the first evaluation
+    # of one of several threads
+    Member member
+    bint *late            # (2) whether the time is up, for the rounds in turn: no thread writes what another has yet to read
+    Py_ssize_t next       # blocks of `order` that are the thread's and not yet read
+    Py_ssize_t last
 
 
-cdef int judge_blocks(Run *run, Batch *b, Py_ssize_t block, Py_ssize_t last, bint read, double *signals, double *loss, double *offsets) except -1 nogil:
-    """Add what blocks block..last - 1 have of the sums of S and c, and refresh their gaps; without ``signals``, Python's are left alone."""
+cdef int judge_blocks(Ascent *a, Py_ssize_t block, Py_ssize_t last, double *heard, double *sums) except -1 nogil:
+    """Write the sums of S and c over blocks block..last - 1, and refresh their gaps; without ``heard``, signals are left alone."""
+    cdef Batch *b = &a.batch
+    sums[0] = sums[1] = 0.0
     while block < last:
         b.count = 0
         while b.count < b.most and block < last:
             b.blocks[b.count] = block
             b.count += 1
             block += 1
-        fill(b, run.rows.d, run.family.kp, -1.0, read)
-        judge_rows(run, 0, b.size, loss, offsets)
-        keep(b, run.family.kp, False)
-        if signals != NULL:
-            stop_now(signals, INFINITY)
+        fill(b, a.run.rows.d, a.run.family.kp, -1.0, not a.empty)
+        judge_rows(&a.run, 0, b.size, &sums[0], &sums[1])
+        keep(b, a.run.family.kp, False)
+        if heard != NULL:
+            hear(heard)
+    a.empty = False
     return 0
 
 
-cdef int certify(Run *run, Batch *b, Py_ssize_t n_blocks, bint read, double lam, double *signals, double *primal, double *dual) except -1 nogil:
+cdef int evaluate(void *ascent, Schedule *s) except -1 nogil:
     """Primal and dual value at the present Theta and r: one pass that moves nothing, and refreshes the gaps."""
-    cdef double loss = 0.0, offsets = 0.0
-    judge_blocks(run, b, 0, n_blocks, read, signals, &loss, &offsets)
-    values_of(run, lam, loss, offsets, primal, dual)
+    cdef Ascent *a = <Ascent *>ascent
+    cdef double sums[2]
+    judge_blocks(a, 0, a.n_blocks, &s.heard, sums)
+    values_of(&a.run, sums[0], sums[1], &s.primal, &s.dual)
     return 0
 
 
@@ -228,276 +236,212 @@ cdef void visit_some(Run *run, Batch *b, Py_ssize_t e, Py_ssize_t last, double s
         e += count
 
 
-cdef int sweep(Run *run, Batch *b, Py_ssize_t *order, Py_ssize_t n_blocks, double level, double skip, uint64_t *state, double *signals,
-               double until, Py_ssize_t *visits, double *change) except -2 nogil:
-    """Visit the rows whose gap exceeds ``level``, batch by batch; 1 when the time was up before the end, -1 when memory is short.
+cdef double sum_above(const float *gap, Py_ssize_t first, Py_ssize_t last, double level, double *count) noexcept nogil:
+    """Return the sum of the gaps of rows first..last - 1 that exceed ``level``, all at -infinity, and write how many they are."""
+    cdef double total = 0.0
+    cdef Py_ssize_t i
+    count[0] = 0.0
+    for i in range(first, last):
+        if level == -INFINITY or gap[i] > level:
+            count[0] += 1.0
+            total += gap[i]
+    return total
 
-    ``change`` receives by how much the gaps that were found exceed those of the visits before.
-    """
-    cdef Py_ssize_t block = 0
-    shuffle(order, n_blocks, state)
-    change[0] = 0.0
-    while block < n_blocks:
-        b.count = 0
-        while b.count < b.most and block < n_blocks:
-            if level < 0.0 or has_active(b, order[block], level):
-                b.blocks[b.count] = order[block]
-                b.count += 1
-            block += 1
-        fill(b, run.rows.d, run.family.kp, level, True)
-        shuffle(b.order, b.listed, state)
-        visit_some(run, b, 0, b.listed, skip, change)
-        visits[0] += b.listed
-        if keep(b, run.family.kp, True):
-            return -1
-        if stop_now(signals, until):
-            return 1
+
+cdef int changed(Schedule *s, bint active, double visits, double change) noexcept nogil:
+    """Take by how much the gaps that a pass found exceed those of the visits before."""
+    s.visits += visits
+    if active:
+        s.total += change
+        s.active += change
     return 0
 
 
-cdef int ascend(Run *run, Batch *b, bint empty, double lam, double tol, double max_passes, double turn, double max_seconds, uint64_t seed,
-                double *passes, double *primal, double *dual) except -2 nogil:
-    """Return 0 when the relative gap reached ``tol``, 1 at a limit of passes, 2 at the limit of seconds, -1 when memory is short.
+cdef int sweep(void *ascent, Schedule *s, bint active) except -1 nogil:
+    """Visit all rows, or those whose gap exceeds ``level``, batch by batch; at the limit of seconds a pass ends between two batches."""
+    cdef Ascent *a = <Ascent *>ascent
+    cdef Batch *b = &a.batch
+    cdef double level = s.level if active else -1.0, visits = 0.0, change = 0.0, rows
+    cdef Py_ssize_t block = 0
+    cdef int kp = a.run.family.kp
+    shuffle(a.order, a.n_blocks, &a.state)
+    while block < a.n_blocks and not s.late:
+        b.count = 0
+        while b.count < b.most and block < a.n_blocks:
+            if level < 0.0 or has_active(b, a.order[block], level):
+                b.blocks[b.count] = a.order[block]
+                b.count += 1
+            block += 1
+        fill(b, a.run.rows.d, kp, level, True)
+        shuffle(b.order, b.listed, &a.state)
+        visit_some(&a.run, b, 0, b.listed, s.skip, &change)
+        visits += <double>b.listed
+        if keep(b, kp, True):
+            with gil:
+                raise MemoryError("no memory for the dual point")
+        look_now(a, s)
+    if not active:
+        s.total = sum_above(b.gap, 0, a.run.rows.n, -INFINITY, &rows)
+    return changed(s, active, visits, change)
 
-    As `ascend` of `_ext/ascent/ascent_dense.pyx`; at the limit of seconds a pass ends between two batches. ``empty``: Theta = 0, whose scores need no X.
-    """
-    cdef Py_ssize_t n = run.rows.n, i, m, visits = n
-    cdef Py_ssize_t n_blocks = (n - 1) // b.supports.rows + 1
-    cdef Py_ssize_t *order = <Py_ssize_t *>malloc(n_blocks * sizeof(Py_ssize_t))
-    cdef double total, change, active_total, goal, level, skip, next_check = 2.0, started = seconds(), signals = started, most = max_passes * n
-    cdef double until = started + max_seconds
-    cdef int inner, code = 1, late = 0
-    cdef uint64_t state = seed
-    if order == NULL:
-        return -1
-    try:
-        for i in range(n_blocks):
-            order[i] = i
-        certify(run, b, n_blocks, not empty, lam, &signals, primal, dual)
-        passes[0] = 1.0
-        while True:
-            if primal[0] - dual[0] <= tol * gap_scale(primal[0], dual[0]):
-                return 0
-            if not passes[0] < turn or visits + 2.0 * n > most:
-                return 1
-            if late or not seconds() - started <= max_seconds:
-                return 2
-            skip = 1e-3 * tol * gap_scale(primal[0], dual[0])
-            late = sweep(run, b, order, n_blocks, -1.0, skip, &state, &signals, until, &visits, &change)
-            if late < 0:
-                return -1
-            total = 0.0
-            for i in range(n):
-                total += b.gap[i]
-            level = 0.02 * total / n
-            m = 0
-            active_total = 0.0
-            for i in range(n):
-                if b.gap[i] > level:
-                    m += 1
-                    active_total += b.gap[i]
-            goal = 0.3 * active_total
-            if m < 0.9 * n and not late:
-                for inner in range(ACTIVE_PASSES):
-                    if <double>visits + m + n > most or late:
-                        break
-                    late = sweep(run, b, order, n_blocks, level, skip, &state, &signals, until, &visits, &change)
-                    if late < 0:
-                        return -1
-                    total += change
-                    active_total += change
-                    if active_total <= goal:
-                        break
-            passes[0] = <double>visits / n
-            if (total / run.mass <= 1.2 * tol * gap_scale(primal[0], dual[0]) or passes[0] >= next_check or passes[0] >= turn
-                    or visits + 2.0 * n > most or late):
-                certify(run, b, n_blocks, True, lam, &signals, primal, dual)
-                visits += n
-                passes[0] = <double>visits / n
-                next_check = 1.5 * passes[0] + 2.0
-    finally:
-        free(order)
+
+cdef int choose(void *ascent, Schedule *s) except -1 nogil:
+    cdef Ascent *a = <Ascent *>ascent
+    s.active = sum_above(a.batch.gap, 0, a.run.rows.n, s.level, &s.count)
+    return 0
+
+
+cdef int ascend(Ascent *a, double tol, double max_passes, double turn, double max_seconds, double *answer) except -1 nogil:
+    """Return why the ascent ends; ``answer`` receives passes, primal and dual value."""
+    cdef Schedule s
+    cdef int code
+    schedule_new(&s, evaluate, sweep, a.run.rows.n, a.run.mass, tol, max_passes, turn, max_seconds)
+    s.choose = choose
+    begin(a, &s)
+    code = follow(a, &s)
+    answer[0], answer[1], answer[2] = passes_of(&s), s.primal, s.dual
     return code
 
 
-cdef struct Part:
-    # one thread's part of an ascent
-    Member member
-    Run run
-    Batch batch
-    Py_ssize_t n_blocks
-    Py_ssize_t *order     # (n_blocks) blocks as a pass takes them, the same for all threads
-    uint64_t common       # random bits that shuffle them, the same for all threads
-    bint *late            # (2) whether the time is up, for the rounds in turn: no thread writes what another has yet to read
-    Py_ssize_t next       # blocks of `order` that are the thread's and not yet read
-    Py_ssize_t last
-
-
-cdef void refill(Part *p, double level) noexcept nogil:
+cdef void refill(Ascent *a, double level) noexcept nogil:
     """Read the thread's next batch with rows to visit, and list them; none where its blocks have no more."""
-    cdef Batch *b = &p.batch
+    cdef Batch *b = &a.batch
     b.listed = 0
-    while b.listed == 0 and p.next < p.last:
+    while b.listed == 0 and a.next < a.last:
         b.count = 0
-        while b.count < b.most and p.next < p.last:
-            if level < 0.0 or has_active(b, p.order[p.next], level):
-                b.blocks[b.count] = p.order[p.next]
+        while b.count < b.most and a.next < a.last:
+            if level < 0.0 or has_active(b, a.order[a.next], level):
+                b.blocks[b.count] = a.order[a.next]
                 b.count += 1
-            p.next += 1
-        fill(b, p.run.rows.d, p.run.family.kp, level, True)
-    shuffle(b.order, b.listed, &p.member.state)
+            a.next += 1
+        fill(b, a.run.rows.d, a.run.family.kp, level, True)
+    shuffle(b.order, b.listed, &a.member.state)
 
 
-cdef int sweep_together(Part *p, double level, double skip, double until, double *signals, double *sums) except -2 nogil:
-    """Do what `sweep` does, in rounds: 1 when the time was up, 3 where another thread has left, -1 when memory is short.
+cdef inline void rows_of_thread(const Ascent *a, Py_ssize_t *first, Py_ssize_t *last) noexcept nogil:
+    cdef Py_ssize_t rows = a.batch.supports.rows
+    first[0] = cut(a.n_blocks, a.member.team.size, a.member.t) * rows
+    last[0] = min(cut(a.n_blocks, a.member.team.size, a.member.t + 1) * rows, a.run.rows.n)
 
-    All threads read a batch at the same time, which may take longer than the rounds of its visits. sums[0] and sums[1] receive the visits of all threads,
-    and by how much the gaps that they found exceed those of the visits before.
-    """
-    cdef Member *m = &p.member
+
+cdef int sweep_together(void *ascent, Schedule *s, bint active) except -1 nogil:
+    """Do what `sweep` does, in rounds. All threads read a batch at the same time, which may take longer than the rounds of its visits."""
+    cdef Ascent *a = <Ascent *>ascent
+    cdef Member *m = &a.member
     cdef Rounds *team = m.team
-    cdef Batch *b = &p.batch
-    cdef double rows
-    cdef Py_ssize_t longest, first
-    cdef int u, turn, late = 0
-    shuffle(p.order, p.n_blocks, &p.common)
-    p.next, p.last = cut(p.n_blocks, team.size, m.t), cut(p.n_blocks, team.size, m.t + 1)
+    cdef Batch *b = &a.batch
+    cdef double level = s.level if active else -1.0, rows
+    cdef double sums[2]
+    cdef Py_ssize_t longest, first, last
+    cdef int u, turn
+    shuffle(a.order, a.n_blocks, &a.state)
+    a.next, a.last = cut(a.n_blocks, team.size, m.t), cut(a.n_blocks, team.size, m.t + 1)
     sums[0] = sums[1] = 0.0
-    while not late:
-        refill(p, level)
+    while not s.late:
+        refill(a, level)
         rows = <double>b.listed
         if add_up(m, &rows, 1):
-            return 3
+            return 1
         if rows == 0.0:
             break
         longest = first = 0
         for u in range(team.size):
             longest = max(longest, <Py_ssize_t>team.cells[((m.cell ^ 1) * team.size + u) * CELLS])
-        while first < longest and not late:
-            p.run.theta = team.moved + (m.turn * team.size + m.t) * team.length
-            memcpy(p.run.theta, team.theta + m.t * team.length, team.length * sizeof(double))
-            p.run.scale = m.sigma * m.scale
-            visit_some(&p.run, b, min(first, b.listed), min(first + team.together, b.listed), skip, sums + 1)
+        while first < longest and not s.late:
+            a.run.theta = team.moved + (m.turn * team.size + m.t) * team.length
+            memcpy(a.run.theta, team.theta + m.t * team.length, team.length * sizeof(double))
+            a.run.scale = m.sigma * m.scale
+            visit_some(&a.run, b, min(first, b.listed), min(first + team.together, b.listed), s.skip, sums + 1)
             turn = m.turn
             if m.t == 0:
-                p.late[turn] = stop_now(signals, until)
+                a.late[turn] = not seconds() <= s.until
+                hear(&s.heard)
             if wait_for_all(&team.barrier, team.size):
-                return 3
+                return 1
             combine(m)
-            late = p.late[turn]
+            s.late = a.late[turn]
             first += team.together
         sums[0] += <double>min(first, b.listed)
-        if b.listed and keep(b, p.run.family.kp, True):
-            return -1
-    return 3 if add_up(m, sums, 2) else late
+        if b.listed and keep(b, a.run.family.kp, True):
+            with gil:
+                raise MemoryError("no memory for the dual point")
+    if add_up(m, sums, 2):
+        return 1
+    if not active:
+        rows_of_thread(a, &first, &last)
+        s.total = sum_above(b.gap, first, last, -INFINITY, &rows)
+        if add_up(m, &s.total, 1):
+            return 1
+    return changed(s, active, sums[0], sums[1])
 
 
-cdef int judge_together(Part *p, bint read, double lam, double until, double *signals, double *primal, double *dual, int *late) except -2 nogil:
-    """Primal and dual value: every thread judges its part of the rows. ``late`` receives whether the time is up."""
-    cdef Member *m = &p.member
-    cdef double sums[3]
-    sums[0] = sums[1] = 0.0
-    p.run.theta = m.team.theta + m.t * m.team.length
-    judge_blocks(&p.run, &p.batch, cut(p.n_blocks, m.team.size, m.t), cut(p.n_blocks, m.team.size, m.t + 1), read, signals if m.t == 0 else NULL,
-                 &sums[0], &sums[1])
-    sums[2] = 1.0 if m.t == 0 and not seconds() <= until else 0.0
-    if add_up(m, sums, 3):
-        return 3
-    values_of(&p.run, lam, sums[0], sums[1], primal, dual)
-    late[0] = sums[2] > 0.0
+cdef int choose_together(void *ascent, Schedule *s) except -1 nogil:
+    cdef Ascent *a = <Ascent *>ascent
+    cdef Py_ssize_t first, last
+    cdef double sums[2]
+    rows_of_thread(a, &first, &last)
+    sums[1] = sum_above(a.batch.gap, first, last, s.level, &sums[0])
+    if add_up(&a.member, sums, 2):
+        return 1
+    s.count, s.active = sums[0], sums[1]
     return 0
 
 
-cdef int ascend_in_parts(Part *p, bint empty, double lam, double tol, double max_passes, double turn, double max_seconds, double *passes,
-                         double *primal, double *dual) except -2 nogil:
+cdef int evaluate_together(void *ascent, Schedule *s) except -1 nogil:
+    """Primal and dual value: every thread judges its part of the rows, and the first reads the clock for all."""
+    cdef Ascent *a = <Ascent *>ascent
+    cdef Member *m = &a.member
+    cdef double sums[3]
+    a.run.theta = m.team.theta + m.t * m.team.length
+    judge_blocks(a, cut(a.n_blocks, m.team.size, m.t), cut(a.n_blocks, m.team.size, m.t + 1), &s.heard if m.t == 0 else NULL, sums)
+    sums[2] = 1.0 if m.t == 0 and not seconds() <= s.until else 0.0
+    if add_up(m, sums, 3):
+        return 1
+    values_of(&a.run, sums[0], sums[1], &s.primal, &s.dual)
+    s.late = sums[2] > 0.0
+    return 0
+
+
+cdef int look_together(void *ascent, Schedule *s) except -1 nogil:
+    """The clock is read in sweeps and evaluations."""
+    return 0
+
+
+cdef int ascend_together(Ascent *a, double tol, double max_passes, double turn, double max_seconds, double *answer) except -1 nogil:
     """Return what `ascend` returns, on every thread; 3 where another thread has left."""
-    cdef Member *m = &p.member
-    cdef const float *gap = p.batch.gap
-    cdef Py_ssize_t n = p.run.rows.n, rows = p.batch.supports.rows, i
-    cdef Py_ssize_t first = cut(p.n_blocks, m.team.size, m.t) * rows, last = min(cut(p.n_blocks, m.team.size, m.t + 1) * rows, n)
-    cdef double total, goal, level, skip, next_check = 2.0, started = seconds(), signals = started, most = max_passes * n, visits = <double>n
-    cdef double until = started + max_seconds if max_seconds >= 0.0 else -INFINITY
-    cdef double sums[2]
-    cdef double active[2]
-    cdef int inner, code, late = 0
-    code = judge_together(p, not empty, lam, until, &signals, primal, dual, &late)
-    if code:
-        return code
-    passes[0] = 1.0
-    while True:
-        if primal[0] - dual[0] <= tol * gap_scale(primal[0], dual[0]):
-            return 0
-        if not passes[0] < turn or visits + 2.0 * n > most:
-            return 1
-        if late:
-            return 2
-        skip = 1e-3 * tol * gap_scale(primal[0], dual[0])
-        late = sweep_together(p, -1.0, skip, until, &signals, sums)
-        if late == 3 or late < 0:
-            return late
-        visits += sums[0]
-        total = 0.0
-        for i in range(first, last):
-            total += gap[i]
-        if add_up(m, &total, 1):
-            return 3
-        # shrinking, as in one thread: rows that carry the gap, until they have lost most of it
-        level = 0.02 * total / n
-        active[0] = active[1] = 0.0
-        for i in range(first, last):
-            if gap[i] > level:
-                active[0] += 1.0
-                active[1] += gap[i]
-        if add_up(m, active, 2):
-            return 3
-        goal = 0.3 * active[1]
-        if active[0] < 0.9 * n:
-            for inner in range(ACTIVE_PASSES):
-                if visits + active[0] + n > most or late:
-                    break
-                late = sweep_together(p, level, skip, until, &signals, sums)
-                if late == 3 or late < 0:
-                    return late
-                visits += sums[0]
-                total += sums[1]
-                active[1] += sums[1]
-                if active[1] <= goal:
-                    break
-        passes[0] = visits / n
-        if (total / p.run.mass <= 1.2 * tol * gap_scale(primal[0], dual[0]) or passes[0] >= next_check or passes[0] >= turn
-                or visits + 2.0 * n > most or late):
-            code = judge_together(p, True, lam, until, &signals, primal, dual, &late)
-            if code:
-                return code
-            visits += n
-            passes[0] = visits / n
-            next_check = 1.5 * passes[0] + 2.0
+    cdef Schedule s
+    cdef int code
+    schedule_new(&s, evaluate_together, sweep_together, a.run.rows.n, a.run.mass, tol, max_passes, turn, max_seconds if max_seconds >= 0.0 else -INFINITY)
+    s.choose, s.look, s.shared = choose_together, look_together, True
+    code = begin(a, &s)
+    code = 3 if code else follow(a, &s)
+    answer[0], answer[1], answer[2] = passes_of(&s), s.primal, s.dual
+    return code
 
 
 cdef class Team:
     """The threads of one ascent; `work` is one thread's part."""
     cdef Rounds rounds
-    cdef Part *parts
+    cdef Ascent *parts
     cdef bint late[2]
-    cdef bint empty
-    cdef double lam, tol, max_passes, turn, max_seconds
+    cdef bint short_of_memory
+    cdef double tol, max_passes, turn, max_seconds
     cdef double *answers      # (K, 3) passes, primal and dual value
-    cdef int *codes           # (K)
 
     def work(self, int t):
         """Take part as thread t to the end; return its code."""
         demand(self.parts != NULL and 0 <= t < self.rounds.size, "a team has threads of its own")
-        cdef double *answer = self.answers + 3 * t
+        cdef int code = -1
         try:
             with nogil:
-                self.codes[t] = ascend_in_parts(self.parts + t, self.empty, self.lam, self.tol, self.max_passes, self.turn, self.max_seconds,
-                                                answer, answer + 1, answer + 2)
-                if self.codes[t] == -1:
-                    leave(&self.rounds.barrier)
+                code = ascend_together(self.parts + t, self.tol, self.max_passes, self.turn, self.max_seconds, self.answers + 3 * t)
+        except MemoryError:
+            self.short_of_memory = True
+            leave(&self.rounds.barrier)
         except BaseException:
             leave(&self.rounds.barrier)
             raise
-        return self.codes[t]
+        return code
 
     def __dealloc__(self):
         cdef int t
@@ -508,36 +452,39 @@ cdef class Team:
                 free(self.parts[t].order)
         free(self.parts)
         free(self.answers)
-        free(self.codes)
         copies_free(&self.rounds)
 
 
-cdef Team gather(Run *run, Batch *batch, int kind, int k, const double[::1] parameters, uint64_t seed, Py_ssize_t most, int kp, int threads, int together):
-    """Return a team whose threads share the rows of ``batch`` and begin at Theta of ``run``; each has a batch of at most ``most`` rows."""
+cdef int ascent_new(Ascent *a, const Ascent *given, int kind, int k, const double[::1] parameters, Py_ssize_t most, int kp, uint64_t seed) except -1:
+    """Make an ascent on the rows of another, with a batch of at most ``most`` rows."""
+    cdef Py_ssize_t i
+    bind(&a.run.family, kind, k, parameters)
+    a.run.theta, a.run.mass, a.run.lam, a.run.scale = given.run.theta, given.run.mass, given.run.lam, given.run.scale
+    a.batch.stored, a.batch.supports, a.batch.y = given.batch.stored, given.batch.supports, given.batch.y
+    a.batch.sample, a.batch.cost, a.batch.gap, a.batch.most = given.batch.sample, given.batch.cost, given.batch.gap, given.batch.most
+    a.n_blocks, a.empty, a.state = given.n_blocks, given.empty, seed
+    a.order = <Py_ssize_t *>malloc(a.n_blocks * sizeof(Py_ssize_t))
+    if batch_new(&a.batch, &a.run, most, kp) or a.order == NULL:
+        raise MemoryError("no memory for a batch of rows")
+    for i in range(a.n_blocks):
+        a.order[i] = i
+    return 0
+
+
+cdef Team gather(const Ascent *given, int kind, int k, const double[::1] parameters, uint64_t seed, Py_ssize_t most, int kp, int threads, int together):
+    """Return a team whose threads share the rows of an ascent and begin at its Theta; each has a batch of at most ``most`` rows."""
     cdef Team team = Team.__new__(Team)
-    cdef size_t size = <size_t>batch.stored.d * kp
-    cdef Py_ssize_t i, n_blocks = (batch.stored.n - 1) // batch.supports.rows + 1
+    cdef size_t size = <size_t>given.batch.stored.d * kp
     cdef uint64_t common = seed
     cdef int t, failed = copies_new(&team.rounds, threads, together, size)
-    cdef Part *p
-    team.parts = <Part *>calloc(threads, sizeof(Part))
+    team.parts = <Ascent *>calloc(threads, sizeof(Ascent))
     team.answers = <double *>calloc(3 * threads, sizeof(double))
-    team.codes = <int *>calloc(threads, sizeof(int))
-    if failed or team.parts == NULL or team.answers == NULL or team.codes == NULL:
+    if failed or team.parts == NULL or team.answers == NULL:
         raise MemoryError("no memory for the threads' copies of theta")
     for t in range(threads):
-        p = team.parts + t
-        bind(&p.run.family, kind, k, parameters)
-        p.run.mass, p.run.scale = run.mass, run.scale
-        p.batch.stored, p.batch.supports, p.batch.y, p.batch.sample, p.batch.cost = batch.stored, batch.supports, batch.y, batch.sample, batch.cost
-        p.batch.gap, p.batch.most = batch.gap, batch.most
-        p.n_blocks, p.common, p.late = n_blocks, common, team.late
-        p.order = <Py_ssize_t *>malloc(n_blocks * sizeof(Py_ssize_t))
-        if batch_new(&p.batch, &p.run, most, kp) or p.order == NULL:
-            raise MemoryError("no memory for a batch of rows")
-        for i in range(n_blocks):
-            p.order[i] = i
-        enter(&p.member, &team.rounds, &p.run, t, run.theta, size, &seed)
+        ascent_new(team.parts + t, given, kind, k, parameters, most, kp, common)
+        team.parts[t].late = team.late
+        enter(&team.parts[t].member, &team.rounds, &team.parts[t].run, t, given.run.theta, size, &seed)
     return team
 
 
@@ -553,13 +500,12 @@ def solve(int kind, int k, const double[::1] parameters, const float[::1] single
     (all 1). A batch has ``together`` rows, and one block at least. ``gap`` (n) is scratch. Returns (code, passes, primal, dual) as `solve` of
     `_ext/ascent/ascent_dense.pyx`. Several ``threads``, at most one for each block, add up what they changed after every ``visits`` visits of each.
     """
-    cdef Run run
-    cdef Batch batch
+    cdef Ascent given, ascent
+    cdef Batch *batch = &given.batch
     cdef Stored stored
-    cdef double passes = 0.0, primal = 0.0, dual = 0.0
+    cdef double answer[3]
     cdef Py_ssize_t i, j, most, there
     cdef int code, kp = checked_width(k)
-    cdef bint empty = True
     cdef Team team
     demand(n >= 1 and 1 <= own < INT_MAX, "no rows, or no columns")
     demand((single.shape[0] == 0) != (whole.shape[0] == 0), "rows are single or double numbers")
@@ -590,31 +536,29 @@ def solve(int kind, int k, const double[::1] parameters, const float[::1] single
     batch.gap = &gap[0]
     batch.most = max(1, min(together // store.supports.rows, store.n_blocks))
     most = min(batch.most * store.supports.rows, n)
+    given.n_blocks, given.empty = (n - 1) // store.supports.rows + 1, True
     for i in range(theta.shape[0]):
         for j in range(kp):
-            empty = empty and theta[i, j] == 0.0
-    run.theta, run.mass, run.scale = &theta[0, 0], mass, 1.0 / (lam * mass)
+            given.empty = given.empty and theta[i, j] == 0.0
+    given.run.theta, given.run.mass, given.run.lam, given.run.scale = &theta[0, 0], mass, lam, 1.0 / (lam * mass)
     if threads > 1:
-        team = gather(&run, &batch, kind, k, parameters, seed, most, kp, threads, visits)
-        team.empty, team.lam, team.tol, team.max_passes, team.turn, team.max_seconds = empty, lam, tol, max_passes, turn, max_seconds
+        team = gather(&given, kind, k, parameters, seed, most, kp, threads, visits)
+        team.tol, team.max_passes, team.turn, team.max_seconds = tol, max_passes, turn, max_seconds
         code = work_together(team.work, threads, &team.rounds.barrier)
-        for i in range(threads):
-            if team.codes[i] == -1:
-                raise MemoryError("no memory for the dual point")
-        memcpy(run.theta, team.rounds.theta, <size_t>stored.d * kp * sizeof(double))
-        return code, team.answers[0], team.answers[1], team.answers[2]
-    bind(&run.family, kind, k, parameters)
-    try:
-        if batch_new(&batch, &run, most, kp):
-            raise MemoryError("no memory for a batch of rows")
-        with nogil:
-            code = ascend(&run, &batch, empty, lam, tol, max_passes, turn, max_seconds, seed, &passes, &primal, &dual)
-        if code == -1:
+        if team.short_of_memory:
             raise MemoryError("no memory for the dual point")
+        memcpy(given.run.theta, team.rounds.theta, <size_t>stored.d * kp * sizeof(double))
+        return code, team.answers[0], team.answers[1], team.answers[2]
+    memset(&ascent, 0, sizeof(Ascent))
+    try:
+        ascent_new(&ascent, &given, kind, k, parameters, most, kp, seed)
+        with nogil:
+            code = ascend(&ascent, tol, max_passes, turn, max_seconds, answer)
     finally:
-        batch_free(&batch, &run)
-        family_free(&run.family)
-    return code, passes, primal, dual
+        batch_free(&ascent.batch, &ascent.run)
+        family_free(&ascent.run.family)
+        free(ascent.order)
+    return code, answer[0], answer[1], answer[2]
 
 
 def width(int k):

@@ -41,8 +41,8 @@ STEPS_ON_FACES = (
 ROUNDS = "tests/compiled/test_compiled_rounds.py"
 ORDERS_OF_VISITS = (
     Mutant("_ext/ascent/adv_rounds.pxd", "chosen[count] = list[i]", "chosen[count] = i", f"{ROUNDS} -k plain", "ascent_dense"),
-    Mutant("_ext/ascent/ascent_dense.pyx", "gap = term_of(run, i).gap", "gap = run.term[0].gap", f"{ROUNDS} -k plain", "ascent_dense"),
-    Mutant("_ext/ascent/ascent_dense.pyx", "shuffle(rows, count, state)", "pass", f"{ROUNDS} -k plain", "ascent_dense"),
+    Mutant("_ext/ascent/adv_schedule.pxd", "gap = gaps[i * stride]", "gap = gaps[0]", f"{ROUNDS} -k plain", "ascent_dense"),
+    Mutant("_ext/ascent/adv_schedule.pxd", "shuffle(s.order, count, &s.state)", "pass", f"{ROUNDS} -k plain", "ascent_dense"),
     Mutant("advcli/core/compiled.py", "d <= _SHORT_FEATURES", "True", f"{DUAL} -k short"),
 )
 LISTS = "tests/compiled/test_compiled_lists.py"
@@ -93,9 +93,9 @@ ROWS_IN_BLOCKS = (
         equivalent="where the search for a threshold starts",
     ),
     Mutant(
-        "_ext/ascent/ascent_row_blocks.pyx",
-        "level = 0.02 * total / n\n            m = 0",
-        "level = 0.2 * total / n\n            m = 0",
+        "_ext/ascent/adv_schedule.pxd",
+        "adv_active = 0.02",
+        "adv_active = 0.2",
         f"{BLOCKS} -k plain",
         "ascent_row_blocks",
     ),
@@ -327,8 +327,8 @@ KERNELS = (
     ),
     Mutant(
         "_ext/ascent/adv_visit.pxd",
-        "dual[0] = offsets / run.mass - 0.5 * lam * square",
-        "dual[0] = offsets / run.mass - 0.25 * lam * square",
+        "dual[0] = offsets / run.mass - 0.5 * run.lam * square",
+        "dual[0] = offsets / run.mass - 0.25 * run.lam * square",
         f"{DUAL} -k 'meet'",
         "ascent_dense",
     ),
@@ -1332,9 +1332,9 @@ RIVALS = (
         "ascent_binary",
     ),
     Mutant(
-        "_ext/ascent/ascent_binary.pyx",
-        "active_total <= goal",
-        "active_total <= 10.0 * goal",
+        "_ext/ascent/adv_schedule.pxd",
+        "s.active <= goal",
+        "s.active <= 10.0 * goal",
         BINARY,
         "ascent_binary",
         equivalent="how long rows are visited",
