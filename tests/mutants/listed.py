@@ -101,8 +101,8 @@ ROWS_IN_BLOCKS = (
     ),
     Mutant(
         "_ext/ascent/ascent_row_blocks.pyx",
-        "p.run.scale = m.sigma * m.scale",
-        "p.run.scale = m.scale",
+        "a.run.scale = m.sigma * m.scale",
+        "a.run.scale = m.scale",
         f"{BLOCKS} -k plain",
         "ascent_row_blocks",
     ),
