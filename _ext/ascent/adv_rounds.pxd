@@ -5,12 +5,12 @@ from libc.math cimport fmax, fmin
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
-from cpython.exc cimport PyErr_CheckSignals
 
 from adv_simd cimport vec, load, store, vsum, splat, zeros, LANES
-from adv_loop cimport gap_scale, random_bits, seconds, shuffle
+from adv_loop cimport random_bits, seconds, shuffle
+from adv_schedule cimport Schedule, begin, follow, hear, passes_of, schedule_new, swept
 from adv_team cimport Barrier, leave, wait_for_all
-from adv_visit cimport ACTIVE_PASSES, Run, judge_rows, values_of, visit_each
+from adv_visit cimport Run, judge_rows, values_of, visit_each
 
 cdef enum:
     MOST_THREADS = 256
@@ -35,6 +35,8 @@ cdef struct Member:
     int t
     int turn             # which half of `moved` is written next
     int cell             # which half of `cells`
+    int side             # which half of `rows`
+    int active_side
     double sigma
     double mean          # of the measured least valid sigma
     double scale         # 1/(lambda mass)
@@ -198,8 +200,9 @@ cdef inline int visit_list(Member *m, const Py_ssize_t *list, const Py_ssize_t *
     return 0
 
 
-cdef inline int judge_all(Member *m, double lam, double *primal, double *dual) noexcept nogil:
+cdef inline int evaluate_together(void *ascent, Schedule *s) except -1 nogil:
     """Primal and dual value: every thread judges its part of the rows."""
+    cdef Member *m = <Member *>ascent
     cdef Py_ssize_t n = m.run.rows.n
     cdef double sums[2]
     sums[0] = sums[1] = 0.0
@@ -207,97 +210,73 @@ cdef inline int judge_all(Member *m, double lam, double *primal, double *dual) n
     judge_rows(m.run, cut(n, m.team.size, m.t), cut(n, m.team.size, m.t + 1), &sums[0], &sums[1])
     if add_up(m, sums, 2):
         return 1
-    values_of(m.run, lam, sums[0], sums[1], primal, dual)
+    values_of(m.run, sums[0], sums[1], &s.primal, &s.dual)
     return 0
 
 
-cdef inline int ascend_together(Member *m, double lam, double tol, double max_passes, double turn, double max_seconds,
-                                double *passes, double *primal, double *dual) except -1 nogil:
-    """Return what `ascend` returns, on every thread; 3 where another thread has left."""
+cdef inline int sweep_together(void *ascent, Schedule *s, bint active) except -1 nogil:
+    cdef Member *m = <Member *>ascent
+    cdef Py_ssize_t *lists = m.team.active if active else m.team.rows
+    cdef Py_ssize_t *counts = &m.actives[0] if active else &m.counts[0]
+    cdef int *side = &m.active_side if active else &m.side
+    cdef double total
+    if deal(m, lists, side, counts) or visit_list(m, lists + side[0] * m.run.rows.n, counts, s.skip, &total) or add_up(m, &total, 1):
+        return 1
+    return swept(s, active, total)
+
+
+cdef inline int choose_together(void *ascent, Schedule *s) except -1 nogil:
+    """Find the active rows: each thread those of its own."""
+    cdef Member *m = <Member *>ascent
     cdef Rounds *team = m.team
-    cdef Py_ssize_t n = m.run.rows.n, begin = cut(n, team.size, m.t), end = cut(n, team.size, m.t + 1), i, own, visits = n, count
-    cdef double gap
+    cdef Py_ssize_t n = m.run.rows.n, first = start_of(m.counts, m.t), i, count = 0
+    cdef const Py_ssize_t *list = team.rows + m.side * n
+    cdef Py_ssize_t *chosen = team.active + first
     cdef double sums[2]
-    cdef double total, active_total, goal, level, skip, next_check = 2.0, started = seconds(), signals = started, now, most = max_passes * n
-    cdef int inner, u, side = 0, active_side
-    cdef const Py_ssize_t *list
-    cdef Py_ssize_t *chosen
+    cdef int u
+    sums[1] = 0.0
+    for i in range(first, first + m.counts[m.t]):
+        if team.gaps[i] > s.level:
+            chosen[count] = list[i]
+            count += 1
+            sums[1] += team.gaps[i]
+    sums[0] = <double>count
+    if add_up(m, sums, 2):
+        return 1
+    for u in range(team.size):
+        m.actives[u] = <Py_ssize_t>team.cells[((m.cell ^ 1) * team.size + u) * CELLS]
+    memcpy(team.active + n + start_of(m.actives, m.t), chosen, m.actives[m.t] * sizeof(Py_ssize_t))
+    m.active_side = 1
+    s.count, s.active = sums[0], sums[1]
+    return 0
+
+
+cdef inline int look_together(void *ascent, Schedule *s) except -1 nogil:
+    """Let the first thread read the clock for all."""
+    cdef Member *m = <Member *>ascent
+    if m.t == 0:
+        m.team.late = not seconds() <= s.until
+        hear(&s.heard)
+    if wait_for_all(&m.team.barrier, m.team.size):
+        return 1
+    s.late = m.team.late
+    return 0
+
+
+cdef inline int ascend_together(Member *m, double tol, double max_passes, double turn, double max_seconds, double *answer) except -1 nogil:
+    """Return why the ascent ends, on every thread; ``answer`` receives passes, primal and dual value."""
+    cdef Rounds *team = m.team
+    cdef Py_ssize_t n = m.run.rows.n, i
+    cdef Schedule s
+    cdef int u, code
     for u in range(team.size):
         m.counts[u] = cut(n, team.size, u + 1) - cut(n, team.size, u)
-    for i in range(begin, end):
+    for i in range(cut(n, team.size, m.t), cut(n, team.size, m.t + 1)):
         team.rows[i] = i
-    if m.t == 0:
-        team.late = not max_seconds >= 0.0
-    if judge_all(m, lam, primal, dual):
-        return 3
-    passes[0] = 1.0
-    while True:
-        if primal[0] - dual[0] <= tol * gap_scale(primal[0], dual[0]):
-            return 0
-        if not passes[0] < turn or visits + 2.0 * n > most:
-            return 1
-        if team.late:
-            return 2
-        skip = 1e-3 * tol * gap_scale(primal[0], dual[0])
-        if deal(m, team.rows, &side, m.counts):
-            return 3
-        list = team.rows + side * n
-        if visit_list(m, list, m.counts, skip, &total):
-            return 3
-        if add_up(m, &total, 1):
-            return 3
-        visits += n
-        # shrinking, as in one thread: each thread keeps those of its rows that carry the gap
-        level = 0.02 * total / n
-        own = start_of(m.counts, m.t)
-        chosen = team.active + own
-        count = 0
-        sums[1] = 0.0
-        for i in range(own, own + m.counts[m.t]):
-            gap = team.gaps[i]
-            if gap > level:
-                chosen[count] = list[i]
-                count += 1
-                sums[1] += gap
-        sums[0] = <double>count
-        if add_up(m, sums, 2):
-            return 3
-        for u in range(team.size):
-            m.actives[u] = <Py_ssize_t>team.cells[((m.cell ^ 1) * team.size + u) * CELLS]
-        count = <Py_ssize_t>sums[0]
-        active_total = sums[1]
-        goal = 0.3 * active_total
-        if count < 0.9 * n:
-            memcpy(team.active + n + start_of(m.actives, m.t), chosen, m.actives[m.t] * sizeof(Py_ssize_t))
-            active_side = 1
-            for inner in range(ACTIVE_PASSES):
-                if <double>visits + count + n > most:
-                    break
-                if deal(m, team.active, &active_side, m.actives):
-                    return 3
-                total -= active_total
-                if visit_list(m, team.active + active_side * n, m.actives, skip, &active_total):
-                    return 3
-                if add_up(m, &active_total, 1):
-                    return 3
-                total += active_total
-                visits += count
-                if active_total <= goal:
-                    break
-        passes[0] = <double>visits / n
-        if m.t == 0:
-            now = seconds()
-            team.late = not now - started <= max_seconds
-            if now - signals > 0.2:
-                signals = now
-                with gil:
-                    PyErr_CheckSignals()
-        if wait_for_all(&team.barrier, team.size):
-            return 3
-        if (total / m.run.mass <= 1.2 * tol * gap_scale(primal[0], dual[0]) or passes[0] >= next_check or passes[0] >= turn
-                or visits + 2.0 * n > most or team.late):
-            if judge_all(m, lam, primal, dual):
-                return 3
-            visits += n
-            passes[0] = <double>visits / n
-            next_check = 1.5 * passes[0] + 2.0
+    m.side = 0
+    schedule_new(&s, evaluate_together, sweep_together, n, m.run.mass, tol, max_passes, turn, max_seconds)
+    s.choose, s.look, s.shared, s.late = choose_together, look_together, True, not max_seconds >= 0.0
+    code = begin(m, &s)
+    code = 3 if code else follow(m, &s)
+    answer[0], answer[1], answer[2] = passes_of(&s), s.primal, s.dual
+    return code

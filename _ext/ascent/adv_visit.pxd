@@ -5,7 +5,6 @@ from adv_family cimport Family
 from adv_linear cimport GROUP, Rows, dense_group, dense_products, dense_scores, dense_update, dense_update_scores, prefetch_row, row_scores, row_update
 
 cdef enum:
-    ACTIVE_PASSES = 10   # passes over the active set between two full passes
     AHEAD = 2            # visits, of rows one by one, between a prefetch and what it is for
 
 # What a visit reads of a row beside x_i and r_i: it lies together, since the caches hold no other row of a large X when one is visited.
@@ -25,6 +24,7 @@ cdef struct Run:
     double *r                 # (n, kp)
     double *theta             # (d, kp)
     double mass               # n of the objective: the sum of the sample weights
+    double lam
     double scale              # 1/(lambda mass)
     int *moved
 
@@ -267,11 +267,11 @@ cdef inline void judge_rows(Run *run, Py_ssize_t first, Py_ssize_t last, double 
             i += 1
 
 
-cdef inline void values_of(Run *run, double lam, double loss, double offsets, double *primal, double *dual) noexcept nogil:
+cdef inline void values_of(Run *run, double loss, double offsets, double *primal, double *dual) noexcept nogil:
     """Primal and dual value from the sums over all rows."""
     cdef double square = 0.0
     cdef Py_ssize_t i
     for i in range(<Py_ssize_t>run.rows.d * run.family.kp):
         square += run.theta[i] * run.theta[i]
-    primal[0] = 0.5 * lam * square + loss / run.mass
-    dual[0] = offsets / run.mass - 0.5 * lam * square
+    primal[0] = 0.5 * run.lam * square + loss / run.mass
+    dual[0] = offsets / run.mass - 0.5 * run.lam * square

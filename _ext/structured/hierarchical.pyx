@@ -20,23 +20,26 @@ from libc.math cimport sqrt, pow, INFINITY
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport malloc, realloc, free
 from libc.string cimport memset
-from cpython.exc cimport PyErr_CheckSignals
 
 from adv_check cimport check_labels, check_list, check_rows, check_starts, check_weights, demand
-from adv_loop cimport checked_width, gap_scale, seconds, shuffle
+from adv_loop cimport checked_width
 from adv_linear cimport Rows, rows_of, row_scores, row_update
+from adv_schedule cimport Schedule, begin, follow, hear, passes_of, schedule_new, shuffled, swept
 
 cdef enum:
-    ACTIVE_PASSES = 10   # passes over the active rows between two full passes
     FEW = 32             # up to so many labels a visit optimises all of them
     MOST = 64            # labels that a visit optimises at most
     STEPS = 4            # pairwise steps per label of a visit
     MOST_NODES = 1 << 28  # so that no count of scratch numbers leaves an int
     STRETCHES = 13       # multiples of W that the primal value is taken at: 1 and 1 + tol 2^j / 20
 
+NO_MEMORY = "no memory for the dual point or the sums of its features"
+
 ctypedef fused real:
     float
     double
+
+cdef double STILL = 1e-2  # `still` of the schedule: visits that only read are cheap here
 
 cdef struct List:        # pairs (label, value)
     int count
@@ -82,7 +85,7 @@ cdef struct Run:
     double *small             # (MOST, MOST) + 3 MOST
     double best, linear, inner  # of the last visit: max g, beta.margin, r.f
     int winner                # the label of max g
-    double heard              # when signals were last looked for
+    bint failed               # whether memory was short
 
 
 cdef inline bint grow(List *list, int room, size_t size) noexcept nogil:
@@ -344,7 +347,7 @@ cdef bint shift(Run *run, Py_ssize_t i, double weight, int m, const double *chan
     return fits
 
 
-cdef double visit(Run *run, Py_ssize_t i, double skip, bint *failed) noexcept nogil:
+cdef double visit(Run *run, Py_ssize_t i, double skip) noexcept nogil:
     """Optimise block i where its gap exceeds ``skip``; returns that gap before the step, times s_i."""
     cdef int k = run.k, y = <int>run.y[i], l, j, h, m, best, y_at
     cdef List *beta = run.beta + i
@@ -430,7 +433,7 @@ cdef double visit(Run *run, Py_ssize_t i, double skip, bint *failed) noexcept no
             beta.value[h] = beta.value[j]
             h += 1
     if not grow(beta, h + m, sizeof(double)):
-        failed[0] = True
+        run.failed = True
         return weight * gap
     for j in range(m):
         run.place[run.chosen[j]] = -1
@@ -447,7 +450,7 @@ cdef double visit(Run *run, Py_ssize_t i, double skip, bint *failed) noexcept no
             a -= g[j]
     g[y_at] = a
     if not shift(run, i, weight, m, g):
-        failed[0] = True
+        run.failed = True
     return weight * gap
 
 
@@ -487,31 +490,39 @@ cdef inline double stretched(const Run *run, double t, int l) noexcept nogil:
     return t * (run.g[l] - run.delta[l]) + run.delta[l]
 
 
-cdef void certify(Run *run, double tol, double *primal, double *dual, bint *failed) noexcept nogil:
+cdef int check_memory(const Run *run) except -1 nogil:
+    if run.failed:
+        with gil:
+            raise MemoryError(NO_MEMORY)
+    return 0
+
+
+cdef int evaluate(void *ascent, Schedule *s) except -1 nogil:
     """Primal and dual value at the present Z and beta: one pass that moves nothing, and refreshes the gaps.
 
     The primal value is the least over a few multiples t >= 1 of W. Where the labels separate, W is a little short of its margins: hinges then
     are most of P, and at t they vanish for a small price in |W|^2.
     """
+    cdef Run *run = <Run *>ascent
     cdef Py_ssize_t i
     cdef int l, j, last
     cdef double weight, t, value, worst, offsets = 0.0, norm = 0.0, least = INFINITY
     cdef double loss[STRETCHES]
     memset(loss, 0, STRETCHES * sizeof(double))
     for i in range(run.rows.n):
-        run.gap[i] = visit(run, i, INFINITY, failed)
+        run.gap[i] = visit(run, i, INFINITY)
         weight = 1.0 if run.sample == NULL else run.sample[i]
         loss[0] += weight * run.best
         # the hinge is convex and piecewise linear in t: a label that attains it at both ends attains it between them
         last = run.winner
-        worst = stretched(run, stretch(tol, STRETCHES - 1), last)
+        worst = stretched(run, stretch(s.tol, STRETCHES - 1), last)
         for l in range(run.k):
-            value = stretched(run, stretch(tol, STRETCHES - 1), l)
+            value = stretched(run, stretch(s.tol, STRETCHES - 1), l)
             if value > worst:
                 worst = value
                 last = l
         for j in range(1, STRETCHES):
-            t = stretch(tol, j)
+            t = stretch(s.tol, j)
             worst = stretched(run, t, run.winner)
             if last != run.winner:
                 for l in range(run.k):
@@ -521,90 +532,44 @@ cdef void certify(Run *run, double tol, double *primal, double *dual, bint *fail
         offsets += weight * run.linear
         norm += 0.5 * weight * run.inner
     for j in range(STRETCHES):
-        t = stretch(tol, j)
+        t = stretch(s.tol, j)
         value = t * t * norm + loss[j]
         least = value if value < least else least
-    primal[0] = least / run.mass
-    dual[0] = (offsets - norm) / run.mass
+    s.primal = least / run.mass
+    s.dual = (offsets - norm) / run.mass
+    return check_memory(run)
 
 
-cdef double sweep(Run *run, const Py_ssize_t *order, Py_ssize_t count, double skip, bint *failed) except? -1.0 nogil:
-    """Visit the listed rows and return the sum of their gaps; one pass over a large set takes long enough to be interrupted."""
-    cdef Py_ssize_t j
-    cdef double total = 0.0, now
+cdef int sweep(void *ascent, Schedule *s, bint active) except -1 nogil:
+    """Visit rows in random order; one pass over a large set takes long enough to be interrupted."""
+    cdef Run *run = <Run *>ascent
+    cdef Py_ssize_t j, count = shuffled(s, active)
+    cdef double total = 0.0
     for j in range(count):
-        run.gap[order[j]] = visit(run, order[j], skip, failed)
-        total += run.gap[order[j]]
+        run.gap[s.order[j]] = visit(run, s.order[j], s.skip)
+        total += run.gap[s.order[j]]
         if j % 64 == 63:
-            now = seconds()
-            if now - run.heard > 0.2:
-                run.heard = now
-                with gil:
-                    PyErr_CheckSignals()
-    return total
+            hear(&s.heard)
+    swept(s, active, total)
+    return check_memory(run)
 
 
-cdef int ascend(Run *run, double tol, double max_passes, double max_seconds, uint64_t seed, double *passes, double *primal, double *dual,
-                bint *failed) except -1 nogil:
-    """Return 0 when the relative gap reached ``tol``, 1 at the limit of passes, 2 at the limit of seconds."""
-    cdef Py_ssize_t n = run.rows.n, i, m, visits
-    cdef Py_ssize_t *order = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))
-    cdef double total, active, goal, level, skip, next_check = 2.0, started = seconds(), now, most = max_passes * n
-    cdef int inner, code = 1
-    cdef uint64_t state = seed
-    if order == NULL:
+cdef int ascend(Run *run, double tol, double max_passes, double max_seconds, uint64_t seed, double *answer) except -1 nogil:
+    """Return why the ascent ends; ``answer`` receives passes, primal and dual value."""
+    cdef Schedule s
+    cdef int code
+    schedule_new(&s, evaluate, sweep, run.rows.n, run.mass, tol, max_passes, INFINITY, max_seconds)
+    s.still, s.gaps, s.state = STILL, run.gap, seed
+    s.order = <Py_ssize_t *>malloc((run.rows.n + 1) * sizeof(Py_ssize_t))
+    if s.order == NULL:
         with gil:
             raise MemoryError("no memory for the order of the examples")
     try:
-        certify(run, tol, primal, dual, failed)
-        visits = n
-        passes[0] = 1.0
-        while not failed[0]:
-            if primal[0] - dual[0] <= tol * gap_scale(primal[0], dual[0]):
-                code = 0
-                break
-            now = seconds()
-            if visits + 2.0 * n > most or not now - started <= max_seconds:
-                code = 1 if visits + 2.0 * n > most else 2
-                break
-            # rows whose gap is far below what the stopping rule can see are read, not moved
-            skip = 1e-2 * tol * gap_scale(primal[0], dual[0])
-            for i in range(n):
-                order[i] = i
-            shuffle(order, n, &state)
-            total = sweep(run, order, n, skip, failed)
-            visits += n
-            # shrinking: the rows that carry the gap, until they have lost most of it
-            level = 0.02 * total / n
-            m = 0
-            active = 0.0
-            for i in range(n):
-                if run.gap[i] > level:
-                    order[m] = i
-                    m += 1
-                    active += run.gap[i]
-            goal = 0.3 * active
-            if m < 0.9 * n:
-                for inner in range(ACTIVE_PASSES):
-                    if <double>visits + m + n > most:
-                        break
-                    shuffle(order, m, &state)
-                    total -= active
-                    active = sweep(run, order, m, skip, failed)
-                    total += active
-                    visits += m
-                    if active <= goal:
-                        break
-            passes[0] = <double>visits / n
-            now = seconds()
-            if (total / run.mass <= 1.2 * tol * gap_scale(primal[0], dual[0]) or passes[0] >= next_check or visits + 2.0 * n > most
-                    or now - started > max_seconds):
-                certify(run, tol, primal, dual, failed)
-                visits += n
-                passes[0] = <double>visits / n
-                next_check = 1.5 * passes[0] + 2.0
+        begin(run, &s)
+        code = follow(run, &s)
     finally:
-        free(order)
+        free(s.order)
+    answer[0], answer[1], answer[2] = passes_of(&s), s.primal, s.dual
     return code
 
 
@@ -630,10 +595,9 @@ def solve(const double[::1] values, const int[::1] columns, const long long[::1]
     import numpy
 
     cdef Run run
-    cdef double passes = 0.0, primal = 0.0, dual = 0.0
+    cdef double answer[3]
     cdef Py_ssize_t i, e, filled = 0
     cdef int k = <int>node.shape[0], code = 0, l, room
-    cdef bint failed = False
     cdef double *block_memory
     cdef int *whole
     cdef long long[::1] out_start
@@ -717,18 +681,16 @@ def solve(const double[::1] values, const int[::1] columns, const long long[::1]
             for i in range(n):
                 l = <int>(beta_start[i + 1] - beta_start[i])
                 if not grow(run.beta + i, l, sizeof(double)):
-                    failed = True
+                    run.failed = True
                     break
                 for e in range(l):
                     run.beta[i].label[e] = beta_label[beta_start[i] + e]
                     run.beta[i].value[e] = beta_value[beta_start[i] + e]
                 run.beta[i].count = l
-            if not failed and rebuild(&run):
-                code = ascend(&run, tol, max_passes, max_seconds, seed, &passes, &primal, &dual, &failed)
-            else:
-                failed = True
-        if failed:
-            raise MemoryError("no memory for the dual point or the sums of its features")
+            if not run.failed and not rebuild(&run):
+                run.failed = True
+            check_memory(&run)
+            code = ascend(&run, tol, max_passes, max_seconds, seed, answer)
         out_start_array = numpy.zeros(n + 1, dtype=numpy.int64)
         out_start = out_start_array
         for i in range(n):
@@ -754,4 +716,4 @@ def solve(const double[::1] values, const int[::1] columns, const long long[::1]
         free(run.theta)
         free(block_memory)
         free(whole)
-    return code, passes, primal, dual, out_start_array, out_label_array, out_value_array
+    return code, answer[0], answer[1], answer[2], out_start_array, out_label_array, out_value_array

@@ -132,19 +132,20 @@ class Kernels:
         self.level = level
         self._oracle = _at_most("oracle", level)
         self._kinds = {name: kind for kind, name in enumerate(self._oracle.families())}
-        self.dual = _at_most("dual", level)
-        self._short_dual = _at_most("dual", "avx2") if level == "avx512" and "dual_avx2" in _built() else self.dual
+        short = level == "avx512" and "ascent_dense_avx2" in _built()
+        self._short_ascent = _at_most("ascent_dense", "avx2") if short else self.ascent_dense
 
-    def __getattr__(self, module: str) -> ModuleType:
-        """Return a module of `_ext` by its name, at this level."""
-        if module.startswith("_"):
-            raise AttributeError(module)
-        loaded = self.__dict__[module] = _at_most(module, self.level)
-        return loaded
+    def __getattr__(self, name: str) -> ModuleType:
+        """Return the compiled module of this name, loaded when first asked for."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        module = _at_most(name, self.level)
+        setattr(self, name, module)
+        return module
 
-    def dual_of(self, k: int, d: int) -> ModuleType:
+    def ascent_dense_for(self, k: int, d: int) -> ModuleType:
         """Return the block method's module for k classes and rows of d features: few classes would leave half of a long vector empty."""
-        return self._short_dual if k <= _SHORT_CLASSES and d <= _SHORT_FEATURES else self.dual
+        return self._short_ascent if k <= _SHORT_CLASSES and d <= _SHORT_FEATURES else self.ascent_dense
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -248,7 +249,7 @@ class Kernels:
         """Return r (n, k) of a loss whose dual variables move alone in [0, 1], and these variables before they are held there."""
         F, y = _scores(F, y, F.shape[1])
         R, inside = np.empty_like(F), np.empty_like(F)
-        self.newton.separate_face(F, np.ascontiguousarray(center), y, c, R, inside)
+        self.newton_faces.separate_face(F, np.ascontiguousarray(center), y, c, R, inside)
         return R, inside
 
     def tangents(self, family: Family, face: Face, skip: NDArray[np.bool_]) -> tuple[Array, Labels]:
@@ -262,9 +263,9 @@ class Kernels:
             rank[skip] = 0
             most = int(rank.sum())
             B, owner = np.empty((most, k)), np.empty(most, dtype=np.intp)
-            m = self.newton.matrix_bases(matrix, face.state, face.tight, rank, B, owner)
+            m = self.newton_faces.matrix_bases(matrix, face.state, face.tight, rank, B, owner)
             return np.ascontiguousarray(B[:m]), owner[:m].copy()
-        bases: tuple[Array, Labels] = self.newton.tangents(face.state, face.normal, skip.view(np.int8))
+        bases: tuple[Array, Labels] = self.newton_faces.tangents(face.state, face.normal, skip.view(np.int8))
         return bases
 
 

@@ -81,13 +81,13 @@ class _LinearDirections(Directions):
         size = d * k
         if len(self.owner) <= most:
             total = np.zeros((size, size))
-            kernels.newton.follow(*self.features.rows, weight, self.owner[:0], B[:0], self.owner, B, total, len(B))
+            kernels.newton_faces.follow(*self.features.rows, weight, self.owner[:0], B[:0], self.owner, B, total, len(B))
             return total
         # by pairs of classes, over the examples that move both: Z would be large, with several rows for most examples
         first = np.diff(self.owner, prepend=-1) > 0  # owners ascend
         examples = self.owner[first]
         M = np.zeros((len(examples), k, k))
-        kernels.newton.projectors(B, np.cumsum(first) - 1, M)
+        kernels.newton_faces.projectors(B, np.cumsum(first) - 1, M)
         M *= weight[examples][:, None, None]
         X = _dense(self.features.X[examples])
         H = np.zeros((d, k, d, k))
@@ -129,7 +129,7 @@ class NewtonSystem:
     def direction(self, B: Array, owner: Labels, factor: float, gradient: Array) -> Array | None:
         """Return D (d, k) for b of B (m, k), examples ascending; None where rounding has made the system indefinite."""
         owner = np.ascontiguousarray(owner)
-        if self.moments is not None and kernels.newton.follow(
+        if self.moments is not None and kernels.newton_faces.follow(
             *self.features.rows, self.weight, self.owner, self.B, owner, B, self.moments, most_changes(self.updates, len(owner))
         ):
             self.updates += 1
@@ -139,7 +139,7 @@ class NewtonSystem:
             self.moments = directions.moments(np.ascontiguousarray(B[:, :-1]), self.weight, max(_FEW * self.size, _SMALL // self.size))
         self.B, self.owner = B, owner
         D = np.empty(gradient.shape)
-        if kernels.newton.direction(self.moments, factor, gradient, D):
+        if kernels.newton_faces.direction(self.moments, factor, gradient, D):
             return D
         self.moments = None  # the rounding of many updates may be the cause: the next sum is made anew
         return None

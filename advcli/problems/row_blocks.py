@@ -34,7 +34,7 @@ class SparseDual:
 
     def __init__(self, y: NDArray[Any], k: int, rows: int) -> None:
         self.y, self.k, self.rows = np.ascontiguousarray(y, dtype=np.int32), k, rows
-        self.store = compiled.kernels.dual_blocks.Store(len(y), k, rows)
+        self.store = compiled.kernels.ascent_row_blocks.Store(len(y), k, rows)
 
     @property
     def shape(self) -> tuple[int, int]:

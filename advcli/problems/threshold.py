@@ -78,7 +78,7 @@ class ThresholdProblem:
     # ---- values, in the scaling of (1) ----------------------------------------------------------------------------
     def primal(self, square: float, g: Array, eta: Array) -> float:
         """Return the objective at |w|^2 = ``square``, scores g (n,) and thresholds eta (m,)."""
-        return 0.5 * square + 0.5 * float(eta @ self.M @ eta) + kernels.threshold.hinges(self.y, self.U, self.seen(g), eta)
+        return 0.5 * square + 0.5 * float(eta @ self.M @ eta) + kernels.newton_threshold.hinges(self.y, self.U, self.seen(g), eta)
 
     def dual(self, alpha: Array, square: float) -> float:
         """Return the dual value of a feasible alpha (m, n) with |w(alpha)|^2 = ``square``."""

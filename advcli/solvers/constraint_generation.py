@@ -254,7 +254,7 @@ class _KernelMaster(_Master, CoefficientSmoothed):
             if left <= 0.0:
                 break
             F, aim, visits = np.ascontiguousarray(self.F.T), self.aim / self.C, float(_PASSES * n)
-            kernels.kernel_dual.solve_listed(
+            kernels.ascent_kernel.solve_listed(
                 K, first, r, self.offset, beta, self.sample, self.cost, F, self.C, aim, 0.0, np.inf, left, 0, visits
             )
             self.beta = beta.copy()

@@ -26,14 +26,14 @@ def linear(kernels, X, label, bound, margin, tol=1e-10, blocks=False, passes=1e5
     (m, n), d = label.shape, X.shape[1]
     A, V, found = np.zeros((m, n)), np.zeros((m, d)), np.empty((m, 4))
     square = np.asarray((X.multiply(X) if sp.issparse(X) else X**2).sum(axis=1), dtype=float).ravel()
-    kernels.binary.linear(*compiled_rows(X), square, label, bound, margin, A, V, tol, passes, 60.0, seed, blocks, found)
+    kernels.ascent_binary.linear(*compiled_rows(X), square, label, bound, margin, A, V, tol, passes, 60.0, seed, blocks, found)
     return A, V, found
 
 
 def kernel(kernels, K, shift, label, bound, margin, tol=1e-10):
     """Return A, U and the four results of every problem."""
     A, U, found = np.zeros(label.shape), np.zeros(label.shape), np.empty((len(label), 4))
-    kernels.binary.kernel(np.ascontiguousarray(K), shift, label, bound, margin, A, U, tol, 1e5, 60.0, found)
+    kernels.ascent_binary.kernel(np.ascontiguousarray(K), shift, label, bound, margin, A, U, tol, 1e5, 60.0, found)
     return A, U, found
 
 
@@ -85,7 +85,7 @@ def test_rows_of_any_length_are_read_to_their_end_and_not_beyond(kernels, d):
     values[: n * d] = X.ravel()
     square = (X**2).sum(axis=1)
     none = np.empty(0, np.int32), np.empty(0, np.int64)
-    kernels.binary.linear(
+    kernels.ascent_binary.linear(
         values[: n * d], *none, n, d, square, label, np.ones((1, n)), np.empty((0, 0)), A, V, 1e-8, 1e5, 60.0, 1, False, found
     )
     assert found[0, 0] == 0

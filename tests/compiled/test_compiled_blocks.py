@@ -26,9 +26,9 @@ def ascend(kernels, loss, X, y, lam, sample=None, cost=None, rows=16, together=6
     """Call the compiled loop as solver=dual_blocks does; return (code, passes, primal, dual, R, theta)."""
     (n, p), k = X.shape if own.get("at") is None else (len(own["at"]), X.shape[1]), loss.n_classes
     constant, none = own.get("constant", False), np.empty(0)
-    theta = np.zeros((p + constant, kernels.dual_blocks.width(k)))
-    store = kernels.dual_blocks.Store(n, k, rows)
-    answer = kernels.dual_blocks.solve(
+    theta = np.zeros((p + constant, kernels.ascent_row_blocks.width(k)))
+    store = kernels.ascent_row_blocks.Store(n, k, rows)
+    answer = kernels.ascent_row_blocks.solve(
         *kernels.arguments(loss.family),
         X.ravel() if X.dtype == np.float32 else np.empty(0, np.float32),
         none if X.dtype == np.float32 else X.ravel(),
@@ -165,7 +165,7 @@ def test_supports_hold_any_dual_point(n, k, rows, share, seed):
 
 def test_arguments_that_cannot_be_are_refused(kernels):
     X, y, _ = problem(3, 6, 2, seed=0)
-    loss, store = make_loss("zero_one", 3), kernels.dual_blocks.Store(6, 3, 4)
+    loss, store = make_loss("zero_one", 3), kernels.ascent_row_blocks.Store(6, 3, 4)
     with pytest.raises(ValueError, match="labels"):
         ascend(kernels, loss, X, y + 3, 0.1)
     with pytest.raises(ValueError, match="listed"):
@@ -178,4 +178,4 @@ def test_arguments_that_cannot_be_are_refused(kernels):
     with pytest.raises(ValueError, match="its rows"):
         store.write(1, y, np.empty((4, 3)))
     with pytest.raises(ValueError, match="classes"):
-        kernels.dual_blocks.Store(6, 2**16, 4)
+        kernels.ascent_row_blocks.Store(6, 2**16, 4)

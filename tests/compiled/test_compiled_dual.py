@@ -198,10 +198,10 @@ def test_wrong_shapes_and_kinds_are_refused(kernels):
     good = [X.ravel(), np.empty(0, np.int32), np.empty(0, np.int64), 6, 2, y, np.ones(6), np.empty(0), np.empty(0)]
     rest = [0.1, 6.0, 1e-3, 10.0, 10.0, 0]
     with pytest.raises(ValueError, match="padded"):
-        kernels.dual.solve(0, 3, np.empty(0), *good, np.zeros((6, 3)), np.zeros((2, 3)), *rest)
-    width = kernels.dual.width(3)
+        kernels.ascent_dense.solve(0, 3, np.empty(0), *good, np.zeros((6, 3)), np.zeros((2, 3)), *rest)
+    width = kernels.ascent_dense.width(3)
     with pytest.raises(ValueError, match="unknown surrogate"):
-        kernels.dual.solve(77, 3, np.empty(0), *good, np.zeros((6, width)), np.zeros((2, width)), *rest)
+        kernels.ascent_dense.solve(77, 3, np.empty(0), *good, np.zeros((6, width)), np.zeros((2, width)), *rest)
 
 
 def test_all_levels_give_one_optimum():
@@ -213,11 +213,11 @@ def test_all_levels_give_one_optimum():
 
 def test_few_classes_take_short_vectors(kernels):
     for k, d in ((2, 1), (3, 30), (4, 128), (4, 129), (5, 30), (200, 30)):
-        loop = kernels.dual_of(k, d)
-        assert loop is kernels.dual or (k <= 4 and d <= 128 and loop.width(k) < kernels.dual.width(k))
+        loop = kernels.ascent_dense_for(k, d)
+        assert loop is kernels.ascent_dense or (k <= 4 and d <= 128 and loop.width(k) < kernels.ascent_dense.width(k))
     if kernels.level == "avx512" and "avx2" in usable_levels():
-        assert kernels.dual_of(4, 128).width(4) == 4
-        assert kernels.dual_of(4, 129) is kernels.dual
+        assert kernels.ascent_dense_for(4, 128).width(4) == 4
+        assert kernels.ascent_dense_for(4, 129) is kernels.ascent_dense
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -226,7 +226,7 @@ def test_a_fit_to_few_classes_meets_one_with_long_vectors(monkeypatch, sparse, t
     X, y = small_problem(4, 200, 6)
     problem = Problem(LinearFeatures(sp.csr_array(X) if sparse else X, 4), make_loss("zero_one", 4), y, 0.02)
     found = [make_solver("dual", threads=threads).solve(problem, Limits(1e-9))]
-    monkeypatch.setattr(compiled.kernels, "_short_dual", compiled.kernels.dual)
+    monkeypatch.setattr(compiled.kernels, "_short_ascent", compiled.kernels.ascent_dense)
     found.append(make_solver("dual", threads=threads).solve(problem, Limits(1e-9)))
     values = [problem.primal(each.theta) for each in found]
     assert abs(values[0] - values[1]) <= 1e-8 * values[0]

@@ -26,9 +26,9 @@ def tangent_projector(state, normal):
 
 def bases(kernels, state, normal):
     skip = np.zeros(len(state), dtype=np.int8)
-    B, owner = kernels.newton.tangents(state, normal, skip)
+    B, owner = kernels.newton_faces.tangents(state, normal, skip)
     skip[1::2] = 1
-    some, its = kernels.newton.tangents(state, normal, skip)
+    some, its = kernels.newton_faces.tangents(state, normal, skip)
     assert np.array_equal(its, owner[owner % 2 == 0])
     assert np.array_equal(some, B[owner % 2 == 0])
     return B, owner
@@ -38,7 +38,7 @@ def projectors(kernels, loss, face):
     n, k = face.state.shape
     B, owner = kernels.tangents(loss.family, face, np.zeros(n, dtype=bool))
     M = np.zeros((n, k, k))
-    kernels.newton.projectors(B, owner, M)
+    kernels.newton_faces.projectors(B, owner, M)
     return M
 
 
@@ -113,7 +113,7 @@ def test_projectors_add_up_by_slot(kernels):
     B[2] = 0.0
     slot = np.array([0, 0, 1, 3, 3, 3, 0], dtype=np.intp)
     M = np.ones((4, 4, 4))
-    kernels.newton.projectors(B, slot, M)
+    kernels.newton_faces.projectors(B, slot, M)
     expected = np.ones((4, 4, 4))
     for row, i in zip(B, slot, strict=True):
         expected[i] += np.outer(row, row)
@@ -205,9 +205,9 @@ def test_a_sum_follows_the_bases_that_changed(kernels, classes, sparse, m):
         changed = int((~stay).sum()) + len(other)
         expected = total - squares(owner, B, ~stay) + squares(new_owner, new, ~kept[new_owner])
         before = total.copy()
-        assert not kernels.newton.follow(*rows, weight, owner, B, new_owner, new, total, changed - 1)
+        assert not kernels.newton_faces.follow(*rows, weight, owner, B, new_owner, new, total, changed - 1)
         assert np.array_equal(total, before)
-        assert kernels.newton.follow(*rows, weight, owner, B, new_owner, new, total, changed)
+        assert kernels.newton_faces.follow(*rows, weight, owner, B, new_owner, new, total, changed)
         assert np.abs(total - expected).max() <= 1e-13 * (m + 1)
         seen.add(changed > 0)
     assert seen == {False, True}
@@ -219,16 +219,16 @@ def test_a_factor_is_the_one_of_lapack(kernels, p):
     random = np.random.default_rng(p)
     A = random.normal(size=(p, p + 2))
     H, factor = A @ A.T + np.tril(random.normal(size=(p, p)), -1), np.full((p, p), 7.0)
-    assert kernels.newton.cholesky(H, factor)
+    assert kernels.newton_faces.cholesky(H, factor)
     whole = np.triu(H) + np.triu(H, 1).T
     np.testing.assert_allclose(np.triu(factor), np.linalg.cholesky(whole).T, rtol=0, atol=1e-12 * np.abs(whole).max())
     assert (factor[np.tril_indices(p, -1)] == 7.0).all()
     H[-1, -1] = -1.0
-    assert not kernels.newton.cholesky(H, factor)
+    assert not kernels.newton_faces.cholesky(H, factor)
     ones = np.ones((p + 1, p + 1))
     ones[-1, -1] -= 1e-15
     factor = np.empty_like(ones)
-    assert kernels.newton.cholesky(ones, factor)
+    assert kernels.newton_faces.cholesky(ones, factor)
     np.testing.assert_allclose(np.triu(factor).T @ np.triu(factor), ones, rtol=0, atol=2e-13)
 
 
@@ -241,9 +241,9 @@ def test_a_direction_solves_the_whole_system(kernels, d, k):
         Z -= Z.mean(axis=2, keepdims=True)
         moments = np.triu(np.tensordot(Z[:, :, :-1], Z[:, :, :-1], (0, 0)).reshape(d * (k - 1), -1))
         gradient, D = random.normal(size=(d, k)), np.full((d, k), np.nan)
-        assert kernels.newton.direction(moments, factor, gradient, D)
+        assert kernels.newton_faces.direction(moments, factor, gradient, D)
         flat = Z.reshape(len(Z), -1)
         whole = np.eye(d * k) + factor * flat.T @ flat
         left = whole @ D.ravel() + gradient.ravel()
         assert np.abs(left).max() <= 1e-14 * d * k * np.abs(whole).max() * np.abs(D).max()
-    assert not kernels.newton.direction(-moments, 1e3, gradient, D)
+    assert not kernels.newton_faces.direction(-moments, 1e3, gradient, D)

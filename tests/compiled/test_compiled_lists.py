@@ -25,7 +25,7 @@ def sparse_problem(name, k, n=60, d=20, lam=0.05, seed=0, weights=False):
 def ascend(kernels, problem, tol=1e-9, max_passes=3000.0, seed=0, R0=None, turn=np.inf, threads=1):
     """Call the compiled loop as solver=dual_lists does; return (code, passes, primal, dual, R, theta)."""
     (d, k), n, X = problem.features.shape, len(problem.y), problem.features.X
-    module, none = kernels.dual_lists, np.empty(0)
+    module, none = kernels.ascent_class_lists, np.empty(0)
     lists, theta = module.Lists(n, k), np.zeros((d, module.width(k)))
     y = problem.y.astype(np.intp)
     if R0 is not None:
@@ -148,7 +148,7 @@ def test_lists_give_what_they_took(kernels):
     R = sp.random_array((n, k), density=0.4, rng=random, format="csr")
     R.sort_indices()
     y = random.integers(0, k, n).astype(np.intp)
-    lists = kernels.dual_lists.Lists(n, k)
+    lists = kernels.ascent_class_lists.Lists(n, k)
     assert lists.entries == 0
     for _ in range(2):  # again, over lists that are there
         lists.take(y, R.indptr.astype(np.int64), R.indices.astype(np.int32), R.data)

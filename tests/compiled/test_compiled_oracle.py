@@ -238,7 +238,7 @@ def test_a_module_without_the_level_takes_the_next_lower_one(monkeypatch):
     monkeypatch.setattr(compiled, "_module", built)
     made = Kernels(usable_levels()[0])
     assert made.uma.__name__.endswith("uma_scalar")
-    assert made.dual.__name__.endswith(f"dual_{made.level}")
+    assert made.ascent_dense.__name__.endswith(f"ascent_dense_{made.level}")
 
 
 def test_prediction_game_of_k_1_costs_nothing(kernels):

@@ -24,7 +24,7 @@ def drawn(seed, most_rows=11, most_thresholds=4):
 
 def run(level, y, U, K, offset, coupling, tol, most=10**5):
     alpha, g = np.zeros(U.shape), np.zeros(len(y))
-    steps, gap = Kernels(level).pairs.ascend(y, U, K, offset, coupling, alpha, g, tol, most)
+    steps, gap = Kernels(level).ascent_pairs.ascend(y, U, K, offset, coupling, alpha, g, tol, most)
     return alpha, g, steps, gap
 
 
@@ -99,6 +99,6 @@ def test_it_goes_on_where_it_stopped(seed):
         alpha, g = np.zeros(U.shape), np.zeros(len(y))
         values = []
         for _ in range(4):
-            Kernels(LEVELS[0]).pairs.ascend(y, U, K, offset, coupling, alpha, g, 1e-9, 15)
+            Kernels(LEVELS[0]).ascent_pairs.ascend(y, U, K, offset, coupling, alpha, g, 1e-9, 15)
             values.append(dual_value(y, K, offset if len(offset) else np.zeros(len(y)), coupling, alpha))
         assert (np.diff(values) >= -1e-9 * (1.0 + np.abs(values[1:]))).all()

@@ -41,7 +41,7 @@ def projectors(kernels, loss, face):
     n, k = face.state.shape
     B, owner = kernels.tangents(loss.family, face, np.zeros(n, dtype=bool))
     M = np.zeros((n, k, k))
-    kernels.newton.projectors(B, owner, M)
+    kernels.newton_faces.projectors(B, owner, M)
     return M
 
 

@@ -46,7 +46,7 @@ def smoothed(y, U, g, eta, A, sigma, M, centre, ease):
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=40, deadline=None)
 def test_a_step_is_its_formula(level, seed):
-    kernel = Kernels(level).threshold
+    kernel = Kernels(level).newton_threshold
     y, U, g, eta, A, sigma, *_ = hinges(seed)
     (m, n), (signs, z, free) = U.shape, in_python(y, U, g, eta, A, sigma)
     alpha, beta, total, count = np.empty((m, n)), np.empty(n), np.empty(m), np.empty(n, dtype=np.int32)
@@ -66,7 +66,7 @@ def test_the_slope_is_the_derivative_of_the_smoothed_hinges(level, seed, t):
     y, U, g, eta, A, sigma, _, centre, ease = hinges(seed)
     random = np.random.default_rng(seed + 1)
     dg, deta, none = random.normal(size=len(g)), random.normal(size=len(eta)), np.zeros((len(eta), len(eta)))
-    found = Kernels(level).threshold.slope(y, U, g, eta, A, sigma, dg, deta, centre, ease, t)
+    found = Kernels(level).newton_threshold.slope(y, U, g, eta, A, sigma, dg, deta, centre, ease, t)
     h = 1e-6
     high, low = (smoothed(y, U, g + s * dg, eta + s * deta, A, sigma, none, centre, ease) for s in (t + h, t - h))
     assert found == pytest.approx((high - low) / (2 * h), rel=1e-5, abs=1e-4)
@@ -79,7 +79,7 @@ def test_each_threshold_in_turn_settles_at_its_least_value(level, seed):
     given = hinges(seed)
     y, U, g, eta, A, sigma, M, centre, ease = given
     moved = eta.copy()
-    Kernels(level).threshold.settle(y, U, g, moved, A, sigma, M, centre, ease)
+    Kernels(level).newton_threshold.settle(y, U, g, moved, A, sigma, M, centre, ease)
     reached = eta.copy()
     for j in range(len(eta)):
 

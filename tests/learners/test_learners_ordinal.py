@@ -205,14 +205,14 @@ def test_a_threshold_lies_in_the_middle_of_its_interval():
 @pytest.mark.parametrize("rounded", [0.0, -1e-15])
 @pytest.mark.parametrize("coupling", COUPLINGS)
 def test_a_step_that_leaves_no_hinge_free_ends_however_its_last_sums_are_rounded(monkeypatch, coupling, rounded):
-    compiled = kernels.threshold
+    compiled = kernels.newton_threshold
 
     def step(y, U, g, eta, *given):
         short, size = compiled.step(y, U, g, eta, *given), float(U.sum() * (1.0 + np.abs(g).max() + np.abs(eta).max()))
         return short if short > 1e-14 * size else rounded * size
 
     monkeypatch.setattr(
-        kernels, "threshold", SimpleNamespace(step=step, slope=compiled.slope, settle=compiled.settle, hinges=compiled.hinges)
+        kernels, "newton_threshold", SimpleNamespace(step=step, slope=compiled.slope, settle=compiled.settle, hinges=compiled.hinges)
     )
     for seed in range(4):
         X, y = ordered_data(seed)
@@ -564,7 +564,7 @@ def test_pairs_that_add_up_to_none_end_the_ascent(monkeypatch):
         assert len(calls) < 100
         return max(given[-1] - 1, 0), 0.4
 
-    monkeypatch.setattr("advcli.solvers.newton.threshold.kernels", SimpleNamespace(pairs=SimpleNamespace(ascend=ascend)))
+    monkeypatch.setattr("advcli.solvers.newton.threshold.kernels", SimpleNamespace(ascent_pairs=SimpleNamespace(ascend=ascend)))
     problem = ThresholdProblem(np.array([0, 1, 1]), np.ones((2, 1)), np.ones(3), 1.0, "each")
     found = _by_pairs(problem, KernelRows(np.eye(3)), 1e-3, 10, None)
     assert found.status == "max_passes"

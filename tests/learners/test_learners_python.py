@@ -205,7 +205,7 @@ def test_kernels_take_no_name_outside_of_the_package():
 import sys
 from pathlib import Path
 from advcli.core.compiled import kernels
-files = Path(kernels.dual.__file__).parent.glob("*_*.*")
+files = Path(kernels.ascent_dense.__file__).parent.glob("*_*.*")
 names = {path.name.split(".")[0].rpartition("_")[0] for path in files}
 print(len(names), sorted(names & set(sys.modules)))
 """

@@ -36,64 +36,76 @@ FACE_STEPS = "tests/solvers/test_solvers_face_steps.py"
 STEPS_ON_FACES = (
     Mutant("advcli/solvers/coordinate/face_steps.py", "theta[:, :k] -= C * shift", "theta[:, :k] -= shift", f"{FACE_STEPS} -k raises"),
     Mutant("advcli/solvers/coordinate/face_steps.py", "G *= H", "G *= 1.0", f"{FACE_STEPS} -k optimum"),
-    Mutant("_ext/ascent/dual.pyx", "next_check = at.next_check", "next_check = 2.0", f"{FACE_STEPS} -k pause", "dual"),
+    Mutant("_ext/ascent/ascent_dense.pyx", "next_check = at.next_check", "next_check = 2.0", f"{FACE_STEPS} -k pause", "ascent_dense"),
 )
 ROUNDS = "tests/compiled/test_compiled_rounds.py"
 ORDERS_OF_VISITS = (
-    Mutant("_ext/ascent/adv_rounds.pxd", "chosen[count] = list[i]", "chosen[count] = i", f"{ROUNDS} -k plain", "dual"),
-    Mutant("_ext/ascent/dual.pyx", "gap = term_of(run, i).gap", "gap = run.term[0].gap", f"{ROUNDS} -k plain", "dual"),
-    Mutant("_ext/ascent/dual.pyx", "shuffle(rows, count, state)", "pass", f"{ROUNDS} -k plain", "dual"),
+    Mutant("_ext/ascent/adv_rounds.pxd", "chosen[count] = list[i]", "chosen[count] = i", f"{ROUNDS} -k plain", "ascent_dense"),
+    Mutant("_ext/ascent/adv_schedule.pxd", "gap = gaps[i * stride]", "gap = gaps[0]", f"{ROUNDS} -k plain", "ascent_dense"),
+    Mutant("_ext/ascent/adv_schedule.pxd", "shuffle(s.order, count, &s.state)", "pass", f"{ROUNDS} -k plain", "ascent_dense"),
     Mutant("advcli/core/compiled.py", "d <= _SHORT_FEATURES", "True", f"{DUAL} -k short"),
 )
 LISTS = "tests/compiled/test_compiled_lists.py"
 LISTS_OF_CLASSES = (
-    Mutant("_ext/ascent/dual_lists.pyx", "value = 1.0 + a.level[i] - own", "pass", f"{LISTS} -k bounds", "dual_lists"),
+    Mutant("_ext/ascent/ascent_class_lists.pyx", "value = 1.0 + a.level[i] - own", "pass", f"{LISTS} -k bounds", "ascent_class_lists"),
     Mutant(
-        "_ext/ascent/dual_lists.pyx",
+        "_ext/ascent/ascent_class_lists.pyx",
         "a.level[i] = select(top, whose, found, most)",
         "select(top, whose, found, most)",
         f"{LISTS} -k bounds",
-        "dual_lists",
+        "ascent_class_lists",
     ),
     Mutant(
-        "_ext/ascent/dual_lists.pyx",
+        "_ext/ascent/ascent_class_lists.pyx",
         "if a.kp > PADS else a.kp",
         "if a.kp > 4 else a.kp",
         f"{LISTS} -k bounds",
-        "dual_lists",
+        "ascent_class_lists",
         equivalent="the scalar level has no steps compiled for one kp",
     ),
     Mutant(
-        "_ext/ascent/dual_lists.pyx",
+        "_ext/ascent/ascent_class_lists.pyx",
         "first + cut(count, a.threads, t + 1)",
         "first + cut(count, a.threads, t + 1) - 1",
         f"{LISTS} -k threads",
-        "dual_lists",
+        "ascent_class_lists",
     ),
 )
 BLOCKS, MAPPED = "tests/compiled/test_compiled_blocks.py", "tests/data/test_data_mapped.py"
 IN_BLOCKS = "tests/learners/test_learners_blocks.py"
 ROWS_IN_BLOCKS = (
-    Mutant("_ext/ascent/adv_blocks.pxd", "y[first + i]] = -total", "y[first + i]] = total", f"{BLOCKS} -k supports", "dual_blocks"),
-    Mutant("_ext/ascent/adv_blocks.pxd", "i = x.at[i]", "i = i", f"{BLOCKS} -k listed", "dual_blocks"),
-    Mutant("_ext/ascent/adv_blocks.pxd", "if size != s.sizes[block]:", "if size > s.sizes[block]:", f"{BLOCKS} -k supports", "dual_blocks"),
-    Mutant("_ext/ascent/dual_blocks.pyx", "run.term[i].gap = gaps[j]", "pass", f"{BLOCKS} -k plain", "dual_blocks"),
+    Mutant("_ext/ascent/adv_blocks.pxd", "y[first + i]] = -total", "y[first + i]] = total", f"{BLOCKS} -k supports", "ascent_row_blocks"),
+    Mutant("_ext/ascent/adv_blocks.pxd", "i = x.at[i]", "i = i", f"{BLOCKS} -k listed", "ascent_row_blocks"),
     Mutant(
-        "_ext/ascent/dual_blocks.pyx",
+        "_ext/ascent/adv_blocks.pxd",
+        "if size != s.sizes[block]:",
+        "if size > s.sizes[block]:",
+        f"{BLOCKS} -k supports",
+        "ascent_row_blocks",
+    ),
+    Mutant("_ext/ascent/ascent_row_blocks.pyx", "run.term[i].gap = gaps[j]", "pass", f"{BLOCKS} -k plain", "ascent_row_blocks"),
+    Mutant(
+        "_ext/ascent/ascent_row_blocks.pyx",
         "b.terms[base + i].hint = -1.0",
         "b.terms[base + i].hint = 0.0",
         f"{BLOCKS} -k plain",
-        "dual_blocks",
+        "ascent_row_blocks",
         equivalent="where the search for a threshold starts",
     ),
     Mutant(
-        "_ext/ascent/dual_blocks.pyx",
-        "level = 0.02 * total / n\n            m = 0",
-        "level = 0.2 * total / n\n            m = 0",
+        "_ext/ascent/adv_schedule.pxd",
+        "adv_active = 0.02",
+        "adv_active = 0.2",
         f"{BLOCKS} -k plain",
-        "dual_blocks",
+        "ascent_row_blocks",
     ),
-    Mutant("_ext/ascent/dual_blocks.pyx", "p.run.scale = m.sigma * m.scale", "p.run.scale = m.scale", f"{BLOCKS} -k plain", "dual_blocks"),
+    Mutant(
+        "_ext/ascent/ascent_row_blocks.pyx",
+        "a.run.scale = m.sigma * m.scale",
+        "a.run.scale = m.scale",
+        f"{BLOCKS} -k plain",
+        "ascent_row_blocks",
+    ),
     Mutant("advcli/problems/row_blocks.py", "* part.n if part.n else 0.0", "if part.n else 0.0", f"{IN_BLOCKS} -k optimum"),
     Mutant(
         "advcli/core/row_blocks.py", "(part_mean - mean) ** 2 * (n * m / (n + m))", "(part_mean - mean) ** 2 * m", f"{IN_BLOCKS} -k optimum"
@@ -103,10 +115,10 @@ ROWS_IN_BLOCKS = (
 )
 KERNELS = (
     # the zero-one family
-    Mutant("_ext/families/adv_zero_one.pxd", "m = splat(-1.0)", "m = splat(-0.9)", f"{DUAL} -k 'at_rest'", "dual"),
-    Mutant("_ext/families/adv_zero_one.pxd", "if near == 1:", "if near <= 2:", f"{DUAL} -k 'at_rest'", "dual"),
-    Mutant("_ext/families/adv_zero_one.pxd", "if r[y] == 0.0 and skip >= 0.0:", "if skip >= 0.0:", DUAL, "dual"),
-    Mutant("_ext/families/adv_zero_one.pxd", "fabs(total - wanted) < 8.9e-16", "fabs(total - wanted) <= 8.9e-16", DUAL, "dual"),
+    Mutant("_ext/families/adv_zero_one.pxd", "m = splat(-1.0)", "m = splat(-0.9)", f"{DUAL} -k 'at_rest'", "ascent_dense"),
+    Mutant("_ext/families/adv_zero_one.pxd", "if near == 1:", "if near <= 2:", f"{DUAL} -k 'at_rest'", "ascent_dense"),
+    Mutant("_ext/families/adv_zero_one.pxd", "if r[y] == 0.0 and skip >= 0.0:", "if skip >= 0.0:", DUAL, "ascent_dense"),
+    Mutant("_ext/families/adv_zero_one.pxd", "fabs(total - wanted) < 8.9e-16", "fabs(total - wanted) <= 8.9e-16", DUAL, "ascent_dense"),
     Mutant(
         "_ext/families/adv_zero_one.pxd", "fabs(total - wanted) < 8.9e-16", "fabs(total - wanted) < 1.0", f"{BLOCK} -k zero_one", "oracle"
     ),
@@ -115,7 +127,7 @@ KERNELS = (
         "if near == 1:",
         "if near == 0:",
         f"{DUAL} -k 'at_rest'",
-        "dual",
+        "ascent_dense",
         equivalent="never ends early: the full step finds the same gap of 0 and moves nothing, only slower",
     ),
     Mutant(
@@ -245,7 +257,7 @@ KERNELS = (
         "(1.0 if run.sample == NULL else run.sample[i]) * (1.0 if run.cost == NULL else run.cost[i]) * gap",
         "gap",
         f"{DUAL} -k 'meet or weights'",
-        "dual",
+        "ascent_dense",
         equivalent="the gap of a visit only chooses what is visited next; the certificate of a pass decides",
     ),
     Mutant(
@@ -253,35 +265,53 @@ KERNELS = (
         "products[p]) * load(dr, v)",
         "products[0]) * load(dr, v)",
         f"{DUAL} -k 'dense_rows'",
-        "dual",
+        "ascent_dense",
         level="avx2",
     ),
-    Mutant("_ext/ascent/adv_visit.pxd", "moved[moves] = x[q]", "moved[moves] = x[0]", f"{DUAL} -k 'dense_rows'", "dual", level="avx2"),
-    Mutant("_ext/ascent/adv_visit.pxd", "-weight * run.scale, dr)", "-run.scale, dr)", f"{DUAL} -k 'dense_rows'", "dual", level="avx2"),
     Mutant(
-        "_ext/ascent/adv_visit.pxd", "for q in range(moves):", "for q in range(moves - 1):", f"{DUAL} -k 'dense_rows'", "dual", level="avx2"
+        "_ext/ascent/adv_visit.pxd", "moved[moves] = x[q]", "moved[moves] = x[0]", f"{DUAL} -k 'dense_rows'", "ascent_dense", level="avx2"
     ),
-    Mutant("_ext/support/adv_linear.pxd", "w = w + s * e3", "w = w + s * e2", f"{DUAL} -k 'dense_rows'", "dual", level="avx2"),
     Mutant(
-        "_ext/support/adv_linear.pxd", "b2 = b2 + a * load_first(z[2] + j, rest)", "pass", f"{DUAL} -k 'dense_rows'", "dual", level="avx2"
+        "_ext/ascent/adv_visit.pxd", "-weight * run.scale, dr)", "-run.scale, dr)", f"{DUAL} -k 'dense_rows'", "ascent_dense", level="avx2"
+    ),
+    Mutant(
+        "_ext/ascent/adv_visit.pxd",
+        "for q in range(moves):",
+        "for q in range(moves - 1):",
+        f"{DUAL} -k 'dense_rows'",
+        "ascent_dense",
+        level="avx2",
+    ),
+    Mutant("_ext/support/adv_linear.pxd", "w = w + s * e3", "w = w + s * e2", f"{DUAL} -k 'dense_rows'", "ascent_dense", level="avx2"),
+    Mutant(
+        "_ext/support/adv_linear.pxd",
+        "b2 = b2 + a * load_first(z[2] + j, rest)",
+        "pass",
+        f"{DUAL} -k 'dense_rows'",
+        "ascent_dense",
+        level="avx2",
     ),
     Mutant(
         "_ext/families/adv_zero_one.pxd",
         "return 1.0 + tau\n\n\ncdef inline double zero_one_offset",
         "return tau\n\n\ncdef inline double zero_one_offset",
         DUAL,
-        "dual",
+        "ascent_dense",
     ),
-    Mutant("_ext/ascent/adv_visit.pxd", "next = list[b + 1] if b + 1 < count else i", "next = i", f"{DUAL} -k 'meet'", "dual"),
+    Mutant("_ext/ascent/adv_visit.pxd", "next = list[b + 1] if b + 1 < count else i", "next = i", f"{DUAL} -k 'meet'", "ascent_dense"),
     Mutant(
         "_ext/support/adv_linear.pxd",
         "a3 = a3 + z0 * stepped(t, v + 3, x0, d3)\n        store",
         "a3 = a3 + x0 * stepped(t, v + 3, x0, d3)\n        store",
         DUAL,
-        "dual",
+        "ascent_dense",
     ),
     Mutant(
-        "_ext/support/adv_linear.pxd", "b3 = b3 + z0 * stepped(t + kp, v + 3, x0, d3)", "b3 = b3 + z0 * load(t + kp, v + 3)", DUAL, "dual"
+        "_ext/support/adv_linear.pxd",
+        "b3 = b3 + z0 * stepped(t + kp, v + 3, x0, d3)",
+        "b3 = b3 + z0 * load(t + kp, v + 3)",
+        DUAL,
+        "ascent_dense",
     ),
     Mutant(
         "_ext/support/adv_simd.pxd",
@@ -290,24 +320,32 @@ KERNELS = (
         f"{BLOCK} -k zero_one",
         "oracle",
     ),
-    Mutant("_ext/ascent/adv_visit.pxd", "w = weight * term.square * run.scale", "w = term.square * run.scale", f"{DUAL} -k 'meet'", "dual"),
     Mutant(
         "_ext/ascent/adv_visit.pxd",
-        "dual[0] = offsets / run.mass - 0.5 * lam * square",
-        "dual[0] = offsets / run.mass - 0.25 * lam * square",
+        "w = weight * term.square * run.scale",
+        "w = term.square * run.scale",
         f"{DUAL} -k 'meet'",
-        "dual",
+        "ascent_dense",
     ),
     Mutant(
-        "_ext/ascent/kernel_dual.pyx",
+        "_ext/ascent/adv_visit.pxd",
+        "dual[0] = offsets / run.mass - 0.5 * run.lam * square",
+        "dual[0] = offsets / run.mass - 0.25 * run.lam * square",
+        f"{DUAL} -k 'meet'",
+        "ascent_dense",
+    ),
+    Mutant(
+        "_ext/ascent/ascent_kernel.pyx",
         "            gap[i] = weight * cost * own",
         "            gap[i] = weight * own",
         f"{KERNEL_DUAL} -k survey",
-        "kernel_dual",
+        "ascent_kernel",
     ),
-    Mutant("_ext/ascent/kernel_dual.pyx", "f[c] = F[c * stride] / cost", "f[c] = F[c * stride]", f"{KERNEL_DUAL} -k survey", "kernel_dual"),
+    Mutant(
+        "_ext/ascent/ascent_kernel.pyx", "f[c] = F[c * stride] / cost", "f[c] = F[c * stride]", f"{KERNEL_DUAL} -k survey", "ascent_kernel"
+    ),
     *(
-        Mutant("_ext/ascent/kernel_dual.pyx", right, wrong, f"{KERNEL_DUAL} -k '{test}'", "kernel_dual")
+        Mutant("_ext/ascent/ascent_kernel.pyx", right, wrong, f"{KERNEL_DUAL} -k '{test}'", "ascent_kernel")
         for right, wrong, test in (
             ("run.gap[at] = weight * cost * gap[lane]", "run.gap[at] = weight * gap[lane]", "side_by_side"),
             ("run.gap[i] = weight * cost * gap\n        total", "run.gap[i] = cost * gap\n        total", "python_one"),
@@ -327,11 +365,11 @@ KERNELS = (
         )
     ),
     Mutant(
-        "_ext/ascent/kernel_dual.pyx",
+        "_ext/ascent/ascent_kernel.pyx",
         "inners += weight * cost * inner",
         "inners += weight * inner",
         f"{KERNEL_DUAL} -k survey",
-        "kernel_dual",
+        "ascent_kernel",
     ),
 )
 
@@ -802,7 +840,7 @@ VERIFY = (
     Mutant(
         "advcli/verify/gap.py",
         "dual - steepness * moved * share.size",
-        "dual",
+        "ascent_dense",
         GAPS,
         equivalent="in a box the bound of c is that of the moved point already; charged twice it is lower still",
     ),
@@ -1272,47 +1310,75 @@ RIVALS = (
     Mutant("advcli/solvers/newton/kernel.py", "pull = F + product", "pull = F - product", f"{KERNEL_NEWTON} -k follow"),
     Mutant("advcli/solvers/newton/kernel.py", "by_class += np.asc", "by_class = np.asc", f"{KERNEL_NEWTON} -k product"),
     # Newton systems with a class less
-    Mutant("_ext/newton/newton.pyx", "H[<Py_ssize_t>j * p + i] -= each", "pass", f"{FACES} -k direction_solves", "newton"),
-    Mutant("_ext/newton/newton.pyx", "mean = (mean + common) * each", "mean = mean * each", f"{FACES} -k direction_solves", "newton"),
-    Mutant("_ext/newton/newton.pyx", "L[<Py_ssize_t>j * (p + 1)] += 1e-13 * largest", "pass", f"{FACES} -k lapack", "newton"),
-    Mutant("_ext/newton/newton.pyx", "pays = counts[0] + counts[1] <= most", "pays = counts[0] <= most", f"{FACES} -k follows", "newton"),
-    Mutant("_ext/newton/newton.pyx", "width, left, counts[0], -1.0)", "width, left, counts[0], 1.0)", f"{FACES} -k follows", "newton"),
-    Mutant("_ext/newton/newton.pyx", "scale = sqrt(s.weight[i])", "scale = s.weight[i]", f"{FACES} -k follows", "newton"),
+    Mutant("_ext/newton/newton_faces.pyx", "H[<Py_ssize_t>j * p + i] -= each", "pass", f"{FACES} -k direction_solves", "newton_faces"),
+    Mutant(
+        "_ext/newton/newton_faces.pyx",
+        "mean = (mean + common) * each",
+        "mean = mean * each",
+        f"{FACES} -k direction_solves",
+        "newton_faces",
+    ),
+    Mutant("_ext/newton/newton_faces.pyx", "L[<Py_ssize_t>j * (p + 1)] += 1e-13 * largest", "pass", f"{FACES} -k lapack", "newton_faces"),
+    Mutant(
+        "_ext/newton/newton_faces.pyx",
+        "pays = counts[0] + counts[1] <= most",
+        "pays = counts[0] <= most",
+        f"{FACES} -k follows",
+        "newton_faces",
+    ),
+    Mutant(
+        "_ext/newton/newton_faces.pyx",
+        "width, left, counts[0], -1.0)",
+        "width, left, counts[0], 1.0)",
+        f"{FACES} -k follows",
+        "newton_faces",
+    ),
+    Mutant("_ext/newton/newton_faces.pyx", "scale = sqrt(s.weight[i])", "scale = s.weight[i]", f"{FACES} -k follows", "newton_faces"),
     Mutant("advcli/features/linear.py", "self.updates += 1", "self.updates = 0", f"{NEWTON} -k follows"),
     # binary problems
-    Mutant("_ext/ascent/binary.pyx", "linear += t.a * t.margin", "linear += t.a", BINARY, "binary"),
+    Mutant("_ext/ascent/ascent_binary.pyx", "linear += t.a * t.margin", "linear += t.a", BINARY, "ascent_binary"),
     Mutant(
-        "_ext/ascent/binary.pyx",
+        "_ext/ascent/ascent_binary.pyx",
         "gap = (t.c * g if g > 0.0 else 0.0) - t.a * g",
         "gap = (t.c * g if g > 0.0 else 0.0) - t.c * g",
         BINARY,
-        "binary",
+        "ascent_binary",
     ),
     Mutant(
-        "_ext/ascent/binary.pyx",
-        "active_total <= goal",
-        "active_total <= 10.0 * goal",
+        "_ext/ascent/adv_schedule.pxd",
+        "s.active <= goal",
+        "s.active <= 10.0 * goal",
         BINARY,
-        "binary",
+        "ascent_binary",
         equivalent="how long rows are visited",
     ),
-    Mutant("_ext/ascent/binary.pyx", "gains[lane] > best", "gains[lane] < best", BINARY, "binary"),
+    Mutant("_ext/ascent/ascent_binary.pyx", "gains[lane] > best", "gains[lane] < best", BINARY, "ascent_binary"),
     # thresholds
     Mutant(
-        "_ext/newton/threshold.pyx",
+        "_ext/newton/newton_threshold.pyx",
         "free_of[i] += 1 if 0.0 < a < U[j, i] else 0",
         "free_of[i] += 1 if 0.0 < a else 0",
         THRESHOLD,
-        "threshold",
+        "newton_threshold",
     ),
     Mutant(
-        "_ext/newton/threshold.pyx", "sums += a * (deta[j] - deta[j + 1])", "sums += a * (deta[j + 1] - deta[j])", THRESHOLD, "threshold"
+        "_ext/newton/newton_threshold.pyx",
+        "sums += a * (deta[j] - deta[j + 1])",
+        "sums += a * (deta[j + 1] - deta[j])",
+        THRESHOLD,
+        "newton_threshold",
     ),
-    Mutant("_ext/newton/threshold.pyx", "rise += inverse if 0.0 < a < U[j, i] else 0.0", "rise += inverse", THRESHOLD, "threshold"),
-    Mutant("_ext/ascent/pairs.pyx", "p.mu[q] += d", "p.mu[q] -= d", PAIRS, "pairs"),
-    Mutant("_ext/ascent/pairs.pyx", "p.theta[of_up] -= d", "p.theta[of_up] += d", PAIRS, "pairs"),
-    Mutant("_ext/ascent/pairs.pyx", "by * (load(a, <int>i) - load(b, <int>i))", "by * load(a, <int>i)", PAIRS, "pairs"),
-    Mutant("_ext/ascent/pairs.pyx", "load(p.f, <int>b) + by * load(row, <int>b)", "load(p.f, <int>b)", PAIRS, "pairs"),
+    Mutant(
+        "_ext/newton/newton_threshold.pyx",
+        "rise += inverse if 0.0 < a < U[j, i] else 0.0",
+        "rise += inverse",
+        THRESHOLD,
+        "newton_threshold",
+    ),
+    Mutant("_ext/ascent/ascent_pairs.pyx", "p.mu[q] += d", "p.mu[q] -= d", PAIRS, "ascent_pairs"),
+    Mutant("_ext/ascent/ascent_pairs.pyx", "p.theta[of_up] -= d", "p.theta[of_up] += d", PAIRS, "ascent_pairs"),
+    Mutant("_ext/ascent/ascent_pairs.pyx", "by * (load(a, <int>i) - load(b, <int>i))", "by * load(a, <int>i)", PAIRS, "ascent_pairs"),
+    Mutant("_ext/ascent/ascent_pairs.pyx", "load(p.f, <int>b) + by * load(row, <int>b)", "load(p.f, <int>b)", PAIRS, "ascent_pairs"),
     Mutant("_ext/support/gaussian.pyx", "u, v = a - load(column, <int>j)", "u, v = a + load(column, <int>j)", GAUSSIAN, "gaussian"),
     Mutant("advcli/solvers/newton/threshold.py", "room = np.where(change > 0.0, limit - a, a)", "room = limit", f"{ORDINAL} -k on_a_face"),
     Mutant("advcli/solvers/newton/threshold.py", "if point.t > _SETTLES:", "if True:", f"{ORDINAL} -k skewed"),

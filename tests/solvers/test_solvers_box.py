@@ -227,7 +227,7 @@ def test_coordinate_descent_follows_its_reference(p, seed):
             slope += H[j] * (new - z[j])
             z[j] = new
     compiled, kept = x.copy(), gradient.copy()
-    assert kernels.newton.l1_quadratic(H, kept, weight, compiled, 0.0, 3) <= 3
+    assert kernels.newton_faces.l1_quadratic(H, kept, weight, compiled, 0.0, 3) <= 3
     np.testing.assert_allclose(compiled, z, atol=1e-12)
     np.testing.assert_allclose(kept, slope, atol=1e-12)
 

@@ -47,7 +47,7 @@ def weighted(name, sparse, weights, seed=0):
 def stepped(problem, R, ridge):
     """Return r and theta after one step from r, and whether it raised D."""
     n, k = R.shape
-    width = kernels.dual.width(k)
+    width = kernels.ascent_dense.width(k)
     padded, theta = aligned_zeros((n, width)), aligned_zeros((problem.features.shape[0], width))
     padded[:, :k], theta[:, :k] = R, problem.parameters(R)
     features = problem.features

@@ -64,7 +64,7 @@ def test_every_surrogate_reaches_the_independent_optimum(name, weighted, lam):
 @pytest.mark.parametrize("name", LOSSES)
 def test_the_survey_is_the_sum_of_the_rows(name, weights, level):
     """s_i w_i (S - c - r.f/w) of every row and the three sums, beside the NumPy tier in plain loops."""
-    compiled, k, n = Kernels(level).kernel_dual, 4, 30
+    compiled, k, n = Kernels(level).ascent_kernel, 4, 30
     loss = make_loss(name, k, **loss_options(name, k))
     random = np.random.default_rng(7)
     F, y = random.normal(size=(n, k)), random.integers(k, size=n).astype(np.intp)
@@ -291,7 +291,7 @@ def test_every_instruction_set_climbs_alike(name):
     results = []
     for level in usable_levels():
         kernels = Kernels(level)
-        compiled, family = kernels.kernel_dual, kernels.arguments(loss.family)
+        compiled, family = kernels.ascent_kernel, kernels.arguments(loss.family)
         F, R, gap = np.zeros((k, 37)), np.zeros((37, compiled.width(k))), np.empty(37)
         none = np.empty(0)
         compiled.solve(*family, K, y, none, none, F, R, 3.0, 0.0, 0.0, 37.0, 60.0, 1)
@@ -354,7 +354,7 @@ def ascent(loss, K, y, s, w, F, R, scale, seed, chunk, sweeps, lanes):
 def test_a_round_by_chunks_is_the_python_one(name, weights, single, level):
     """From a random point of 75 rows in the corner of a larger matrix: the same order, the same steps, the same scores."""
     kernels, k, n, scale = Kernels(level), 5, 75, 2.0
-    compiled, loss = kernels.kernel_dual, make_loss(name, k)
+    compiled, loss = kernels.ascent_kernel, make_loss(name, k)
     random = np.random.default_rng(3)
     X, y = blobs(n, k=k)
     K = rbf_kernel(X) * np.sqrt(np.outer(d := random.uniform(0.5, 2.0, size=n), d))
@@ -390,7 +390,7 @@ def _padded(R, compiled, k):
 @pytest.mark.parametrize("name", ["zero_one", "cs", "ww", "llw"])
 def test_gaps_of_rows_side_by_side_are_those_of_the_survey(name, k, level):
     kernels, n = Kernels(level), 37
-    compiled, loss = kernels.kernel_dual, make_loss(name, k)
+    compiled, loss = kernels.ascent_kernel, make_loss(name, k)
     random = np.random.default_rng(k)
     F, y = 3.0 * random.normal(size=(k, n)), random.integers(k, size=n).astype(np.intp)
     R = random.uniform(size=(n, 1)) * loss.oracle_reference(random.normal(size=(n, k)), y).R
@@ -412,7 +412,7 @@ def test_scores_follow_from_the_rows_of_K(shape, level):
     A[random.random(size=A.shape) < 0.4] = 0.0
     chosen = random.permutation(rows + 5)[:rows].astype(np.intp)
     expected = F + (K[chosen].T @ A).T
-    Kernels(level).kernel_dual.accumulate(K, chosen, A, F)
+    Kernels(level).ascent_kernel.accumulate(K, chosen, A, F)
     np.testing.assert_allclose(F, expected, rtol=0, atol=1e-12)
 
 
@@ -423,7 +423,7 @@ def test_a_block_of_K_grows_by_what_it_lacks(dtype, level):
     K = random.normal(size=(90, 90))
     K = K + K.T
     rows, out = random.permutation(90)[:70].astype(np.intp), np.full((75, 80), np.nan, dtype=dtype)
-    extend = Kernels(level).kernel_dual.extend
+    extend = Kernels(level).ascent_kernel.extend
     for held, count in ((0, 3), (3, 3), (3, 41), (41, 70)):
         extend(K, rows[:count], held, out)
         assert np.array_equal(out[:count, :count], K[np.ix_(rows[:count], rows[:count])].astype(dtype))
@@ -437,7 +437,7 @@ def test_one_read_of_K_gives_both_products_and_the_largest_minor(n, level):
     random = np.random.default_rng(n)
     K, v, root = random.normal(size=(n, n)), random.normal(size=n), random.uniform(size=n)
     u, w = np.full(n, np.nan), np.full(n, np.nan)
-    excess = Kernels(level).kernel_dual.examine(K, v, root, u, w)
+    excess = Kernels(level).ascent_kernel.examine(K, v, root, u, w)
     np.testing.assert_allclose(u, K @ v, rtol=0, atol=1e-12)
     np.testing.assert_allclose(w, K.T @ v, rtol=0, atol=1e-12)
     assert excess == pytest.approx((np.abs(K) - np.outer(root, root)).max(), abs=1e-12)
@@ -485,7 +485,7 @@ def test_a_pass_over_listed_points_is_the_python_one(seed, level):
         own = slice(first[i], first[i + 1])
         expected[own], _ = visit_listed(r[own], offset[own], weight[own], F[:, i] / cost[i], scale * sample[i] * K[i, i] / cost[i])
     assert np.abs(expected - weight).max() > 0.1
-    solve_listed = Kernels(level).kernel_dual.solve_listed
+    solve_listed = Kernels(level).ascent_kernel.solve_listed
     assert solve_listed(K, first, r, offset, weight, sample, cost, F, scale, np.inf, 0.0, 1e9, 60.0, 1) == (0, len(K))
     np.testing.assert_allclose(weight, expected, atol=1e-12)
     np.testing.assert_allclose(F, listed_scores(first, r, weight, K, sample, scale), atol=1e-12)
@@ -498,7 +498,7 @@ def test_a_visit_leaves_little_of_a_row_of_listed_points(level):
     K = np.diag(np.diag(K))
     F = listed_scores(first, r, weight, K, sample, scale)
     before, scores = weight.copy(), F.copy()
-    Kernels(level).kernel_dual.solve_listed(K, first, r, offset, weight, sample, cost, F, scale, np.inf, 0.0, 1e9, 60.0, 1)
+    Kernels(level).ascent_kernel.solve_listed(K, first, r, offset, weight, sample, cost, F, scale, np.inf, 0.0, 1e9, 60.0, 1)
     for i in np.flatnonzero(sample):
         own, curvature = slice(first[i], first[i + 1]), scale * sample[i] * K[i, i] / cost[i]
         _, gap = visit_listed(r[own], offset[own], before[own], scores[:, i] / cost[i], curvature)
@@ -524,7 +524,7 @@ def test_listed_points_reach_the_independent_optimum(seed):
         options={"ftol": 1e-15, "maxiter": 1000},
     )
     F = listed_scores(first, r, weight, K, sample, scale)
-    code, _ = Kernels().kernel_dual.solve_listed(K, first, r, offset, weight, sample, cost, F, scale, 1e-11, 0.0, 1e7, 60.0, 1)
+    code, _ = Kernels().ascent_kernel.solve_listed(K, first, r, offset, weight, sample, cost, F, scale, 1e-11, 0.0, 1e7, 60.0, 1)
     assert code == 0
     assert weight.min() >= 0.0
     np.testing.assert_allclose(np.add.reduceat(weight, first[:-1]), 1.0, atol=1e-12)
@@ -533,7 +533,7 @@ def test_listed_points_reach_the_independent_optimum(seed):
 
 
 def test_the_compiled_faces_refuse_shapes_that_do_not_fit():
-    compiled, none = Kernels().kernel_dual, np.empty(0)
+    compiled, none = Kernels().ascent_kernel, np.empty(0)
     K, y, F, R = np.eye(5), np.zeros(5, dtype=np.intp), np.zeros((3, 5)), np.zeros((5, compiled.width(3)))
     settings = (1.0, 0.0, 0.0, 10.0, 1.0, 1)
     family = Kernels().arguments(make_loss("zero_one", 3).family)

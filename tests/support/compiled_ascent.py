@@ -33,7 +33,7 @@ def ascend(
 ):
     """Call the compiled loop as solver=dual does; returns (code, passes, primal, dual, R, theta) with R and theta still padded."""
     n, d = X.shape
-    width = kernels.dual.width(loss.n_classes)
+    width = kernels.ascent_dense.width(loss.n_classes)
     R = np.zeros((n, width))
     theta = np.zeros((d, width))
     problem = Problem(LinearFeatures(X, loss.n_classes), loss, y, lam, sample, cost)
@@ -47,7 +47,7 @@ def ascend(
         values, columns, start = X.ravel(), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
         squares = (X**2).sum(axis=1)
     none = np.empty(0)
-    code, passes, primal, dual = kernels.dual.solve(
+    code, passes, primal, dual = kernels.ascent_dense.solve(
         *kernels.arguments(loss.family),
         values,
         columns,

@@ -11,7 +11,6 @@ import itertools
 import os
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 
@@ -42,8 +41,8 @@ POSITIONS |= {"new_example"}
 # Lengths that nothing else determines: (function, argument).
 ANY_LENGTH = {(f"subgradient.{name}", "order") for name in ("sgd", "adaptive", "dual_averaging", "averaged_gradient")}
 # How many projectors, rows of K or classes there are follows from the positions alone.
-ANY_LENGTH |= {("uma.online", "W"), ("newton.projectors", "M"), ("kernel_dual.gather", "K"), ("kernel_dual.accumulate", "K")}
-ANY_LENGTH |= {("kernel_dual.extend", "rows")}
+ANY_LENGTH |= {("uma.online", "W"), ("newton_faces.projectors", "M"), ("ascent_kernel.gather", "K"), ("ascent_kernel.accumulate", "K")}
+ANY_LENGTH |= {("ascent_kernel.extend", "rows")}
 # Rows have any number of columns.
 ANY_LENGTH |= {("gaussian.matrix", "X"), ("equal_rows.sets", "X"), ("equal_rows.sets", "tail")}
 # Which parts are shared is a matter of how many weights there are.
@@ -52,8 +51,8 @@ ANY_LENGTH |= {("planes.visits", "shared")}
 ANY_LENGTH |= {("outcomes.games", "outcomes")}
 # Longer than needed is no fault.
 AT_LEAST = {
-    ("kernel_dual.solve", "K"),
-    ("kernel_dual.extend", "out"),
+    ("ascent_kernel.solve", "K"),
+    ("ascent_kernel.extend", "out"),
     ("subgradient.sgd", "squares"),
     ("subgradient.sgd", "state"),
     ("subgradient.dual_averaging", "state"),
@@ -703,20 +702,20 @@ CALLS = {
     "sets": sets_calls,
     "planes": planes_calls,
     "chain": chain_calls,
-    "binary": binary_calls,
+    "ascent_binary": binary_calls,
     "oracle": oracle_calls,
-    "dual": dual_calls,
-    "dual_blocks": dual_blocks_calls,
-    "dual_lists": dual_lists_calls,
+    "ascent_dense": dual_calls,
+    "ascent_row_blocks": dual_blocks_calls,
+    "ascent_class_lists": dual_lists_calls,
     "corrected": corrected_calls,
-    "kernel_dual": kernel_dual_calls,
+    "ascent_kernel": kernel_dual_calls,
     "uma": uma_calls,
-    "newton": newton_calls,
+    "newton_faces": newton_calls,
     "hierarchical": hierarchical_calls,
     "label_sets": label_sets_calls,
     "subgradient": subgradient_calls,
-    "threshold": threshold_calls,
-    "pairs": pairs_calls,
+    "newton_threshold": threshold_calls,
+    "ascent_pairs": pairs_calls,
     "equal_rows": equal_rows_calls,
     "gaussian": gaussian_calls,
     "outcomes": outcomes_calls,
@@ -745,7 +744,7 @@ def variations(function, name, value, random):
         if value is not None:
             yield "of other rows", type(value)(N + 1, 1), True
     elif not isinstance(value, np.ndarray):
-        rows = (3,) if function.startswith("dual_blocks") else ()  # of a block
+        rows = (3,) if function.startswith("ascent_row_blocks") else ()  # of a block
         yield "None", None, True
         yield "of another length", type(value)(N + 1, K, *rows), True
         yield "of other classes", type(value)(N, K + 1, *rows), True

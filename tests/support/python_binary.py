@@ -1,5 +1,4 @@
-"""Dual coordinate ascent for one binary problem in plain Python: what `_ext/ascent/binary.pyx` computes, without anything that makes it
-fast.
+"""Dual coordinate ascent for one binary problem in plain Python: what `_ext/ascent/ascent_binary.pyx` computes.
 
 primal  1/2 |v|^2 + sum_i c_i [m_i - s_i v.x_i]_+          dual  sum_i a_i m_i - 1/2 |sum_i a_i s_i x_i|^2,  a_i in [0, c_i]
 """

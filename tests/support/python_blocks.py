@@ -1,4 +1,4 @@
-"""Dual ascent on rows in blocks in plain Python: what `_ext/ascent/dual_blocks.pyx` computes, visit by visit.
+"""Dual ascent on rows in blocks in plain Python: what `_ext/ascent/ascent_row_blocks.pyx` computes, visit by visit.
 
 Random bits, permutations and the order of visits are those of the compiled loop, so the two agree to rounding at every pass.
 """

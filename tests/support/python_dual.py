@@ -1,4 +1,4 @@
-"""Dual block-coordinate ascent in plain Python: what `_ext/ascent/dual.pyx` computes, without anything that makes it fast.
+"""Dual block-coordinate ascent in plain Python: what `_ext/ascent/ascent_dense.pyx` computes, without anything that makes it fast.
 
     maximise over r_i in conv R(y_i):  D(r) = 1/n sum_i s_i w_i c(r_i) - lambda/2 |Theta(r)|^2,
     Theta(r) = -1/(lambda n) sum_i s_i x_i r_i',  n = sum_i s_i

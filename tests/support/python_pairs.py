@@ -1,4 +1,4 @@
-"""Ascent by pairs for threshold models in plain Python: what `_ext/ascent/pairs.pyx` computes, without anything that makes it fast.
+"""Ascent by pairs for threshold models in plain Python: what `_ext/ascent/ascent_pairs.pyx` computes, without anything that makes it fast.
 
 With b = s alpha, slopes h_ij = s_ij - g_i - o_i + theta_j and curvatures of K, a move takes d from one b to another. Every admissible pair
 is looked at in every step, and the one whose best move gains most is taken.

@@ -1,7 +1,7 @@
 """Dual ascent by several threads in plain Python, one thread after the other: what `_ext/ascent/adv_rounds.pxd` computes, visit by visit.
 
-The zero-one surrogate on dense rows without weights. One thread is the ascent of `_ext/ascent/dual.pyx`. Random bits, permutations and the
-order of all sums are those of the compiled loop, so the two agree to rounding at every pass and not only at the optimum.
+The zero-one surrogate on dense rows without weights. One thread is the ascent of `_ext/ascent/ascent_dense.pyx`. Random bits, permutations
+and the order of all sums are those of the compiled loop, so the two agree to rounding at every pass and not only at the optimum.
 """
 
 import numpy as np

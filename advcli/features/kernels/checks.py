@@ -49,7 +49,7 @@ def _seems_kernel_matrix(K: Array, root: Array, largest: float) -> bool:
     random = np.random.default_rng(n)
     v = random.uniform(1.0, 2.0, size=n) * random.choice([-1.0, 1.0], size=n)
     u, w = np.empty(n), np.empty(n)
-    excess = kernels.kernel_dual.examine(K, v, np.ascontiguousarray(root), u, w)
+    excess = kernels.ascent_kernel.examine(K, v, np.ascontiguousarray(root), u, w)
     with np.errstate(invalid="ignore"):
         return bool(np.abs(u - w).max() <= 1e-9 * largest and excess <= 1e-8 * largest)
 

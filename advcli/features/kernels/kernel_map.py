@@ -270,7 +270,7 @@ class KernelFeatures(KernelMap):
             if m == self.n_rows:
                 return self.matrix
             out = np.empty((m, m))
-            kernels.kernel_dual.gather(self.matrix, rows, rows, out)
+            kernels.ascent_kernel.gather(self.matrix, rows, rows, out)
             return out
         out = np.empty((m, m))
         store = self.store
@@ -279,7 +279,7 @@ class KernelFeatures(KernelMap):
             assert store.rows is not None
             at = np.flatnonzero(held)
             part = np.empty((len(at), m))
-            kernels.kernel_dual.gather(store.rows, store.slot[rows[at]], rows, part)
+            kernels.ascent_kernel.gather(store.rows, store.slot[rows[at]], rows, part)
             out[at] = part
         missing = np.flatnonzero(~held)
         for start in range(0, len(missing), PIECE):
@@ -298,7 +298,7 @@ class KernelFeatures(KernelMap):
         """Add K[:, rows] A to the scores F of all training rows, which are held class by class, (k, n)."""
         A = np.ascontiguousarray(A)
         if self.whole:
-            kernels.kernel_dual.accumulate(self.matrix, rows, A, F)
+            kernels.ascent_kernel.accumulate(self.matrix, rows, A, F)
             return
         store, n = self.store, self.n_rows
         if store.rows is None:
@@ -310,7 +310,7 @@ class KernelFeatures(KernelMap):
         held = np.flatnonzero(store.slot[rows] >= 0)
         slots = store.slot[rows[held]]
         store.used[slots] = store.clock
-        kernels.kernel_dual.accumulate(store.rows, slots, A[held], F)
+        kernels.ascent_kernel.accumulate(store.rows, slots, A[held], F)
         missing = np.flatnonzero(store.slot[rows] < 0)
         # slots of rows that this call does not need, longest unused first
         free = np.flatnonzero(store.used < store.clock)
@@ -319,7 +319,7 @@ class KernelFeatures(KernelMap):
             at = missing[start : start + PIECE]
             piece = np.ascontiguousarray(self.between(rows[at], slice(0, n)))
             piece[np.arange(len(at)), rows[at]] = self.diagonal[rows[at]]
-            kernels.kernel_dual.accumulate(piece, np.arange(len(at)), A[at], F)
+            kernels.ascent_kernel.accumulate(piece, np.arange(len(at)), A[at], F)
             slots, free = free[: len(at)], free[len(at) :]
             kept = rows[at[: len(slots)]]
             store.slot[store.owner[slots][store.owner[slots] >= 0]] = -1

@@ -1,4 +1,4 @@
-"""Dual ascent on sparse rows with many classes, each row on a list of its classes; the loop is `_ext/ascent/dual_lists.pyx`."""
+"""Dual ascent on sparse rows with many classes, each row on a list of its classes; the loop is `_ext/ascent/ascent_class_lists.pyx`."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class ListedDualSolver(ThreadedSolver):
         X, n = problem.features.X, len(problem.y)
         d, k = problem.features.shape
         y = np.ascontiguousarray(problem.y, dtype=np.intp)
-        lists = kernels.dual_lists.Lists(n, k)
-        theta = aligned_zeros((d, kernels.dual_lists.width(k)))
+        lists = kernels.ascent_class_lists.Lists(n, k)
+        theta = aligned_zeros((d, kernels.ascent_class_lists.width(k)))
         if start is not None and start.R is not None:
             R, _ = warm_start(problem, start)
             theta[:, :k] = problem.parameters(R)
@@ -59,7 +59,7 @@ class ListedDualSolver(ThreadedSolver):
         def given(weights: Any) -> Any:
             return np.empty(0) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
 
-        code, passes, _, _ = kernels.dual_lists.solve(
+        code, passes, _, _ = kernels.ascent_class_lists.solve(
             *kernels.arguments(problem.loss.family),
             values,
             columns,

@@ -1,4 +1,4 @@
-"""Dual block-coordinate ascent with exact blocks, fresh permutations and shrinking; the loop is `_ext/ascent/dual.pyx`."""
+"""Dual block-coordinate ascent with exact blocks, fresh permutations and shrinking; the loop is `_ext/ascent/ascent_dense.pyx`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class DualSolver(ThreadedSolver):
         features = problem.features
         X, y, n = features.X, problem.y, len(problem.y)
         d, k = features.shape
-        loop = kernels.dual_of(k, d)
+        loop = kernels.ascent_dense_for(k, d)
         padded = loop.width(k)
         R0, _ = warm_start(problem, start)
         sparse, count = hasattr(X, "tocsr"), self.threads_for(problem)

@@ -54,7 +54,7 @@ class FaceSteps:
         self.sparse = hasattr(X, "tocsr")
         n, d = X.shape
         self.length = X.nnz / max(n, 1) if self.sparse else float(d)
-        width = kernels.dual_of(self.loss.n_classes, d).width(self.loss.n_classes)
+        width = kernels.ascent_dense_for(self.loss.n_classes, d).width(self.loss.n_classes)
         self.one_pass = max(2.0 * n * self.length * width, 1.0)  # rows may hold nothing but zeros
         self.ridge, self.patience, self.last = _RIDGE, 1.0, 0.0
         self.work = np.empty((2, 0))  # kept, since the pages of a new block cost as much as what is written to them

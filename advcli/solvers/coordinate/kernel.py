@@ -1,4 +1,4 @@
-"""Dual ascent with a kernel: exact blocks on working sets of rows whose block of K is small; the loops are `_ext/ascent/kernel_dual.pyx`.
+"""Dual ascent with a kernel: exact blocks on working sets of rows whose block of K is small; the loops are `_ext/ascent/ascent_kernel.pyx`.
 
 A round takes the rows that carry the gap, ascends among them until most of that gap is gone, and brings the scores of all rows up to
 date in one pass over the rows of K whose dual variables moved (decomposition in the manner of Joachims 1999, with large working sets;
@@ -57,7 +57,7 @@ class KernelDualSolver(Solver):
         features, n, k = problem.features, len(problem.y), problem.loss.n_classes
         assert isinstance(features, KernelMap)
         features.check_memory()
-        compiled, family = kernels.kernel_dual, kernels.arguments(problem.loss.family)
+        compiled, family = kernels.ascent_kernel, kernels.arguments(problem.loss.family)
         y = np.ascontiguousarray(problem.y, dtype=np.intp)
         none = np.empty(0)
         sample = none if problem.sample_weight is None else np.ascontiguousarray(problem.sample_weight, dtype=np.float64)
@@ -210,7 +210,7 @@ class _Working:
             block = np.empty((room, room), dtype=self.held.dtype)
             block[:held, :held] = self.held[:held, :held]
             self.held = block
-        kernels.kernel_dual.extend(self.features.matrix, self.rows, held, self.held)
+        kernels.ascent_kernel.extend(self.features.matrix, self.rows, held, self.held)
 
 
 def _start(problem: Problem, features: KernelMap, start: Solution | None) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""Dual ascent on rows that are read in blocks; the loop is `_ext/ascent/dual_blocks.pyx`."""
+"""Dual ascent on rows that are read in blocks; the loop is `_ext/ascent/ascent_row_blocks.pyx`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class BlockDualSolver(ThreadedSolver):
         (n, d), k = rows.shape, problem.loss.n_classes
         y = np.ascontiguousarray(problem.y, dtype=np.int32)
         R, theta = self._start(problem, start, y, rows)
-        padded = aligned_zeros((d, kernels.dual_blocks.width(k)))
+        padded = aligned_zeros((d, kernels.ascent_row_blocks.width(k)))
         padded[:, :k] = theta
         stored, none, threads = rows.stored.reshape(-1), np.empty(0), self.threads_for(problem)
         single = stored.dtype == np.float32
@@ -68,7 +68,7 @@ class BlockDualSolver(ThreadedSolver):
         def given(weights: Any) -> Any:
             return none if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
 
-        code, passes, _, _ = kernels.dual_blocks.solve(
+        code, passes, _, _ = kernels.ascent_row_blocks.solve(
             *kernels.arguments(problem.loss.family),
             stored if single else np.empty(0, dtype=np.float32),
             none if single else stored,

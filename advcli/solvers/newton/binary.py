@@ -1,8 +1,8 @@
 """Binary problems over shared rows (`advcli.problems.binary`): coordinate ascent, and Newton steps where that stalls.
 
-The compiled ascent (`_ext/ascent/binary.pyx`) solves one problem after the other. A problem that the ascent leaves open, at large C on data
-that do not separate, is solved by the proximal point method with semismooth Newton steps of docs/notes/large-c.md in one column. One
-proximal step from a*, in C form, minimises
+The compiled ascent (`_ext/ascent/ascent_binary.pyx`) solves one problem after the other. A problem that the ascent leaves open, at large C
+on data that do not separate, is solved by the proximal point method with semismooth Newton steps of docs/notes/large-c.md in one column.
+One proximal step from a*, in C form, minimises
 
     psi(v) = 1/2 |v|^2 + sum_i max over a in [0, c_i] of [a (m_i - s_i v.x_i) - rho/2 (a - a*_i)^2]
 
@@ -178,7 +178,7 @@ class _LinearProblems(_Columns):
         label = self.label if every else self.label[which]
         margin = self.margin if every or not len(self.margin) else self.margin[which]
         V = np.ascontiguousarray(np.asarray(self.X.T @ (A * label).T).T) if A.any() else np.zeros((len(A), self.rows.d))
-        kernels.binary.linear(
+        kernels.ascent_binary.linear(
             *self.rows,
             *(self.square, label, bound, margin, A, V),
             *(limits.tol, limits.max_passes, limits.max_seconds),
@@ -217,7 +217,7 @@ class _KernelProblems(_Columns):
             u = (K @ beta + self.constant * beta.sum() if beta.any() else np.zeros(len(K)))[None]
             left = max(deadline - time.perf_counter(), 0.0)
             result = np.zeros((1, 4))
-            kernels.binary.kernel(K, self.constant, label, ends, margin, a, u, limits.tol, limits.max_passes, left, result, limits.turn)
+            kernels.ascent_binary.kernel(K, self.constant, label, ends, margin, a, u, limits.tol, limits.max_passes, left, result, limits.turn)
             A[row, part], results[row] = a[0], result[0]
         return A * self.label[which]
 

@@ -215,7 +215,7 @@ def minimise_model(H: Array, gradient: Array, weight: Array, x: Array) -> Array:
     slope = gradient.copy()
     scale = float(np.sqrt(np.max(np.abs(gradient) ** 2 / np.diag(H), initial=0.0)))
     for _ in range(8):
-        kernels.newton.l1_quadratic(H, slope, weight, z, 1e-3 * scale, 20)
+        kernels.newton_faces.l1_quadratic(H, slope, weight, z, 1e-3 * scale, 20)
         support = np.flatnonzero(z)
         if len(support) == 0:
             break

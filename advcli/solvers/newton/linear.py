@@ -357,7 +357,7 @@ class Separate(ProximalStep):
 def _factor(H: Array) -> Array:
     """Return the lower Cholesky factor of H, or of H plus a tiny ridge where rounding has made H indefinite."""
     factor = np.zeros_like(H, order="F")
-    if not kernels.newton.cholesky(np.ascontiguousarray(H.T), factor.T):
+    if not kernels.newton_faces.cholesky(np.ascontiguousarray(H.T), factor.T):
         raise LinAlgError(_INDEFINITE)
     return factor
 

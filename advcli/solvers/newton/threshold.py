@@ -1,7 +1,7 @@
 """Solver of threshold models: over a kernel first ascent by pairs of dual variables; then, and over explicit features, Newton's method.
 
-Pairs (`_ext/ascent/pairs.pyx`) bring most kernel fits to the tolerance in less time than a few Newton systems take. A fit that pairs leave
-open, at large C, is solved by the proximal point method with semismooth Newton steps.
+Pairs (`_ext/ascent/ascent_pairs.pyx`) bring most kernel fits to the tolerance in less time than a few Newton systems take. A fit that pairs
+leave open, at large C, is solved by the proximal point method with semismooth Newton steps.
 
 One proximal step on the dual point alpha of `threshold_problem` minimises, in w and eta,
 
@@ -116,7 +116,7 @@ def _by_pairs(problem: ThresholdProblem, rows: KernelRows, tol: float, max_steps
     inside = np.zeros(alpha.shape, dtype=bool)
     while True:
         most = min(left - steps - solved * rows.n, rows.n)
-        moved, gap = kernels.pairs.ascend(*arguments, most)
+        moved, gap = kernels.ascent_pairs.ascend(*arguments, most)
         steps += moved
         hopeless = any(gap >= large and steps >= pairs * rows.n for pairs, large in _HOPELESS)
         # pairs among a part of the rows count as a share of one, and may add up to none
@@ -247,7 +247,7 @@ class _ThresholdStep(ProximalMethod):
 
     def judge(self, point: _Thresholds, steps: int) -> bool:
         """Return whether the residual is small beside the gap that only a new centre closes; the first point never is."""
-        p, rows, step = self.problem, self.rows, kernels.threshold
+        p, rows, step = self.problem, self.rows, kernels.newton_threshold
         g = p.seen(point.g)
         # a settled threshold lies at a kink, where a Newton step may see one side alone and be cut to nothing, again and again
         if point.t > _SETTLES:
@@ -297,7 +297,7 @@ class _ThresholdStep(ProximalMethod):
         square = self.rows.inner(dv, dv, dg) + float(deta @ p.M @ deta)
 
         def line(t: float) -> tuple[float, float, None]:
-            hinges = kernels.threshold.slope(p.y, p.U, g, eta, self.A, self.sigma, dg, deta, self.centre, self.ease, t)
+            hinges = kernels.newton_threshold.slope(p.y, p.U, g, eta, self.A, self.sigma, dg, deta, self.centre, self.ease, t)
             slope = float(linear + t * square + hinges)
             return slope, slope, None
 

@@ -1,6 +1,6 @@
 """Dual block-coordinate ascent on sparse rows with many classes: each row visits a list of its classes, and dual numbers lie on the lists.
 
-A visit of `_ext/ascent/dual.pyx` reads as many columns of Theta as there are classes. Most classes lie so far below the row's threshold that they
+A visit of `_ext/ascent/ascent_dense.pyx` reads as many columns of Theta as there are classes. Most classes lie so far below the row's threshold that they
 carry nothing. Here a visit maximises row i's block over r that are 0 off a list of classes which holds y_i and all that carry r_i. That is a step
 of the same dual ascent whatever the list. What it may miss, an evaluation finds:
 
@@ -22,7 +22,6 @@ from libc.math cimport INFINITY
 from libc.stdlib cimport calloc, malloc, free
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
-from cpython.exc cimport PyErr_CheckSignals
 
 from adv_simd cimport LANES, count_greater, load, splat, zeros
 from adv_bind cimport family_free, padded
@@ -30,9 +29,10 @@ from adv_check cimport check_labels, check_list, check_rows, check_starts, check
 from adv_families cimport CS, ZERO_ONE
 from adv_family cimport Family
 from adv_linear cimport rows_of, sparse_scores
-from adv_loop cimport bind, checked_width, gap_scale, random_bits, seconds, shuffle
+from adv_loop cimport bind, checked_width, random_bits
 from adv_rounds cimport MOST_THREADS, cut
-from adv_visit cimport ACTIVE_PASSES, Run, terms_new, values_of
+from adv_schedule cimport Schedule, begin, follow, look_now, passes_of, schedule_new, shuffled, swept
+from adv_visit cimport Run, Term, terms_new, values_of
 
 cdef enum:
     MOST = 32            # classes that an evaluation adds to a list that is no longer
@@ -42,7 +42,7 @@ cdef enum:
     TOGETHER = 1 << 15   # rows of an evaluation whose largest scores are kept at a time
 
 cdef double SLACK = 0.02      # how far below the threshold a class may lie and stay on a list
-cdef double LEFT = 0.1        # share of the gap that visits between two evaluations leave on the lists
+cdef double LEFT = 0.1        # `done` of the schedule: of the gap on the lists, since evaluations are dear
 
 
 cdef struct Listed:
@@ -427,8 +427,13 @@ cdef int judge(Ascent *a, Py_ssize_t i, double *top, int *whose, int found, doub
     return 0
 
 
-cdef int evaluate(Ascent *a, double lam, double *primal, double *dual) except -2 nogil:
-    """A bound on the primal value and the dual value at the present Theta and r, new gaps and new lists; -1 when memory is short."""
+cdef int no_memory() except -1 with gil:
+    raise MemoryError("no memory for the lists of classes")
+
+
+cdef int evaluate(void *ascent, Schedule *s) except -1 nogil:
+    """A bound on the primal value and the dual value at the present Theta and r, new gaps and new lists."""
+    cdef Ascent *a = <Ascent *>ascent
     cdef Run *run = &a.run
     cdef Py_ssize_t part, first, last, i, size
     cdef double loss = 0.0, offsets = 0.0
@@ -444,7 +449,7 @@ cdef int evaluate(Ascent *a, double lam, double *primal, double *dual) except -2
             a.room = 0
             a.top = <double *>malloc(size * (sizeof(double) + sizeof(int)))
             if a.top == NULL:
-                return -1
+                no_memory()
             a.whose = <int *>(a.top + size)
             a.room = size
         if a.threads > 1:
@@ -453,9 +458,9 @@ cdef int evaluate(Ascent *a, double lam, double *primal, double *dual) except -2
             survey(a, first, first, last, a.tile)
         for i in range(first, last):
             if judge(a, i, a.top + a.begin[i - first], a.whose + a.begin[i - first], a.found[i - first], &loss, &offsets):
-                return -1
+                no_memory()
     narrow(a, a.k)
-    values_of(run, lam, loss, offsets, primal, dual)
+    values_of(run, loss, offsets, &s.primal, &s.dual)
     return 0
 
 
@@ -500,7 +505,7 @@ cdef int first_lists(Ascent *a, uint64_t *state) noexcept nogil:
     return code
 
 
-cdef void rest(Ascent *a, double *primal, double *dual) noexcept nogil:
+cdef void rest(Ascent *a, Schedule *s) noexcept nogil:
     """What `evaluate` says at Theta = 0 and r = 0: (1) with scores of 0."""
     cdef Run *run = &a.run
     cdef Py_ssize_t i
@@ -508,86 +513,54 @@ cdef void rest(Ascent *a, double *primal, double *dual) noexcept nogil:
     for i in range(run.rows.n):
         run.term[i].gap = (1.0 if run.sample == NULL else run.sample[i]) * (1.0 if run.cost == NULL else run.cost[i])
         loss += run.term[i].gap
-    primal[0], dual[0] = loss / run.mass, 0.0
+    s.primal, s.dual = loss / run.mass, 0.0
 
 
-cdef double sweep(Ascent *a, const Py_ssize_t *order, Py_ssize_t count, double skip) noexcept nogil:
-    """Visit the listed rows in order and return the sum of their gaps on their lists."""
-    cdef Py_ssize_t b, i
+cdef int sweep(void *ascent, Schedule *s, bint active) except -1 nogil:
+    """Visit the active rows. A pass over all has no visits: the evaluation before it has their gaps."""
+    cdef Ascent *a = <Ascent *>ascent
+    cdef Py_ssize_t b, i, count
     cdef double total = 0.0
+    if not active:
+        for i in range(a.run.rows.n):
+            total += a.run.term[i].gap
+        s.total = total
+        return 0
+    count = shuffled(s, active)
     for b in range(count):
-        i = order[b]
-        a.run.term[i].gap = listed_visit(a, i, skip)
+        i = s.order[b]
+        a.run.term[i].gap = listed_visit(a, i, s.skip)
         total += a.run.term[i].gap
-    return total
+    swept(s, active, total)
+    return look_now(a, s)
 
 
-cdef int ascend(Ascent *a, double lam, double tol, double max_passes, double turn, double max_seconds, uint64_t seed,
-                double *passes, double *primal, double *dual) except -1 nogil:
-    """Return 0 when the relative gap reached ``tol``, 1 at a limit of passes, 2 at the limit of seconds, as `ascend` of `_ext/ascent/dual.pyx` does.
+cdef int ascend(Ascent *a, double tol, double max_passes, double turn, double max_seconds, uint64_t seed, double *answer) except -1 nogil:
+    """Return why the ascent ends; ``answer`` receives passes, primal and dual value.
 
-    An evaluation is a pass. Between two of them the rows that carry the gap are visited until most of it is gone from their lists.
+    Every round ends with an evaluation. Between two of them the rows that carry the gap are visited until most of it is gone from their lists.
     """
-    cdef Py_ssize_t n = a.run.rows.n, i, m, visits = n
-    cdef Py_ssize_t *order = <Py_ssize_t *>malloc(n * sizeof(Py_ssize_t))
-    cdef double total, active_total, goal, level, skip, started = seconds(), most = max_passes * n
-    cdef int inner, code
-    cdef uint64_t state = seed
-    if order == NULL:
+    cdef Schedule s
+    cdef int code
+    schedule_new(&s, evaluate, sweep, a.run.rows.n, a.run.mass, tol, max_passes, turn, max_seconds)
+    s.every, s.whole, s.done, s.state = True, INFINITY, LEFT, seed
+    s.gaps, s.stride = &a.run.term.gap, sizeof(Term) // sizeof(double)
+    s.order = <Py_ssize_t *>malloc(a.run.rows.n * sizeof(Py_ssize_t))
+    if s.order == NULL:
         with gil:
             raise MemoryError("no memory for the order of the examples")
     try:
-        code = first_lists(a, &state)
+        code = first_lists(a, &s.state)
+        if code == -1:
+            no_memory()
         if code == 1:
-            rest(a, primal, dual)
-            visits = 0
-        if code == -1 or (code == 0 and evaluate(a, lam, primal, dual)):
-            with gil:
-                raise MemoryError("no memory for the lists of classes")
-        while True:
-            passes[0] = <double>visits / n
-            if primal[0] - dual[0] <= tol * gap_scale(primal[0], dual[0]):
-                code = 0
-                break
-            if not passes[0] < turn or visits + 2.0 * n > most:
-                code = 1
-                break
-            if not seconds() - started <= max_seconds:
-                code = 2
-                break
-            skip = 1e-3 * tol * gap_scale(primal[0], dual[0])
-            total = 0.0
-            for i in range(n):
-                total += a.run.term[i].gap
-            level = 0.02 * total / n
-            m = 0
-            active_total = 0.0
-            for i in range(n):
-                if a.run.term[i].gap > level:
-                    order[m] = i
-                    m += 1
-                    active_total += a.run.term[i].gap
-            goal = LEFT * active_total
-            for inner in range(ACTIVE_PASSES):
-                if <double>visits + m + n > most:
-                    break
-                shuffle(order, m, &state)
-                active_total = sweep(a, order, m, skip)
-                visits += m
-                if active_total <= goal:
-                    break
-                with gil:
-                    PyErr_CheckSignals()
-                if not seconds() - started <= max_seconds:
-                    break
-            visits += n
-            if evaluate(a, lam, primal, dual):
-                with gil:
-                    raise MemoryError("no memory for the lists of classes")
-            with gil:
-                PyErr_CheckSignals()
+            rest(a, &s)
+        else:
+            begin(a, &s)
+        code = follow(a, &s)
     finally:
-        free(order)
+        free(s.order)
+    answer[0], answer[1], answer[2] = passes_of(&s), s.primal, s.dual
     return code
 
 
@@ -597,11 +570,11 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
           unsigned long long seed, double turn=INFINITY, int threads=1):
     """Run the ascent in place on the dual point of ``lists`` and theta (d, kp), padded with zeros to kp, theta = Theta(r) on entry.
 
-    Rows are sparse and the surrogate is zero_one or cs; ``threads`` share evaluations; the rest is that of `solve` of `_ext/ascent/dual.pyx`.
+    Rows are sparse and the surrogate is zero_one or cs; ``threads`` share evaluations; the rest is that of `solve` of `_ext/ascent/ascent_dense.pyx`.
     """
     cdef Ascent a
     cdef Run *run = &a.run
-    cdef double passes = 0.0, primal = 0.0, dual = 0.0
+    cdef double answer[3]
     cdef Py_ssize_t i
     cdef int code, kp = checked_width(k)
     cdef double *mask = NULL
@@ -623,7 +596,7 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
     run.cost = &cost_weight[0] if cost_weight.shape[0] else NULL
     run.r, run.term, run.apart = NULL, NULL, 1
     run.theta = &theta[0, 0] if d else NULL
-    run.mass = mass
+    run.mass, run.lam = mass, lam
     run.scale = 1.0 / (lam * mass)
     a.lists, a.k, a.kp, a.threads = lists.rows, k, kp, threads
     a.top, a.whose, a.room = NULL, NULL, 0
@@ -645,7 +618,7 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
             a.level[i] = -INFINITY
             run.term[i].label, run.term[i].square = y[i], square[i]
         with nogil:
-            code = ascend(&a, lam, tol, max_passes, turn, max_seconds, seed, &passes, &primal, &dual)
+            code = ascend(&a, tol, max_passes, turn, max_seconds, seed, answer)
     finally:
         free(mask)
         free(run.moved)
@@ -656,7 +629,7 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
         free(a.found)
         free(a.top)
         family_free(&run.family)
-    return code, passes, primal, dual
+    return code, answer[0], answer[1], answer[2]
 
 
 def width(int k):

@@ -14,7 +14,6 @@ What reads all of K stands here too: `examine` checks it, `extend` copies a bloc
 from libc.math cimport INFINITY
 from libc.stdlib cimport malloc, free
 from libc.stdint cimport uint64_t
-from cpython.exc cimport PyErr_CheckSignals
 
 from adv_simd cimport vec, load, store, vmax, vsum, hmax, splat, zeros, LANES, prefetch
 from adv_family cimport Family
@@ -22,6 +21,7 @@ from adv_lanes cimport GROUPS
 from adv_bind cimport family_free
 from adv_check cimport check_labels, check_positions, check_weights, demand
 from adv_loop cimport bind, checked_width, seconds, shuffle
+from adv_schedule cimport ACTIVE, ACTIVE_PASSES, DONE, WHOLE, active_rows, hear
 
 cdef extern from *:
     """
@@ -53,7 +53,6 @@ ctypedef fused value:
 
 cdef enum:
     FEW_PASSES = 3       # passes over the examples with a large gap between two surveys that take them one by one
-    ACTIVE_PASSES = 10   # the same of listed points, between two passes over all
     PAIRS = 30           # moves of weight between listed points in a visit
     GROUP = 8            # rows of K that `accumulate` reads side by side
     CACHED = 16384       # bytes of K that a tile has: half of a small first cache
@@ -67,8 +66,6 @@ cdef double SURVEYED = 1.0 / 64.0  # visits that the gap of an example in a surv
 cdef double SURVEYED_EACH = 0.25    # the same where a survey takes them one by one
 cdef double WORTH = 0.5             # examples are visited whose gap is above this share of the mean
 cdef double WORTH_EACH = 0.3        # the same where a survey takes them one by one
-cdef double QUIET = 0.02            # the same of listed points
-cdef double ENOUGH = 0.3            # share of their gap after which such passes end
 
 cdef struct Listed:
     # sets conv R(y_i) that are given by some of their points: those of example i are first_i to first_(i+1)
@@ -476,52 +473,29 @@ cdef double survey_each(Run *run) noexcept nogil:
     return total
 
 
-cdef Py_ssize_t above(Run *run, double level, double *sum) noexcept nogil:
-    """List the examples whose gap is above ``level``, add up their gaps and return their number."""
-    cdef Py_ssize_t i, count = 0
-    sum[0] = 0.0
-    for i in range(run.m):
-        if run.gap[i] > level:
-            run.order[count] = i
-            count += 1
-            sum[0] += run.gap[i]
-    return count
-
-
-cdef int pause(double started, double max_seconds, double *signals) except -1 nogil:
-    """Return 2 when the time is up, else 0; now and then, let Python see its signals."""
-    cdef double now = seconds()
-    if not now - started <= max_seconds:
-        return 2
-    if now - signals[0] > 0.2:
-        signals[0] = now
-        with gil:
-            PyErr_CheckSignals()
-    return 0
-
-
 cdef int ascend(Run *run, double goal, double skip, double max_visits, double turn, double max_seconds, uint64_t *state, double *visits) except -1 nogil:
     """Return 0 when all gaps sum to at most ``goal``, 1 at a limit of visits, 2 at the limit of seconds."""
     cdef Py_ssize_t m = run.m, count
     cdef bint lanes = run.lanes != NULL
-    cdef double total, before, looked = 0.0, started = seconds(), signals = started
+    cdef double total, before, looked = 0.0, started = seconds(), heard = started
     cdef int inner
     while visits[0] + m <= max_visits and looked <= max_visits:
         total = survey_lanes(run) if lanes else survey_each(run)
         looked += <double>m * (SURVEYED if lanes else SURVEYED_EACH)
         if total <= goal:
             return 0
-        count = above(run, (WORTH if lanes else WORTH_EACH) * total / m, &before)
+        count = active_rows(run.gap, 1, m, (WORTH if lanes else WORTH_EACH) * total / m, run.order, &before)
         for inner in range(1 if lanes else FEW_PASSES):
             shuffle(run.order, count, state)
             total = sweep(run, run.order, count, skip)
             visits[0] += <double>count
-            if total <= ENOUGH * before or visits[0] + count > max_visits:
+            if total <= DONE * before or visits[0] + count > max_visits:
                 break
         if not visits[0] < turn:
             break
-        if pause(started, max_seconds, &signals):
+        if not seconds() - started <= max_seconds:
             return 2
+        hear(&heard)
     return 1
 
 
@@ -531,7 +505,7 @@ cdef int ascend_listed(Run *run, double goal, double skip, double max_visits, do
     A master of constraint generation is solved beyond what it asks in this way, which is why few constraints are added.
     """
     cdef Py_ssize_t m = run.m, i, count
-    cdef double total, active, aim, started = seconds(), signals = started
+    cdef double total, active, aim, started = seconds(), heard = started
     cdef int inner
     while visits[0] + m <= max_visits:
         for i in range(m):
@@ -542,9 +516,9 @@ cdef int ascend_listed(Run *run, double goal, double skip, double max_visits, do
         if total <= goal:
             return 0
         # shrinking: the examples that carry the gap, until they have lost most of it
-        count = above(run, QUIET * total / m, &active)
-        aim = ENOUGH * active
-        if count < 0.9 * m:
+        count = active_rows(run.gap, 1, m, ACTIVE * total / m, run.order, &active)
+        aim = DONE * active
+        if count < WHOLE * m:
             for inner in range(ACTIVE_PASSES):
                 if visits[0] + count > max_visits:
                     break
@@ -559,8 +533,9 @@ cdef int ascend_listed(Run *run, double goal, double skip, double max_visits, do
                 return 0
         if not visits[0] < turn:
             break
-        if pause(started, max_seconds, &signals):
+        if not seconds() - started <= max_seconds:
             return 2
+        hear(&heard)
     return 1
 
 

@@ -6,23 +6,21 @@ In C form, for each problem on its own
     dual    maximise over a_i in [0, c_i]   sum_i a_i m_i - 1/2 |v(a)|^2,   v(a) = sum_i a_i s_i x_i
 
 with labels s_i = +-1, bounds c_i >= 0 (0: the row is absent) and margins m_i. A visit is exact: a' = clip(a + (m - s v.x)/|x|^2, 0, c).
-`linear` visits rows in a fresh permutation every pass and shrinks as `dual` does; `kernel` takes the row whose step gains most.
+`linear` visits rows in a fresh permutation every pass and shrinks as `ascent_dense` does; `kernel` takes the row whose step gains most.
 """
 
 from libc.math cimport INFINITY, floor
 from libc.stdlib cimport malloc, free
 from libc.stdint cimport uint64_t
-from libc.string cimport memset
-from cpython.exc cimport PyErr_CheckSignals
 
 from adv_simd cimport vec, load, store, splat, vmax, vmin, if_greater, zeros, LANES, prefetch
 from adv_check cimport check_rows, demand
 from adv_linear cimport Rows, prefetch_row, rows_of
 from adv_loop cimport seconds, shuffle
 from adv_column cimport column_score, column_update
+from adv_schedule cimport Schedule, begin, follow, hear, passes_of, schedule_new, shuffled, swept
 
 cdef enum:
-    ACTIVE_PASSES = 10   # passes over the active rows between two full passes
     BLOCK_ROWS = 16      # rows that stay together when X exceeds the cache
     LINE = 8             # numbers of a cache line
     AHEAD = 4            # visits between the prefetch of a row and its own
@@ -37,10 +35,10 @@ cdef struct Problem:
     Term *term           # of the m rows that are present
     Py_ssize_t m
     double *v            # (d,)
+    bint blocks          # whether a pass over all rows keeps neighbours together
 
 cdef struct Limits:
     double tol, max_passes, turn, deadline
-    bint blocks
 
 
 cdef inline double clipped(double a, double low, double high) noexcept nogil:
@@ -67,21 +65,32 @@ cdef inline double visit(Problem *p, Term *t, double skip) noexcept nogil:
     return gap
 
 
-cdef double sweep(Problem *p, const Py_ssize_t *order, Py_ssize_t count, double skip) noexcept nogil:
-    """Visit the listed rows in order and return the sum of their gaps."""
-    cdef Py_ssize_t at
+cdef int sweep(void *ascent, Schedule *s, bint active) except -1 nogil:
+    cdef Problem *p = <Problem *>ascent
+    cdef Py_ssize_t at, b, count
     cdef double total = 0.0
+    if p.blocks and not active:
+        count = (p.m + BLOCK_ROWS - 1) // BLOCK_ROWS
+        for b in range(count):
+            s.order[b] = b
+        shuffle(s.order, count, &s.state)
+        for b in range(count):
+            for at in range(s.order[b] * BLOCK_ROWS, min((s.order[b] + 1) * BLOCK_ROWS, p.m)):
+                total += visit(p, p.term + at, s.skip)
+        return swept(s, active, total)
+    count = shuffled(s, active)
     for at in range(count):
         if at + 2 * AHEAD < count:
-            prefetch(p.term + order[at + 2 * AHEAD])
+            prefetch(p.term + s.order[at + 2 * AHEAD])
         if at + AHEAD < count:
-            prefetch_row(&p.rows, p.term[order[at + AHEAD]].row)
-        total += visit(p, p.term + order[at], skip)
-    return total
+            prefetch_row(&p.rows, p.term[s.order[at + AHEAD]].row)
+        total += visit(p, p.term + s.order[at], s.skip)
+    return swept(s, active, total)
 
 
-cdef void evaluate(Problem *p, double *primal, double *dual) noexcept nogil:
+cdef int evaluate(void *ascent, Schedule *s) except -1 nogil:
     """Primal and dual value at the present v and a."""
+    cdef Problem *p = <Problem *>ascent
     cdef Py_ssize_t at
     cdef int j
     cdef Term *t
@@ -95,89 +104,29 @@ cdef void evaluate(Problem *p, double *primal, double *dual) noexcept nogil:
             g -= t.label * column_score(&p.rows, t.row, p.v)
         loss += t.c * g if g > 0.0 else 0.0
         linear += t.a * t.margin
-    primal[0] = 0.5 * square + loss
-    dual[0] = linear - 0.5 * square
+    s.primal = 0.5 * square + loss
+    s.dual = linear - 0.5 * square
+    return 0
 
 
-cdef int ascend(Problem *p, Limits *limits, uint64_t *state, double *passes, double *primal, double *dual) except -1 nogil:
-    """Return 0 when the relative gap reached the tolerance, 1 at a limit of passes, 2 at that of time.
-
-    No visit is made that leaves no room in ``max_passes`` for the values after it; a round under way may exceed ``turn``.
-    """
-    cdef Py_ssize_t m = p.m, at, active, b, visits = 0, count = (m + BLOCK_ROWS - 1) // BLOCK_ROWS, stop
-    cdef Py_ssize_t *order = <Py_ssize_t *>malloc((m + 1) * sizeof(Py_ssize_t))
-    cdef double total, active_total, goal, level, skip, next_check = 2.0, now, signals = seconds(), most = limits.max_passes * m
-    cdef int inner, code = 1
-    if order == NULL:
+cdef int ascend(Problem *p, const Limits *limits, uint64_t *state, double *answer) except -1 nogil:
+    """Return why the ascent ends; ``answer`` receives passes, primal and dual value, which are sums over the rows."""
+    cdef Schedule s
+    cdef int code
+    schedule_new(&s, evaluate, sweep, p.m, 1.0, limits.tol, limits.max_passes, limits.turn, INFINITY)
+    s.until, s.spread, s.state = limits.deadline, <double>p.m, state[0]
+    s.gaps, s.stride = &p.term.gap, LINE
+    s.order = <Py_ssize_t *>malloc((p.m + 1) * sizeof(Py_ssize_t))
+    if s.order == NULL:
         with gil:
             raise MemoryError("no memory for the order of the rows")
     try:
-        evaluate(p, primal, dual)
-        passes[0] = 1.0
-        visits = m
-        while True:
-            if primal[0] - dual[0] <= limits.tol * primal[0]:
-                code = 0
-                break
-            if not passes[0] < limits.turn or visits + 2.0 * m > most:
-                code = 1
-                break
-            now = seconds()
-            if not now <= limits.deadline:
-                code = 2
-                break
-            if now - signals > 0.2:
-                signals = now
-                with gil:
-                    PyErr_CheckSignals()
-            # rows whose gap is far below what the stopping rule can see are read, not moved
-            skip = 1e-3 * limits.tol * primal[0] / m
-            if limits.blocks:
-                total = 0.0
-                for b in range(count):
-                    order[b] = b
-                shuffle(order, count, state)
-                for b in range(count):
-                    at = order[b] * BLOCK_ROWS
-                    stop = min(at + BLOCK_ROWS, m)
-                    while at < stop:
-                        total += visit(p, p.term + at, skip)
-                        at += 1
-            else:
-                for at in range(m):
-                    order[at] = at
-                shuffle(order, m, state)
-                total = sweep(p, order, m, skip)
-            visits += m
-            # shrinking: the rows that carry the gap, until they have lost most of it
-            level = 0.02 * total / m
-            active = 0
-            active_total = 0.0
-            for at in range(m):
-                if p.term[at].gap > level:
-                    order[active] = at
-                    active += 1
-                    active_total += p.term[at].gap
-            goal = 0.3 * active_total
-            if active < 0.9 * m:
-                for inner in range(ACTIVE_PASSES):
-                    if <double>visits + active + m > most:
-                        break
-                    shuffle(order, active, state)
-                    total -= active_total
-                    active_total = sweep(p, order, active, skip)
-                    total += active_total
-                    visits += active
-                    if active_total <= goal:
-                        break
-            passes[0] = <double>visits / m
-            if total <= 1.2 * limits.tol * primal[0] or passes[0] >= next_check or passes[0] >= limits.turn or visits + 2.0 * m > most:
-                evaluate(p, primal, dual)
-                visits += m
-                passes[0] = <double>visits / m
-                next_check = 1.5 * passes[0] + 2.0
+        begin(p, &s)
+        code = follow(p, &s)
     finally:
-        free(order)
+        free(s.order)
+    state[0] = s.state
+    answer[0], answer[1], answer[2] = passes_of(&s), s.primal, s.dual
     return code
 
 
@@ -188,13 +137,14 @@ def linear(const double[::1] values, const int[::1] columns, const long long[::1
     """Ascend every problem, one after the other, in place on A (m, n) and V (m, d); V = V(A) on entry.
 
     ``found`` (m, 4) receives the code (0 converged, 1 limit of passes, 2 limit of seconds), the passes, the primal and the dual value of
-    each: at most ``max_passes``, at least 1, or ``turn`` and what a round adds. Rows are dense where ``columns`` is empty; ``square`` are their squared lengths; ``margin`` has no rows where all are 1.
+    each: at most ``max_passes``, at least 1, or ``turn`` and what a round adds. Rows are dense where ``columns`` is empty; ``square`` are their
+    squared lengths; ``margin`` has no rows where all are 1.
     """
     cdef Problem p
     cdef Limits limits
     cdef Py_ssize_t q, i, count = label.shape[0]
     cdef Term *t
-    cdef double passes = 0.0, primal = 0.0, dual = 0.0
+    cdef double answer[3]
     cdef uint64_t state = seed
     cdef int code
     check_rows(values, columns, start, n, d)
@@ -210,7 +160,7 @@ def linear(const double[::1] values, const int[::1] columns, const long long[::1
     p.term = <Term *>zeros(n * LINE)
     if p.term == NULL:
         raise MemoryError("no memory for the rows of a problem")
-    limits.tol, limits.max_passes, limits.turn, limits.blocks = tol, max_passes, turn, blocks
+    limits.tol, limits.max_passes, limits.turn, p.blocks = tol, max_passes, turn, blocks
     limits.deadline = seconds() + max_seconds
     try:
         for q in range(count):
@@ -228,10 +178,10 @@ def linear(const double[::1] values, const int[::1] columns, const long long[::1
                 found[q, 0] = found[q, 1] = found[q, 2] = found[q, 3] = 0.0
                 continue
             with nogil:
-                code = ascend(&p, &limits, &state, &passes, &primal, &dual)
+                code = ascend(&p, &limits, &state, answer)
             for i in range(p.m):
                 A[q, p.term[i].row] = p.term[i].a
-            found[q, 0], found[q, 1], found[q, 2], found[q, 3] = code, passes, primal, dual
+            found[q, 0], found[q, 1], found[q, 2], found[q, 3] = code, answer[0], answer[1], answer[2]
     finally:
         free(p.term)
 
@@ -320,7 +270,7 @@ cdef void column_values(Column *p, const double *c, const double *target, double
 cdef int climb(Column *p, const double *c, const double *target, Limits *limits, double *passes, double *primal, double *dual) except -1 nogil:
     """Greedy steps; as `ascend`. A pass is n steps."""
     cdef Py_ssize_t i, since, steps = 0
-    cdef double best, move, now, signals = seconds(), most = floor(limits.max_passes * p.n)
+    cdef double best, move, heard = seconds(), most = floor(limits.max_passes * p.n)
     column_values(p, c, target, primal, dual)
     best = refresh(p, p.K, 0.0)
     while True:
@@ -328,13 +278,9 @@ cdef int climb(Column *p, const double *c, const double *target, Limits *limits,
             return 0
         if not passes[0] < limits.turn or not steps < most or not best > 0.0:
             return 1
-        now = seconds()
-        if not now <= limits.deadline:
+        if not seconds() <= limits.deadline:
             return 2
-        if now - signals > 0.2:
-            signals = now
-            with gil:
-                PyErr_CheckSignals()
+        hear(&heard)
         since = 0
         while since < p.n // 4 + 16 and steps + since < most and best > 0.0:
             i = p.best
@@ -375,7 +321,7 @@ def kernel(const double[:, ::1] K, double shift, const signed char[:, ::1] label
         raise MemoryError("no memory for the rows of a problem")
     p.f, p.low, p.high, p.diagonal, p.inverse = block, block + padded, block + 2 * padded, block + 3 * padded, block + 4 * padded
     c, target = block + 5 * padded, block + 6 * padded
-    limits.tol, limits.max_passes, limits.turn, limits.blocks = tol, max_passes, turn, False
+    limits.tol, limits.max_passes, limits.turn = tol, max_passes, turn
     limits.deadline = seconds() + max_seconds
     try:
         for q in range(count):
