@@ -217,7 +217,9 @@ class _KernelProblems(_Columns):
             u = (K @ beta + self.constant * beta.sum() if beta.any() else np.zeros(len(K)))[None]
             left = max(deadline - time.perf_counter(), 0.0)
             result = np.zeros((1, 4))
-            kernels.ascent_binary.kernel(K, self.constant, label, ends, margin, a, u, limits.tol, limits.max_passes, left, result, limits.turn)
+            kernels.ascent_binary.kernel(
+                K, self.constant, label, ends, margin, a, u, limits.tol, limits.max_passes, left, result, limits.turn
+            )
             A[row, part], results[row] = a[0], result[0]
         return A * self.label[which]
 
