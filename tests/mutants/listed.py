@@ -1284,9 +1284,9 @@ RIVALS = (
     # the rank of a kernel matrix
     Mutant("advcli/features/kernels/pivots.py", "left -= rows[p] ** 2", "left -= 0.5 * rows[p] ** 2", f"{KERNEL_NEWTON} -k rank"),
     Mutant(
-        "advcli/features/kernels/kernel_map.py",
-        "bisect_left(pivots.lefts, -left",
-        "bisect_left(pivots.lefts, -2.0 * left",
+        "advcli/features/kernels/pivots.py",
+        "bisect_left(self.lefts, -left",
+        "bisect_left(self.lefts, -2.0 * left",
         f"{KERNEL_NEWTON} -k fewest",
     ),
     # sketches of a kernel matrix, and splitting over them
@@ -1294,9 +1294,9 @@ RIVALS = (
     Mutant("advcli/features/kernels/pivots.py", "order = order[:rank] - 1", "order = np.arange(rank)", f"{KERNEL_SPLITTING} -k but_for"),
     Mutant("advcli/features/kernels/kernel_map.py", "X = G - (along.T", "X = G + (along.T", f"{KERNEL_SPLITTING} -k of_its_matrix"),
     Mutant(
-        "advcli/features/kernels/kernel_map.py",
-        "upper, sketch.rows @ theta",
-        "upper.T, sketch.rows @ theta",
+        "advcli/features/kernels/pivots.py",
+        "(self.L[self.pivots], along",
+        "(self.L[self.pivots].T, along",
         f"{KERNEL_SPLITTING} -k pivots",
     ),
     Mutant("advcli/solvers/kernel_splitting.py", "dual = problem.dual(R)", "dual = self.near.dual(R)", f"{KERNEL_SPLITTING} -k claimed"),

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dposv
 
+from ...core.arrays import is_sparse
 from ...core.compiled import kernels
 from ...core.typing import Array, Labels
 from ...problems.risk import Problem
@@ -51,7 +52,7 @@ class FaceSteps:
     def __init__(self, problem: Problem, X: Any, y: Labels, squares: Array, sample: Array | None, cost: Array | None, tol: float) -> None:
         self.loss, self.C, self.tol = problem.loss, problem.C, tol
         self.X, self.y, self.squares, self.sample, self.cost = X, y, squares, sample, cost
-        self.sparse = hasattr(X, "tocsr")
+        self.sparse = is_sparse(X)
         n, d = X.shape
         self.length = X.nnz / max(n, 1) if self.sparse else float(d)
         width = kernels.ascent_dense_for(self.loss.n_classes, d).width(self.loss.n_classes)
