@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core import plugins
-from ..core.arrays import checked_csr, is_sparse
+from ..core.arrays import checked_csr, dense, is_sparse
 from ..core.checks import POSITIVE
 from ..core.errors import ConfigError, nearest
 from ..core.hyper import STRENGTH
@@ -27,20 +27,10 @@ MOMENTS = ("ball", "box")
 class Directions(ABC):
     """Rows z_m = b_m' J_i of the Jacobian along directions b_m in the scores of example i = owner_m; what a Newton step is made of.
 
-    Parameters
-    ----------
-    B : ndarray (m, k)
-        Directions in score space.
-    owner : ndarray (m,)
-        The example each belongs to, ascending.
-
-    Attributes
-    ----------
-    threads : int
-        How many may share a sum over rows; no bit depends on it.
+    B is (m, k), and ``owner`` (m,) ascends.
     """
 
-    threads = 1
+    threads = 1  # how many may share a sum over rows; no bit depends on it
 
     def __init__(self, B: Array, owner: Labels) -> None:
         self.B, self.owner = B, owner
@@ -236,6 +226,16 @@ class ExplicitMap(FeatureMap):
     def at(self, X: Any) -> FeatureMap:
         """Return the same map at other rows."""
         return type(self)(X, self.n_classes, "box" if self.box else "ball", self.width)
+
+    @property
+    def squared_rows(self) -> Any:
+        """X o X."""
+        return self.X.multiply(self.X) if is_sparse(self.X) else self.X**2
+
+    @property
+    def largest_values(self) -> Array:
+        """The largest |x_i| of every column, shape (d,)."""
+        return np.asarray(dense(abs(self.X).max(axis=0)), dtype=np.float64).ravel()
 
     @abstractmethod
     def squared_adjoint(self, R: Array) -> Array:

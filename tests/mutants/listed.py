@@ -1462,8 +1462,8 @@ SHARDED = (
     ),
     Mutant(
         "advcli/learners/distributed.py",
-        "return self.whole.ridge(theta) + self.found.value / self.whole.n",
-        "return self.found.value / self.whole.n",
+        "return self.whole.ridge(theta) + self.judgement.value / self.whole.n",
+        "return self.judgement.value / self.whole.n",
         "tests/system/test_system_distributed.py -k same_optimum",
     ),
 )

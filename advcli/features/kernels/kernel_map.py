@@ -287,17 +287,7 @@ class KernelFeatures(KernelMap):
 
 
 class SketchedFeatures(KernelFeatures):
-    """The kernel L L': inner products of rows of L, the rows of X.
-
-    Parameters
-    ----------
-    rows : ndarray (p, n)
-        L'.
-    gram : ndarray (p, p)
-        L'L.
-    n_classes : int
-        Number k of scores per row.
-    """
+    """The kernel L L': inner products of rows of L, the rows of X; ``rows`` are L' (p, n), ``gram`` is L'L (p, p)."""
 
     name = "sketched"
 

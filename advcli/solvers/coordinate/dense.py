@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.arrays import is_sparse
 from ...core.compiled import aligned_zeros, compiled_rows, kernels
-from ...core.typing import Array, Labels
+from ...core.typing import Array
 from ...problems.risk import Problem, Solution
 from ..base import Limits, register, warm_start
 from .face_steps import FaceSteps
@@ -50,7 +50,7 @@ class DualSolver(ThreadedSolver):
         seed = compiled_seed(seed)
         rows, weights = compiled_rows(features.X), compiled_weights(problem)
         begun = time.perf_counter()
-        pauses = _Pauses(problem, y, squares, limits, loop, seed) if threads == 1 else None
+        pauses = _Pauses(problem, squares, limits, loop, seed) if threads == 1 else None
         while True:
             code, passes, _, _ = loop.solve(
                 *kernels.arguments(problem.loss.family),
@@ -82,9 +82,8 @@ class DualSolver(ThreadedSolver):
 class _Pauses:
     """What an ascent does when it pauses: it asks whether another solver should go on, and makes steps on its faces."""
 
-    def __init__(self, problem: Problem, y: Labels, squares: Array, limits: Limits, loop: Any, seed: int) -> None:
-        self.limits, self.n, self.looked = limits, len(y), False
-        self.steps = FaceSteps(problem, problem.features.X, y, squares, problem.sample_weight, problem.cost_weight, limits.tol)
+    def __init__(self, problem: Problem, squares: Array, limits: Limits, loop: Any, seed: int) -> None:
+        self.limits, self.n, self.looked, self.steps = limits, len(problem.y), False, FaceSteps(problem, squares, limits.tol)
         self.progress = loop.Progress(self.n, seed, min(self.steps.first(), limits.look))
 
     def turns(self, R: Array, theta: Array, passes: float) -> bool:

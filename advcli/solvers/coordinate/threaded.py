@@ -55,28 +55,10 @@ def threads_option(value: Any) -> int | str:
 
 
 class ThreadedSolver(Solver):
-    """A solver whose fits several threads may share.
+    """A solver whose fits several threads may share, as many as the option ``threads`` says."""
 
-    Parameters
-    ----------
-    threads : int or "auto"
-        Threads of a fit. ``"auto"``: one where the problem is small, else one for each core that the process may use.
-
-    Attributes
-    ----------
-    worth : float
-        Products of a pass, the numbers that it reads times k, from which ``"auto"`` takes several threads.
-    rows_each : int
-        Rows that each of them has at least.
-
-    Raises
-    ------
-    ConfigError
-        Another number of threads.
-    """
-
-    worth: ClassVar[float] = 8e6
-    rows_each: ClassVar[int] = 1_000
+    worth: ClassVar[float] = 8e6  # products of a pass, the numbers that it reads times k, from which "auto" takes several threads
+    rows_each: ClassVar[int] = 1_000  # rows that each of them has at least
 
     def __init__(self, threads: int | str = 1) -> None:
         self.threads = threads_option(threads)
