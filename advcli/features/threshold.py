@@ -43,6 +43,11 @@ class _ThresholdDirections(Directions):
         return H
 
 
+def threshold_scores(values: Array, eta: Array) -> Array:
+    """Return f (n, k) of the numbers w.x of rows (n,) and thresholds (k - 1,)."""
+    return np.outer(values, np.arange(1.0, len(eta) + 2.0)) + np.append(np.cumsum(eta[::-1])[::-1], 0.0)
+
+
 def threshold_totals(R: Array, y: Labels, sample_weight: Array | None) -> Array:
     """Return r near R with r + e_y distributions and every threshold's constraint met exactly, shape (n, k).
 
@@ -105,9 +110,7 @@ class ThresholdFeatures(ExplicitMap):
     def scores(self, theta: Array) -> Array:
         """Return f, shape (n, k)."""
         d = self.X.shape[1]
-        tail = np.zeros(self.n_classes)
-        tail[:-1] = np.cumsum(theta[d:][::-1])[::-1]
-        return np.outer(self.X @ theta[:d], self.labels) + tail
+        return threshold_scores(self.X @ theta[:d], theta[d:])
 
     def adjoint(self, R: Array) -> Array:
         """Return (X'(R 1..k), column sums of the cumulated R), shape (d + k - 1,)."""

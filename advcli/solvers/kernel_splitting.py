@@ -268,10 +268,10 @@ class _Iteration:
         goal = min(self.most_rows if wanted is None else max(wanted, _FEWEST_ROWS), self.most_rows, limit)
         self.sketch, self.near, self.system = None, self.problem, self.features
         if wanted is not None or goal >= _WORTHWHILE * before:
-            found = sketched(self.features, goal)
-            if len(found.factor.pivots) > before:  # else the rest of K is rounding
-                self.sketch, self.system = found, found.features
-                self.near = replace(self.problem, features=found.features)
+            sketch = sketched(self.features, goal)
+            if len(sketch.factor.pivots) > before:  # else the rest of K is rounding
+                self.sketch, self.system = sketch, sketch.features
+                self.near = replace(self.problem, features=sketch.features)
 
     @property
     def most_rows(self) -> int:

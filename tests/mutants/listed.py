@@ -1290,7 +1290,9 @@ RIVALS = (
         f"{KERNEL_NEWTON} -k fewest",
     ),
     # sketches of a kernel matrix, and splitting over them
-    Mutant("advcli/features/kernels/pivots.py", "found -= self.rows[:p, rows].T @ self.rows[:p]", "pass", f"{KERNEL_SPLITTING} -k but_for"),
+    Mutant(
+        "advcli/features/kernels/pivots.py", "remainder -= self.rows[:p, rows].T @ self.rows[:p]", "pass", f"{KERNEL_SPLITTING} -k but_for"
+    ),
     Mutant("advcli/features/kernels/pivots.py", "order = order[:rank] - 1", "order = np.arange(rank)", f"{KERNEL_SPLITTING} -k but_for"),
     Mutant("advcli/features/kernels/kernel_map.py", "X = G - (along.T", "X = G + (along.T", f"{KERNEL_SPLITTING} -k of_its_matrix"),
     Mutant(

@@ -171,16 +171,21 @@ class KernelFeatures(KernelMap):
 
     def proximal(self, G: Array, sigma: float) -> tuple[Array, Array]:
         """Return X = sigma (K + sigma I)^{-1} G and its coefficients -X."""
+        factor = self._shifted(self.matrix, sigma)
+        X = cho_solve(factor, sigma * np.asfortranarray(G), overwrite_b=True, check_finite=False)
+        return X, -X
+
+    def _shifted(self, gram: Array, sigma: float) -> Any:
+        """Return the Cholesky factor of a symmetric matrix plus sigma I, kept for the next call."""
         store = self.store
         if store.shifted is None or store.shifted[0] != sigma:
-            shifted = np.array(self.matrix, order="F")
+            shifted = np.array(gram, order="F")
             shifted[np.diag_indices_from(shifted)] += sigma
             try:
                 store.shifted = sigma, cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
             except LinAlgError:
                 raise indefinite(self.name, f"an eigenvalue is below -{sigma:.3g}") from None
-        X = cho_solve(store.shifted[1], sigma * np.asfortranarray(G), overwrite_b=True, check_finite=False)
-        return X, -X
+        return store.shifted[1]
 
     def block(self, rows: Labels) -> Array:
         """Return K among the given training rows, (m, m), C-contiguous."""
@@ -241,10 +246,10 @@ class KernelFeatures(KernelMap):
             piece[np.arange(len(at)), rows[at]] = self.diagonal[rows[at]]
             kernels.ascent_kernel.accumulate(piece, np.arange(len(at)), A[at], F)
             slots, free = free[: len(at)], free[len(at) :]
-            kept = rows[at[: len(slots)]]
+            stored = rows[at[: len(slots)]]
             store.slot[store.owner[slots][store.owner[slots] >= 0]] = -1
             store.rows[slots] = piece[: len(slots)]
-            store.owner[slots], store.slot[kept], store.used[slots] = kept, slots, store.clock
+            store.owner[slots], store.slot[stored], store.used[slots] = stored, slots, store.clock
 
     # ---- the four operations --------------------------------------------------------------------------------------
     def scores(self, theta: Array) -> Array:
@@ -315,14 +320,10 @@ class SketchedFeatures(KernelFeatures):
 
     def proximal(self, G: Array, sigma: float) -> tuple[Array, Array]:
         """Return X = sigma (L L' + sigma I)^{-1} G = G - L (L'L + sigma I)^{-1} L'G, by Woodbury's formula, and its coefficients -X."""
-        store = self.store
-        if store.shifted is None or store.shifted[0] != sigma:
-            shifted = np.array(self.gram, order="F")
-            shifted[np.diag_indices_from(shifted)] += sigma
-            store.shifted = sigma, cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
+        factor = self._shifted(self.gram, sigma)
         # products class by class: twice as fast as those of narrow columns
         along = np.ascontiguousarray(G.T) @ self.rows.T
-        along = cho_solve(store.shifted[1], along.T, overwrite_b=True, check_finite=False)
+        along = cho_solve(factor, along.T, overwrite_b=True, check_finite=False)
         X = G - (along.T @ self.rows).T
         return X, -X
 

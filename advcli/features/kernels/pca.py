@@ -99,10 +99,10 @@ def _principal(K: Array, centre: Array | None, dimensions: int) -> Array:
     way: dict[str, Any] = {"driver": "evd"} if dimensions > 0.4 * m else {"subset_by_index": [m - dimensions, m - 1]}
     values, vectors = linalg.eigh(K, overwrite_a=True, check_finite=False, **way)
     values, vectors = values[::-1][:dimensions], vectors[:, ::-1][:, :dimensions]
-    kept = values > _RELATIVE_RANK * max(float(values[0]), 1e-300)
+    positive = values > _RELATIVE_RANK * max(float(values[0]), 1e-300)
     # the sign of an eigenvector is free: the largest entry is positive, on every machine
-    vectors = vectors[:, kept] * np.sign(vectors[np.abs(vectors[:, kept]).argmax(axis=0), np.flatnonzero(kept)])
-    return np.ascontiguousarray(vectors / np.sqrt(values[kept]))
+    vectors = vectors[:, positive] * np.sign(vectors[np.abs(vectors[:, positive]).argmax(axis=0), np.flatnonzero(positive)])
+    return np.ascontiguousarray(vectors / np.sqrt(values[positive]))
 
 
 def median_gamma(X: Any) -> float:
@@ -181,7 +181,8 @@ class _Components(LinearFeatures):
     @classmethod
     def restored(cls, rows: Any, n_classes: int, arrays: Entries, **options: Any) -> FeatureMap:
         """Return the map with the stored basis, bound to the landmarks."""
-        n, gamma = rows.shape[0], options.get("gamma", 0.0)
+        n = rows.shape[0]
+        gamma: Any = options.get("gamma")
         if not (n and POSITIVE["valid"](gamma)):
             raise ModelError(f"features={cls.name} needs landmarks and a finite gamma above 0, got {n} and {gamma}")
         features = cls.__new__(cls)

@@ -121,17 +121,17 @@ class Pivots:
             return False
         rows = np.argpartition(self.left, n - count)[n - count :]
         rows = rows[self.left[rows] >= _WEAKEST * top]
-        found = self.K[rows]
+        remainder = self.K[rows]
         if p:
-            found -= self.rows[:p, rows].T @ self.rows[:p]
-        packed, order, rank, _ = lapack.dpstrf(found[:, rows], tol=max(_WEAKEST * top, self.least), lower=1)
+            remainder -= self.rows[:p, rows].T @ self.rows[:p]
+        packed, order, rank, _ = lapack.dpstrf(remainder[:, rows], tol=max(_WEAKEST * top, self.least), lower=1)
         if rank == 0:
             return False
         order = order[:rank] - 1
         if p + rank > len(self.rows):
             self.rows = np.concatenate([self.rows[:p], np.empty((min(max(p, 2 * _BLOCK), n - p), n))])
         new = self.rows[p : p + rank]
-        new[:] = solve_triangular(packed[:rank, :rank], found[order], lower=True, check_finite=False)
+        new[:] = solve_triangular(packed[:rank, :rank], remainder[order], lower=True, check_finite=False)
         self.left -= np.einsum("ij,ij->j", new, new)
         self.chosen += rows[order].tolist()
         self.lefts += [top] * (rank - 1) + [float(self.left.max())]
@@ -139,10 +139,10 @@ class Pivots:
 
     def gram(self, p: int) -> Array:
         """Return L'L of the first p rows of L', (p, p); what is known is kept."""
-        known = len(self.products)
-        if known < p:
-            below = self.rows[known:p] @ self.rows[:p].T
+        before = len(self.products)
+        if before < p:
+            below = self.rows[before:p] @ self.rows[:p].T
             products = np.empty((p, p))
-            products[:known, :known], products[known:], products[:known, known:] = self.products, below, below[:, :known].T
+            products[:before, :before], products[before:], products[:before, before:] = self.products, below, below[:, :before].T
             self.products = products
         return self.products[:p, :p]

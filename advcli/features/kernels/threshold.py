@@ -16,7 +16,7 @@ import numpy as np
 
 from ...core.typing import Array, Labels
 from ..base import KernelMap, register
-from ..threshold import ThresholdFeatures, threshold_totals
+from ..threshold import ThresholdFeatures, threshold_scores, threshold_totals
 from .gaussian import GaussianFeatures
 from .kernel_map import KernelFeatures, PrecomputedFeatures, SketchedFeatures
 from .polynomial import PolynomialFeatures
@@ -84,9 +84,7 @@ class KernelThresholdFeatures(KernelFeatures):
     def scores(self, theta: Array) -> Array:
         """Return f, shape (n, k)."""
         a, eta = self.split(theta)
-        tail = np.zeros(self.n_classes)
-        tail[:-1] = np.cumsum(eta[::-1])[::-1]
-        return self.values(a) * np.arange(1.0, self.n_classes + 1.0) + tail
+        return threshold_scores(self.values(a)[:, 0], eta)
 
     def adjoint(self, R: Array) -> Array:
         """Return (R (1..k)', column sums of the cumulated R), shape (n + k - 1,); training rows only."""

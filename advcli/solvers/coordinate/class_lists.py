@@ -12,7 +12,7 @@ from ...core.arrays import is_sparse
 from ...core.compiled import aligned_zeros, compiled_rows, kernels
 from ...problems.risk import Problem, Solution
 from ..base import Limits, register, warm_start
-from .threaded import ThreadedSolver, compiled_seed, compiled_weights
+from .threaded import ThreadedSolver, compiled_settings, compiled_weights
 
 _DENSE = 2**24  # numbers of a dual point up to which it is returned as a dense array
 
@@ -62,12 +62,7 @@ class ListedDualSolver(ThreadedSolver):
             *compiled_weights(problem),
             lists,
             theta,
-            problem.lam,
-            problem.n,
-            limits.tol,
-            float(limits.max_passes),
-            float(limits.max_seconds),
-            compiled_seed(seed),
+            *compiled_settings(problem, limits, seed),
             float(limits.turn),
             threads,
         )

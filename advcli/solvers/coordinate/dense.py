@@ -13,7 +13,7 @@ from ...core.typing import Array
 from ...problems.risk import Problem, Solution
 from ..base import Limits, register, warm_start
 from .face_steps import FaceSteps
-from .threaded import ThreadedSolver, compiled_seed, compiled_weights, visits_of_a_round
+from .threaded import ThreadedSolver, compiled_settings, compiled_weights, visits_of_a_round
 
 _TURN, _PAUSED = 1, 3  # codes of the compiled loop
 
@@ -47,7 +47,6 @@ class DualSolver(ThreadedSolver):
             R[:, :k] = R0
         count, y, squares = self.threads_for(problem), np.ascontiguousarray(problem.y, dtype=np.intp), features.squares
         threads = 1 if is_sparse(features.X) else count
-        seed = compiled_seed(seed)
         rows, weights = compiled_rows(features.X), compiled_weights(problem)
         begun = time.perf_counter()
         pauses = _Pauses(problem, squares, limits, loop, seed) if threads == 1 else None
@@ -60,12 +59,7 @@ class DualSolver(ThreadedSolver):
                 *weights,
                 R,
                 theta,
-                problem.lam,
-                problem.n,
-                limits.tol,
-                float(limits.max_passes),
-                float(limits.max_seconds - (time.perf_counter() - begun)),
-                seed,
+                *compiled_settings(problem, limits, seed, time.perf_counter() - begun),
                 threads,
                 visits_of_a_round(threads),
                 float(limits.turn),
@@ -84,7 +78,7 @@ class _Pauses:
 
     def __init__(self, problem: Problem, squares: Array, limits: Limits, loop: Any, seed: int) -> None:
         self.limits, self.n, self.looked, self.steps = limits, len(problem.y), False, FaceSteps(problem, squares, limits.tol)
-        self.progress = loop.Progress(self.n, seed, min(self.steps.first(), limits.look))
+        self.progress = loop.Progress(self.n, seed & 0xFFFFFFFFFFFFFFFF, min(self.steps.first(), limits.look))
 
     def turns(self, R: Array, theta: Array, passes: float) -> bool:
         """Return whether the ascent would go on beyond the turn; else make the step that is due, and set the next pause."""

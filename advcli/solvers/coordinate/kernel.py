@@ -269,8 +269,8 @@ def _start(problem: Problem, features: KernelMap, start: Solution | None) -> tup
     factor = problem.lam / start.lam
     if factor < 1.0:
         square = float(np.vdot(theta, F))
-        kept = float(problem.weight @ problem.loss.offset(start.R, problem.y)) / problem.n - 0.5 * problem.lam * square / factor**2
+        unscaled = float(problem.weight @ problem.loss.offset(start.R, problem.y)) / problem.n - 0.5 * problem.lam * square / factor**2
         scaled = float(problem.weight @ problem.loss.offset(start.R * factor, problem.y)) / problem.n - 0.5 * problem.lam * square
-        if scaled > kept:
+        if scaled > unscaled:
             return start.R * factor, np.array(F.T, order="C")
     return start.R, np.ascontiguousarray(F.T / factor)

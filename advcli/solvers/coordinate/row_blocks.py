@@ -13,7 +13,7 @@ from ...core.row_blocks import BlockRows
 from ...problems.risk import Problem, Solution
 from ...problems.row_blocks import MOST_CLASSES, BlockProblem, SparseDual
 from ..base import Limits, register, warm_start, whole_option
-from .threaded import ThreadedSolver, compiled_seed, compiled_weights, visits_of_a_round
+from .threaded import ThreadedSolver, compiled_settings, compiled_weights, visits_of_a_round
 
 # Rows of a batch: as many as keep their numbers within a second-level cache, but enough to hold all classes.
 _BATCH_BYTES, _FEWEST = 2**20, 256
@@ -77,12 +77,7 @@ class BlockDualSolver(ThreadedSolver):
             R.store,
             padded,
             np.zeros(n, dtype=np.float32),
-            problem.lam,
-            problem.n,
-            limits.tol,
-            float(limits.max_passes),
-            float(limits.max_seconds),
-            compiled_seed(seed),
+            *compiled_settings(problem, limits, seed),
             self.together or max(_BATCH_BYTES // (8 * d), _FEWEST),
             float(limits.turn),
             threads,

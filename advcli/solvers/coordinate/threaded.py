@@ -13,7 +13,7 @@ from ...core.arrays import is_sparse
 from ...core.errors import ConfigError
 from ...core.typing import Array
 from ...problems.risk import Problem, Solution
-from ..base import Solver, whole_option
+from ..base import Limits, Solver, whole_option
 
 AUTO, MOST_THREADS = "auto", 256
 _STATUS = ("converged", "max_passes", "max_seconds")  # by the code of a compiled loop
@@ -25,9 +25,10 @@ def visits_of_a_round(threads: int) -> int:
     return max(_VISITS // threads, 16)
 
 
-def compiled_seed(seed: int) -> int:
-    """Return a seed as the compiled loops take it, 64 bits."""
-    return seed & 0xFFFFFFFFFFFFFFFF
+def compiled_settings(problem: Problem, limits: Limits, seed: int, spent: float = 0.0) -> tuple[Any, ...]:
+    """Return lambda, n, the gap, the passes and the seconds allowed, less those spent, and the seed, as the compiled ascents take them."""
+    seconds = float(limits.max_seconds - spent)
+    return problem.lam, problem.n, limits.tol, float(limits.max_passes), seconds, seed & 0xFFFFFFFFFFFFFFFF
 
 
 def compiled_weights(problem: Problem) -> tuple[Array, Array]:

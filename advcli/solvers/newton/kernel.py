@@ -73,23 +73,23 @@ class KernelNewtonSolver(ThreadedSolver):
         problem = self.sharing(problem)
         if features.regularised is None and not factor_pays(features):
             smoothed = SeparateCoefficients(problem) if problem.loss.separate else CoefficientSmoothed(problem)
-            found = NewtonSolver.minimise(smoothed, limits, start)
+            solution = NewtonSolver.minimise(smoothed, limits, start)
         else:
             factor, linear = features.pivots.factor, replace(problem, features=explicit(features))
             if start is not None:
                 start = replace(start, theta=factor.to_explicit(features, start.theta))
             rest = replace(limits, max_seconds=limits.max_seconds - (time.perf_counter() - started))
-            found = NewtonSolver(problem.threads).solve(linear, rest, start)
-            found.theta = factor.from_explicit(features, found.theta)
-        assert found.R is not None
-        spanned = problem.parameters(found.R)
+            solution = NewtonSolver(problem.threads).solve(linear, rest, start)
+            solution.theta = factor.from_explicit(features, solution.theta)
+        assert solution.R is not None
+        spanned = problem.parameters(solution.R)
         if features.regularised is not None:
-            spanned += found.theta * (1.0 - features.regularised)
+            spanned += solution.theta * (1.0 - features.regularised)
         # up to rounding both dual points are the optimum; the better one gives the smaller gap
-        if not problem.primal(found.theta) <= problem.primal(spanned):
-            found.theta = spanned
-        memory = {**found.memory, "support": int(found.R.any(axis=1).sum())}
-        return replace(found, solver=self.name, seconds=time.perf_counter() - started, memory=memory)
+        if not problem.primal(solution.theta) <= problem.primal(spanned):
+            solution.theta = spanned
+        memory = {**solution.memory, "support": int(solution.R.any(axis=1).sum())}
+        return replace(solution, solver=self.name, seconds=time.perf_counter() - started, memory=memory)
 
 
 def lacks_kernel(problem: Problem) -> str | None:

@@ -94,9 +94,9 @@ class KernelSystems:
             inside = self.place[new] >= 0
             right[self.place[new[inside]], np.flatnonzero(inside)] = 1.0
             right[:, ~inside] = self.K[np.ix_(self.rows, new[~inside])]
-            found, _ = dpotrs(self.factor, right, lower=0, overwrite_b=1)
+            columns, _ = dpotrs(self.factor, right, lower=0, overwrite_b=1)
             self.known[new] = self.columns.shape[1] + np.arange(len(new))
-            self.columns = np.asfortranarray(np.hstack([self.columns, found]))
+            self.columns = np.asfortranarray(np.hstack([self.columns, columns]))
         return self.columns[:, self.known[changed]]
 
     def _bordered(self, rows: Labels, D: Array) -> Callable[[Array], Array] | None:

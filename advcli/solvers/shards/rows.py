@@ -8,7 +8,6 @@ the same moves: it has the same centres to the last bit.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from itertools import pairwise
@@ -169,51 +168,34 @@ class WorkerLost(Exception):
     """A worker that died before it answered; the text says of what."""
 
 
-class Workers(ABC):
-    """Processes that hold an object each, a `Shard` in the end, and call its methods; a replaced worker makes its object again."""
+class Workers:
+    """Workers that hold an object each, a `Shard` in the end, and call its methods; a replaced one makes its object again.
+
+    These live in this process, as one machine without an engine and tests of the mathematics need; others have processes of their own.
+    """
 
     def __init__(self, makers: Sequence[Maker]) -> None:
         self.makers = list(makers)
+        self.held: dict[int, Any] = {}
 
     def __len__(self) -> int:
         return len(self.makers)
 
-    @abstractmethod
     def start(self, at: int) -> Any:
         """Begin to make the object of worker ``at`` anew; return what `receive` waits for."""
-
-    @abstractmethod
-    def send(self, at: int, method: str, arguments: tuple[Any, ...]) -> Any:
-        """Begin a call; return what `receive` waits for."""
-
-    @abstractmethod
-    def receive(self, at: int, awaited: Any) -> Any:
-        """Return the answer; `WorkerLost` when there will be none."""
-
-    def close(self) -> None:
-        """End all workers."""
-        return
-
-
-class InProcess(Workers):
-    """Workers that are no processes of their own: what one machine without an engine runs, and what tests of the mathematics run."""
-
-    def __init__(self, makers: Sequence[Maker]) -> None:
-        super().__init__(makers)
-        self.held: dict[int, Any] = {}
-
-    def start(self, at: int) -> Any:
-        """Make the object."""
         make, arguments = self.makers[at]
         self.held[at] = make(*arguments)
 
     def send(self, at: int, method: str, arguments: tuple[Any, ...]) -> Any:
-        """Return the call, which `receive` makes."""
+        """Begin a call; return what `receive` waits for."""
         return method, arguments
 
     def receive(self, at: int, awaited: Any) -> Any:
-        """Make the call and return its answer."""
+        """Return the answer; `WorkerLost` when there will be none."""
         return None if awaited is None else getattr(self.held[at], awaited[0])(*awaited[1])
+
+    def close(self) -> None:
+        """End all workers."""
 
 
 class Rounds:
@@ -277,9 +259,9 @@ class Rounds:
         self.count += 1
 
         def send(at: int) -> Any:
-            own = arguments(at)
-            self.moved += _bytes(own)
-            return self.workers.send(at, method, own)
+            message = arguments(at)
+            self.moved += _bytes(message)
+            return self.workers.send(at, method, message)
 
         def again(at: int) -> Any:
             self._replace(at)

@@ -26,7 +26,7 @@ from ..best import BestSeen
 from ..lbfgs import ProximalRun
 from ..smoothing import first_smoothing
 from ..stochastic.passes import check_parameters
-from .rows import InProcess, Maker, RemoteDualPoint, Rounds, Shard, ShardedObjective, Whole, WorkerLost, Workers, split
+from .rows import Maker, RemoteDualPoint, Rounds, Shard, ShardedObjective, Whole, WorkerLost, Workers, split
 
 _ROOM = 300.0  # seconds after which a worker that no machine of the cluster has room for is given up
 _ANSWER = 30.0  # seconds that a cluster has to answer
@@ -84,7 +84,7 @@ class DistributedSolver(Solver):
 
     def held(self, makers: Sequence[Maker]) -> Workers:
         """Return workers for these objects."""
-        return InProcess(makers) if self.address is None and len(makers) == 1 else RayWorkers(makers, self.address)
+        return Workers(makers) if self.address is None and len(makers) == 1 else RayWorkers(makers, self.address)
 
     def minimise(self, rounds: Rounds, whole: Whole, theta: Array, mu: float, limits: Limits, started: float) -> Solution:
         """Run from theta and the shards' first centres; the solution's R is a `RemoteDualPoint`."""

@@ -78,10 +78,10 @@ class Passes:
         """Return a dual point (n, k) without its padding."""
         return np.array(R[:, : self.problem.loss.n_classes], order="C")
 
-    def batch(self, given: int | None, dense: int) -> int:
-        """Return the rows of a step: ``given``, else ``dense``; for sparse X so many that a step costs as much as reading its rows."""
-        if given is not None:
-            return given
+    def batch(self, rows: int | None, dense: int) -> int:
+        """Return the rows of a step: ``rows``, else ``dense``; for sparse X so many that a step costs as much as reading its rows."""
+        if rows is not None:
+            return rows
         X = self.problem.features.X
         if not is_sparse(X):
             return dense

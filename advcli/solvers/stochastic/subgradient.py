@@ -48,32 +48,21 @@ class SgdDescent(Descent):
         self.late: Array | None = None
         self.done = 0
         if start is not None:  # the start counts as one pass that gave its dual point
-            given, _ = warm_start(problem, start)
-            theta = problem.parameters(given)
+            point, _ = warm_start(problem, start)
+            theta = problem.parameters(point)
             mask = problem.features.regularised
             if mask is not None and start.theta.shape == theta.shape:
                 theta = theta + start.theta * (1.0 - mask)
-            self.theta, self.R = passes.flat(theta), passes.padded(given)
+            self.theta, self.R = passes.flat(theta), passes.padded(point)
             self.counts += 1
             self.state[1], self.state[2] = problem.features.square_norm(theta), len(problem.y)
 
     def run(self, order: Labels) -> None:
         """Make a pass of steps."""
         problem = self.passes.problem
-        kernels.subgradient.sgd(
-            *self.passes.arguments,
-            order,
-            self.theta,
-            self.average,
-            self.squares,
-            self.R,
-            self.counts,
-            self.state,
-            problem.lam,
-            self.radius,
-            _unit(problem),
-            self.averaging,
-        )
+        state = self.theta, self.average, self.squares, self.R, self.counts, self.state
+        settings = problem.lam, self.radius, _unit(problem), self.averaging
+        kernels.subgradient.sgd(*self.passes.arguments, order, *state, *settings)
         self.done += 1
         if self.averaging == 1:  # the dual point that goes with weights growing like t
             if self.late is None:
@@ -103,21 +92,10 @@ class AveragingDescent(Descent):
 
     def run(self, order: Labels) -> None:
         """Make a pass of steps."""
-        kernels.subgradient.dual_averaging(
-            *self.passes.arguments,
-            order,
-            self.passes.batch(None, 1),
-            self.theta,
-            self.total,
-            self.average,
-            self.R,
-            self.counts,
-            self.state,
-            self.passes.problem.lam,
-            self.strength,
-            self.averaging,
-            self.passes.tolerance,
-        )
+        passes = self.passes
+        state = self.theta, self.total, self.average, self.R, self.counts, self.state
+        settings = passes.problem.lam, self.strength, self.averaging, passes.tolerance
+        kernels.subgradient.dual_averaging(*passes.arguments, order, passes.batch(None, 1), *state, *settings)
 
     def offer(self, best: Best) -> None:
         """Offer the last iterate, the average and the mean answers."""
@@ -194,22 +172,10 @@ class AdaptiveDescent(Descent):
     def run(self, order: Labels) -> None:
         """Make a pass of steps; Adam's shrink like the root of the passes made (Kingma & Ba 2015, section 4)."""
         self.done += 1
-        self.steps = kernels.subgradient.adaptive(
-            *self.passes.arguments,
-            order,
-            self.rows,
-            self.theta,
-            self.scratch,
-            self.first,
-            self.second,
-            self.R,
-            self.counts,
-            self.steps,
-            self.passes.problem.lam,
-            self.step if self.betas[1] == 0.0 else self.step / np.sqrt(self.done),
-            *self.betas,
-            self.passes.tolerance,
-        )
+        state = self.theta, self.scratch, self.first, self.second, self.R, self.counts, self.steps
+        step = self.step if self.betas[1] == 0.0 else self.step / np.sqrt(self.done)
+        settings = self.passes.problem.lam, step, *self.betas, self.passes.tolerance
+        self.steps = kernels.subgradient.adaptive(*self.passes.arguments, order, self.rows, *state, *settings)
 
 
 Tried = TypeVar("Tried", AveragingDescent, AdaptiveDescent)
