@@ -76,9 +76,8 @@ class KernelSplittingSolver(Solver):
         started = time.perf_counter()
         run = _Iteration(problem, limits, start, self.reserve)
         status = run.until(limits, started, enough)
-        seconds = time.perf_counter() - started
-        memory = {"support": int(run.best.R.any(axis=1).sum())}
-        return Solution(run.best.theta, run.best.R, problem.lam, self.name, run.passes, seconds, status, memory)
+        best, memory = run.best, {"support": int(run.best.R.any(axis=1).sum())}
+        return Solution(best.theta, best.R, problem.lam, self.name, run.passes, time.perf_counter() - started, status, memory)
 
 
 class Sketch(NamedTuple):

@@ -69,7 +69,7 @@ class KernelFeatures(KernelMap):
         super().__init__(X, n_classes)
         self.memory_mb = positive_option("memory_mb", memory_mb)
         self.anchors = self.X
-        self._store: _Store | None = None
+        self.store = _Store(self.n_rows)  # shared by maps that adopt it
 
     @abstractmethod
     def kernel(self, X: Any, Z: Any) -> Array:
@@ -100,7 +100,7 @@ class KernelFeatures(KernelMap):
             and other.memory_mb == self.memory_mb
             and _equal(other.X, self.X)
         ):
-            self._store = other.store
+            self.store = other.store
 
     def support(self, theta: Array) -> tuple[Any, Array]:
         """Return the anchors whose coefficients are not 0, at least one, and these coefficients: what scores at new rows need."""
@@ -110,14 +110,7 @@ class KernelFeatures(KernelMap):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the kernel values out of pickles: they follow from the rows."""
-        return {**self.__dict__, "_store": None}
-
-    @property
-    def store(self) -> _Store:
-        """The values kept so far; shared by maps that adopted them."""
-        if self._store is None:
-            self._store = _Store(self.n_rows)
-        return self._store
+        return {**self.__dict__, "store": _Store(self.n_rows)}
 
     @property
     def shape(self) -> tuple[int, ...]:

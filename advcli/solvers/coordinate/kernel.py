@@ -173,15 +173,10 @@ class _Ascent:
 
 
 class _Working:
-    """The rows that rounds work on, and K among them.
+    """The rows (m,) that rounds work on, in the order in which they joined, None for all rows of a whole K; and K among them.
 
     Where K is whole, rows join and do not leave, and each is read from K once: what it has in common with those there is the mirror image
     of what they lack. Where K is not, a round has the rows that carry the gap.
-
-    Attributes
-    ----------
-    rows : ndarray (m,) or None
-        The rows of this round, in the order in which they joined; None when K is whole and rounds take all rows.
     """
 
     def __init__(self, features: KernelMap, straight: bool, warm: bool, single: bool) -> None:
