@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..core import plugins
-from ..core.arrays import checked_csr
+from ..core.arrays import checked_csr, dense, is_sparse
+from ..core.checks import POSITIVE
 from ..core.errors import ConfigError, nearest
 from ..core.hyper import STRENGTH
 from ..core.registry import Registry, refuse_unknown_options
@@ -27,20 +27,10 @@ MOMENTS = ("ball", "box")
 class Directions(ABC):
     """Rows z_m = b_m' J_i of the Jacobian along directions b_m in the scores of example i = owner_m; what a Newton step is made of.
 
-    Parameters
-    ----------
-    B : ndarray (m, k)
-        Directions in score space.
-    owner : ndarray (m,)
-        The example each belongs to, ascending.
-
-    Attributes
-    ----------
-    threads : int
-        How many may share a sum over rows; no bit depends on it.
+    B is (m, k), and ``owner`` (m,) ascends.
     """
 
-    threads = 1
+    threads = 1  # how many may share a sum over rows; no bit depends on it
 
     def __init__(self, B: Array, owner: Labels) -> None:
         self.B, self.owner = B, owner
@@ -96,7 +86,7 @@ class FeatureMap(ABC):
     pairwise: ClassVar[bool] = False  # whether X holds values between rows, a square matrix at `fit`
 
     def __init__(self, X: Any, n_classes: int) -> None:
-        self.X = checked_csr(X) if hasattr(X, "tocsr") else X
+        self.X = checked_csr(X) if is_sparse(X) else X
         self.n_classes = n_classes
 
     @property
@@ -107,7 +97,7 @@ class FeatureMap(ABC):
     @property
     def squares(self) -> Array:
         """Squared row norms |x_i|^2, shape (n,)."""
-        if hasattr(self.X, "tocsr"):
+        if is_sparse(self.X):
             return np.asarray(self.X.multiply(self.X).sum(axis=1), dtype=np.float64).ravel()
         return np.einsum("ij,ij->i", self.X, self.X)
 
@@ -224,7 +214,7 @@ class ExplicitMap(FeatureMap):
         super().__init__(X, n_classes)
         if moments not in MOMENTS:
             raise ConfigError(f"features={self.name} has no moments={moments!r}: {nearest(moments, MOMENTS)}")
-        if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or not 0 < tolerance < float("inf"):
+        if not POSITIVE["valid"](tolerance):
             raise ConfigError(f"features={self.name} needs a tolerance above 0, in standard errors, got {tolerance!r}")
         self.box, self.width = moments == "box", float(tolerance)
 
@@ -236,6 +226,16 @@ class ExplicitMap(FeatureMap):
     def at(self, X: Any) -> FeatureMap:
         """Return the same map at other rows."""
         return type(self)(X, self.n_classes, "box" if self.box else "ball", self.width)
+
+    @property
+    def squared_rows(self) -> Any:
+        """X o X."""
+        return self.X.multiply(self.X) if is_sparse(self.X) else self.X**2
+
+    @property
+    def largest_values(self) -> Array:
+        """The largest |x_i| of every column, shape (d,)."""
+        return np.asarray(dense(abs(self.X).max(axis=0)), dtype=np.float64).ravel()
 
     @abstractmethod
     def squared_adjoint(self, R: Array) -> Array:
@@ -265,54 +265,26 @@ class ExplicitMap(FeatureMap):
         return self.width * self.standard_errors(y, sample_weight) if self.box else None
 
 
-@dataclass(frozen=True)
-class Sketch:
-    """A kernel map over L L' in the place of K = L L' + what the first p pivots of a Cholesky factor leave.
-
-    Attributes
-    ----------
-    features : KernelMap
-        The map over L L'.
-    rows : ndarray (p, n)
-        L'.
-    pivots : ndarray (p,)
-        The pivot rows, on which L' is upper triangular.
-    left : ndarray (n,)
-        The diagonal of K - L L'.
-    """
-
-    features: KernelMap
-    rows: Array
-    pivots: Labels
-    left: Array
-
-
 class KernelMap(FeatureMap):
-    """What solvers ask of a map whose parameters are coefficients over the n training rows: the kernel matrix K, whole or by blocks."""
+    """A map whose parameters are coefficients A (n, c) of functions sum_i a_i K(x_i, .), and perhaps free ones behind them.
+
+    Solvers ask it for the kernel matrix K of the n training rows, whole or by blocks; what of it they copy or factorise is their plan.
+    ``explicit`` makes, of L (n, p) and the number of scores, features with the same functions and Euclidean parameters where K = L L'.
+    """
 
     euclidean = False
     keeps_rows = True
-    gathered: ClassVar[float] = 0.6  # share of the rows whose block of K must have room beside K for K to be kept whole
+    explicit: ClassVar[Any]
+
+    @property
+    @abstractmethod
+    def memory(self) -> float:
+        """Bytes that values of K may take, all copies together; infinite where K was given."""
 
     @property
     @abstractmethod
     def whole(self) -> bool:
-        """Whether all n^2 values fit in the memory that was allowed."""
-
-    @property
-    @abstractmethod
-    def room_for_factor(self) -> bool:
-        """Whether a factor of K fits beside it."""
-
-    @property
-    @abstractmethod
-    def spare(self) -> float:
-        """Bytes that copies of a part of K may take beside it, when it is whole."""
-
-    @property
-    @abstractmethod
-    def largest_block(self) -> int:
-        """Most rows m whose (m, m) block may be asked for."""
+        """Whether all n^2 values fit in ``memory``, beside a copy of the largest block that solvers gather."""
 
     @property
     @abstractmethod
@@ -324,53 +296,26 @@ class KernelMap(FeatureMap):
     def matrix(self) -> Array:
         """The matrix K (n, n), when it is whole."""
 
+    @abstractmethod
     def handed_over(self) -> Array:
         """Return the whole matrix for the caller to change."""
-        return self.matrix.copy()
 
     @property
     @abstractmethod
-    def factor(self) -> tuple[Array, Labels]:
-        """L (n, p) with K = L L' to rounding, and the p pivot rows, on which L is lower triangular; when K is whole."""
-
-    def outranks(self, most: int) -> bool:
-        """Tell whether the rank of K is clearly above ``most``; False where only `factor` would tell."""
-        return False
-
-    def sketch(self, left: float, most: int) -> Array | None:
-        """Return rows of L', ``most`` at most, that leave no diagonal value of K above ``left``; None where none are known."""
-        return None
+    def pivots(self) -> Any:
+        """The Cholesky factor of K with pivoting, as much of it as was asked for (`kernels.pivots.Pivots`), when K is whole."""
 
     @abstractmethod
-    def pivots_for(self, left: float, most: int) -> int | None:
-        """Return how many pivots of K leave no diagonal value above ``left``; None if more than ``most``, or without memory for them."""
+    def block(self, rows: Labels) -> Array:
+        """Return K among the given training rows, (m, m), C-contiguous."""
 
     @abstractmethod
-    def sketched(self, p: int) -> Sketch:
-        """Return K's sketch by at most p pivots."""
+    def accumulate(self, F: Array, rows: Labels, A: Array) -> None:
+        """Add K[:, rows] A to the scores F of all training rows, which are held class by class, (k, n)."""
 
     @abstractmethod
-    def unsketched(self, theta: Array, sketch: Sketch) -> Array:
-        """Return parameters, with coefficients on the pivots alone, that have the scores and the norm of theta under the sketch.
-
-        The rows of the pivots are those of K itself, so that a function of the sketch is one of K.
-        """
-
-    @abstractmethod
-    def unseen(self, theta: Array, sketch: Sketch) -> float:
-        """Return about what |theta|^2 is above its value under the sketch: the part that the diagonal of K - L L' says."""
-
-    @abstractmethod
-    def explicit(self) -> FeatureMap:
-        """Return linear features on the rows of L: the same functions, with parameters that carry the Euclidean norm."""
-
-    @abstractmethod
-    def to_explicit(self, theta: Array) -> Array:
-        """Return the parameters of the same function for the `explicit` features."""
-
-    @abstractmethod
-    def from_explicit(self, theta: Array) -> Array:
-        """Return the parameters of this map with the function of the `explicit` features' parameters."""
+    def sketched(self, rows: Array, gram: Array) -> KernelMap:
+        """Return the map with the kernel L L' instead of K, of L' (p, n) and L'L (p, p)."""
 
     @abstractmethod
     def proximal(self, G: Array, sigma: float) -> tuple[Array, Array]:
@@ -380,21 +325,13 @@ class KernelMap(FeatureMap):
         to zero. The scores of the parameters are sigma (X - G), up to a constant a row. A factor of the system is kept for the next call.
         """
 
-    @abstractmethod
-    def check_memory(self) -> None:
-        """Raise `ConfigError` when the memory allowed cannot hold what a solver needs at least."""
+    def split(self, theta: Array) -> tuple[Array, Array]:
+        """Return the coefficients A (n, c), or those of ``explicit`` (p, c), and the free parameters of theta."""
+        return theta, theta[:0]
 
-    @abstractmethod
-    def check_square(self, square: float, theta: Array) -> float:
-        """Return |theta|^2, at least 0; `DataError` when it is negative beyond rounding."""
-
-    @abstractmethod
-    def block(self, rows: Labels) -> Array:
-        """Return K among the given training rows, (m, m), C-contiguous."""
-
-    @abstractmethod
-    def accumulate(self, F: Array, rows: Labels, A: Array) -> None:
-        """Add K[:, rows] A to the scores F of all training rows, which are held class by class, (k, n)."""
+    def joined(self, A: Array, free: Array) -> Array:
+        """Return the parameters with these coefficients and free ones."""
+        return A
 
 
 registry: Registry[type[FeatureMap]] = Registry("features", "features", __package__)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
+from ..core.arrays import dense, is_sparse
 from ..core.compiled import CompiledRows, compiled_rows, kernels
 from ..core.threads import rows_by, shared
 from ..core.typing import Array, Labels
@@ -36,10 +37,6 @@ def add_squares(total: Array, Z: Array, sign: float) -> None:
         dsyrk(sign, Z.T, beta=1.0, c=total, lower=1, overwrite_c=1)
 
 
-def _dense(X: Any) -> Array:
-    return X.toarray() if hasattr(X, "toarray") else X
-
-
 class _LinearDirections(Directions):
     """Rows b (x) x: Z Z' = (B B') o (X X')."""
 
@@ -54,7 +51,7 @@ class _LinearDirections(Directions):
 
     @cached_property
     def X(self) -> Array:
-        return _dense(self.features.X[self.owner])
+        return np.asarray(dense(self.features.X[self.owner]))
 
     def forward(self, theta: Array) -> Array:
         return np.einsum("mk,mk->m", self.X @ theta, self.B)
@@ -68,7 +65,7 @@ class _LinearDirections(Directions):
     def columns(self, chosen: Labels) -> Array:
         feature, label = np.divmod(chosen, self.shape[1])
         rows = self.features.X[self.owner][:, feature]
-        return np.asarray(_dense(rows) * self.B[:, label])
+        return np.asarray(dense(rows) * self.B[:, label])
 
     def hessian(self, weight: Array, factor: float = 1.0) -> Array:
         H = self.moments(self.B, weight, _FEW * math.prod(self.shape)).T * factor  # its columns contiguous
@@ -89,7 +86,7 @@ class _LinearDirections(Directions):
         M = np.zeros((len(examples), k, k))
         kernels.newton_faces.projectors(B, np.cumsum(first) - 1, M)
         M *= weight[examples][:, None, None]
-        X = _dense(self.features.X[examples])
+        X = dense(self.features.X[examples])
         H = np.zeros((d, k, d, k))
 
         def write(pair: tuple[int, int]) -> None:
@@ -107,15 +104,8 @@ class _LinearDirections(Directions):
 class NewtonSystem:
     """(I + factor Z' diag(weight[owner]) Z) D = -gradient for rows Z = b (x) x whose b sum to zero, in one class less.
 
-    Z' diag(weight) Z is updated by the examples whose b differ from those of the system before (docs/notes/large-c.md, section 4).
-
-    Parameters
-    ----------
-    features : LinearFeatures
-    weight : ndarray (n,)
-        Of the examples.
-    threads : int
-        How many share full sums.
+    Z' diag(weight) Z is updated by the examples whose b differ from those of the system before (docs/notes/large-c.md, section 4);
+    threads share its full sums.
     """
 
     def __init__(self, features: LinearFeatures, weight: Array, threads: int) -> None:
@@ -183,7 +173,7 @@ class LinearFeatures(ExplicitMap):
     @cached_property
     def _largest(self) -> float:
         """The largest absolute value of X; 0 of rows that are read in blocks."""
-        values = self.X.data if hasattr(self.X, "tocsr") else self.X
+        values = self.X.data if is_sparse(self.X) else self.X
         return float(max(values.max(), -values.min())) if isinstance(values, np.ndarray) and values.size else 0.0
 
     def score_rounding(self, theta: Array) -> float:
@@ -197,7 +187,7 @@ class LinearFeatures(ExplicitMap):
     def shared_scores(self, theta: Array, threads: int) -> Array:
         """Return X Theta, shape (n, k): dense rows part by part, sparse rows by tiles of classes where these are many."""
         X, (n, k) = self.X, (self.n_rows, theta.shape[1])
-        if hasattr(X, "tocsr"):
+        if is_sparse(X):
             if k >= _TILED and n:
                 return _tiled(X, theta, threads)
             parts = rows_by(n, _SCORES // k) if threads > 1 else []
@@ -222,7 +212,7 @@ class LinearFeatures(ExplicitMap):
         X, (d, k) = self.X, self.shape
         if not isinstance(R, np.ndarray):
             return self._sparse_adjoint(R, threads)
-        if hasattr(X, "tocsr"):
+        if is_sparse(X):
             if not 1 < threads <= k:
                 return np.ascontiguousarray(X.T @ R)
             cuts = [k * part // threads for part in range(threads + 1)]
@@ -249,12 +239,11 @@ class LinearFeatures(ExplicitMap):
 
     def squared_adjoint(self, R: Array) -> Array:
         """Return (X o X)'R, shape (d, k)."""
-        return np.ascontiguousarray((self.X.multiply(self.X) if hasattr(self.X, "tocsr") else self.X**2).T @ R)
+        return np.ascontiguousarray(self.squared_rows.T @ R)
 
     def largest(self) -> Array:
         """Return max_i |x_i|, repeated for every class, shape (d, k)."""
-        top = np.asarray(_dense(abs(self.X).max(axis=0)), dtype=np.float64).ravel()
-        return np.repeat(top[:, None], self.n_classes, axis=1)
+        return np.repeat(self.largest_values[:, None], self.n_classes, axis=1)
 
     def directions(self, B: Array, owner: Labels) -> Directions:
         """Return the rows b (x) x_owner."""

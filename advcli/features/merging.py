@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import is_sparse
 from ..core.compiled import kernels
 from ..core.typing import Array, Labels
 
@@ -14,7 +15,7 @@ _MERGE_LIMIT = 1_000_000  # entries of X up to which looking for equal rows cost
 
 def equal_rows(X: Any, tail: Array) -> tuple[Labels, Labels] | None:
     """Return a row of every set of equal rows of X and ``tail`` (n, m), in one canonical order, and every row's set; None for large X."""
-    if hasattr(X, "tocsr"):
+    if is_sparse(X):
         if X.nnz > _MERGE_LIMIT // 10:
             return None
         rows = zip(X.indptr[:-1], X.indptr[1:], tail, strict=True)
@@ -47,18 +48,18 @@ def merge_rows(
     def take(rows: Labels, weights: Array | None) -> tuple[Any, Labels, Array | None, Array | None]:
         return X[rows], y[rows], weights, None if cost is None else cost[rows]
 
-    kept = np.arange(len(y))
+    weighed = np.arange(len(y))
     became = np.full(len(y), -1)
     if weights is not None and not weights.all():
-        kept = np.flatnonzero(weights)
-        X, y, weights, cost = take(kept, weights[kept])
+        weighed = np.flatnonzero(weights)
+        X, y, weights, cost = take(weighed, weights[weighed])
     tail = y[:, None].astype(np.float64) if cost is None else np.column_stack([y, cost])
-    found = equal_rows(X, tail)
-    if found is None:
-        became[kept] = np.arange(len(kept))
+    sets = equal_rows(X, tail)
+    if sets is None:
+        became[weighed] = np.arange(len(weighed))
         return X, y, weights, cost, became
-    first, inverse = found
-    became[kept] = inverse
+    first, inverse = sets
+    became[weighed] = inverse
     return *take(first, summed(inverse, weights)), became
 
 

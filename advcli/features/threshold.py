@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..core.arrays import is_sparse
 from ..core.typing import Array, Labels
 from .base import Directions, ExplicitMap, register
 
@@ -25,7 +26,7 @@ class _ThresholdDirections(Directions):
         self.shape = features.shape
         weights = B @ features.labels
         X = features.X[owner]
-        X = X.multiply(weights[:, None]).toarray() if hasattr(X, "tocsr") else X * weights[:, None]
+        X = X.multiply(weights[:, None]).toarray() if is_sparse(X) else X * weights[:, None]
         self.Z = np.hstack([X, np.cumsum(B, axis=1)[:, :-1]])
         mask = features.regularised
         self.free = np.zeros(self.shape, dtype=bool) if mask is None else mask == 0
@@ -40,6 +41,11 @@ class _ThresholdDirections(Directions):
         damping = np.where(self.free, 1e-10 * max(1.0, float(diagonal.max(initial=0.0))), 1.0)
         H[np.diag_indices_from(H)] += damping
         return H
+
+
+def threshold_scores(values: Array, eta: Array) -> Array:
+    """Return f (n, k) of the numbers w.x of rows (n,) and thresholds (k - 1,)."""
+    return np.outer(values, np.arange(1.0, len(eta) + 2.0)) + np.append(np.cumsum(eta[::-1])[::-1], 0.0)
 
 
 def threshold_totals(R: Array, y: Labels, sample_weight: Array | None) -> Array:
@@ -104,9 +110,7 @@ class ThresholdFeatures(ExplicitMap):
     def scores(self, theta: Array) -> Array:
         """Return f, shape (n, k)."""
         d = self.X.shape[1]
-        tail = np.zeros(self.n_classes)
-        tail[:-1] = np.cumsum(theta[d:][::-1])[::-1]
-        return np.outer(self.X @ theta[:d], self.labels) + tail
+        return threshold_scores(self.X @ theta[:d], theta[d:])
 
     def adjoint(self, R: Array) -> Array:
         """Return (X'(R 1..k), column sums of the cumulated R), shape (d + k - 1,)."""
@@ -114,14 +118,11 @@ class ThresholdFeatures(ExplicitMap):
 
     def squared_adjoint(self, R: Array) -> Array:
         """Return the adjoint of the squared entries, shape (d + k - 1,)."""
-        squares = self.X.multiply(self.X) if hasattr(self.X, "tocsr") else self.X**2
-        return np.concatenate([squares.T @ (R @ self.labels**2), np.cumsum(R.sum(axis=0))[:-1]])
+        return np.concatenate([self.squared_rows.T @ (R @ self.labels**2), np.cumsum(R.sum(axis=0))[:-1]])
 
     def largest(self) -> Array:
         """Return k max_i |x_i| for w and 1 for the thresholds, shape (d + k - 1,)."""
-        top = abs(self.X).max(axis=0)
-        top = np.asarray(top.toarray() if hasattr(top, "toarray") else top, dtype=np.float64).ravel()
-        return np.concatenate([self.n_classes * top, np.ones(self.n_classes - 1)])
+        return np.concatenate([self.n_classes * self.largest_values, np.ones(self.n_classes - 1)])
 
     def directions(self, B: Array, owner: Labels) -> Directions:
         """Return the rows b'J_owner."""

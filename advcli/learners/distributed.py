@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from ..core.arrays import is_sparse
 from ..core.errors import ConfigError, DataError, IncompatibleError
 from ..core.typing import Array
 from ..features import feature_class
@@ -26,7 +27,7 @@ from ..losses import AdversarialLoss
 from ..problems.certificate import certify, warn_unless_converged
 from ..problems.risk import Problem
 from ..solvers import Limits, make_solver
-from ..solvers.shards.rows import RemoteDualPoint, Rounds, Shard, ShardJudgement, Sums, Whole
+from ..solvers.shards.rows import RemoteDualPoint, Rounds, Shard, ShardJudgement, Whole
 from ..solvers.shards.solver import DistributedSolver
 from .base import refuse_huge
 from .surrogate import SurrogateClassifier
@@ -150,20 +151,20 @@ class _JudgedShards:
 
     def __init__(self, rounds: Rounds, whole: Whole, estimator: SurrogateClassifier, theta: Array, R: Any) -> None:
         self.whole, self.loss, self.theta, self.least_scale = whole, estimator.loss_.core, theta, whole.least
-        self.found: ShardJudgement = rounds.total("judge", theta, R)
+        self.judgement: ShardJudgement = rounds.total("judge", theta, R)
 
     def primal(self, theta: Array) -> float:
         """Return P at the theta that was judged."""
         assert theta is self.theta
-        return self.whole.ridge(theta) + self.found.value / self.whole.n
+        return self.whole.ridge(theta) + self.judgement.value / self.whole.n
 
     def feasible(self, R: Any) -> tuple[Any, float]:
         """Return the dual point, which the workers moved into its set, and how far outside it lay."""
-        return R, self.found.outside
+        return R, self.judgement.outside
 
     def dual(self, R: Any) -> float:
         """Return D at the dual point that was judged."""
-        return self.whole.dual(self.found.offset, self.found.gradient)
+        return self.whole.dual(self.judgement.offset, self.judgement.gradient)
 
     def game_value(self, theta: Array, primal: float | None = None) -> float:
         """Return the worst case that theta guarantees (`Problem.game_value`)."""
@@ -179,7 +180,7 @@ class _ShardRows:
     def __init__(self, read: Read, columns: list[str] | None = None) -> None:
         X, labels, *more = read()
         self.columns: list[str] | int = int(X.shape[1]) if columns is None else columns
-        self.X: Any = X.tocsr() if hasattr(X, "tocsr") else np.ascontiguousarray(X, dtype=np.float64)
+        self.X: Any = X.tocsr() if is_sparse(X) else np.ascontiguousarray(X, dtype=np.float64)
         self.labels, self.weights = np.asarray(labels), None if not more or more[0] is None else np.asarray(more[0], dtype=np.float64)
         n = self.X.shape[0]
         if self.labels.shape != (n,) or (self.weights is not None and self.weights.shape != (n,)):
@@ -188,7 +189,7 @@ class _ShardRows:
             raise DataError("a part of the rows is empty: ask for fewer workers")
         if self.labels.dtype == object:
             self.labels = np.array(self.labels.tolist())
-        values = self.X.data if hasattr(self.X, "tocsr") else self.X
+        values = self.X.data if is_sparse(self.X) else self.X
         if not np.isfinite(values).all():
             raise DataError(f"{_where(self.X, self.columns)} holds values that are missing or infinite")
         if self.weights is not None and not (np.isfinite(self.weights).all() and (self.weights >= 0.0).all()):
@@ -210,20 +211,13 @@ class _ShardRows:
         loss = estimator.loss_
         features = estimator._bind(self.X)
         del self.X  # beside it only the rows with their constant
-        self.shard = Shard(Problem(features, loss.core, codes.astype(np.intp), lam, weights, loss.cost_weights(codes, None)))
-
-    def sums(self, *arguments: Any) -> Sums:
-        """As `Shard.sums`."""
-        return self.shard.sums(*arguments)
-
-    def judge(self, *arguments: Any) -> ShardJudgement:
-        """As `Shard.judge`."""
-        return self.shard.judge(*arguments)
+        shard = Shard(Problem(features, loss.core, codes.astype(np.intp), lam, weights, loss.cost_weights(codes, None)))
+        self.sums, self.judge = shard.sums, shard.judge
 
 
 def _where(X: Any, columns: list[str] | int) -> str:
     """Return the first column with a value that is no finite number, in words."""
-    if hasattr(X, "tocsr"):
+    if is_sparse(X):
         column = int(X.indices[np.flatnonzero(~np.isfinite(X.data))[0]])
     else:
         column = int(np.flatnonzero(~np.isfinite(X).all(axis=0))[0])

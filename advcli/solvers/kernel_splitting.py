@@ -19,11 +19,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from ..core.typing import Array
-from ..features.base import KernelMap, Sketch
+from ..features.base import KernelMap
+from ..features.kernels.pivots import Factor
 from ..problems.risk import Problem, Solution, gap_scale
 from .base import Limits, Solver, register
 from .best import BestSeen
@@ -58,7 +60,7 @@ class KernelSplittingSolver(Solver):
     def lacks(self, problem: Problem) -> str | None:
         """The solver needs kernel features and memory for K; free thresholds as in `newton`."""
         missing = lacks_kernel(problem)
-        if missing is None and isinstance(problem.features, KernelMap) and not problem.features.room_for_factor:
+        if missing is None and isinstance(problem.features, KernelMap) and not _room(problem.features, 2):
             return "a kernel matrix that fits twice in features.memory_mb"
         return missing
 
@@ -74,15 +76,51 @@ class KernelSplittingSolver(Solver):
         started = time.perf_counter()
         run = _Iteration(problem, limits, start, self.reserve)
         status = run.until(limits, started, enough)
-        seconds = time.perf_counter() - started
-        memory = {"support": int(run.best.R.any(axis=1).sum())}
-        return Solution(run.best.theta, run.best.R, problem.lam, self.name, run.passes, seconds, status, memory)
+        best, memory = run.best, {"support": int(run.best.R.any(axis=1).sum())}
+        return Solution(best.theta, best.R, problem.lam, self.name, run.passes, time.perf_counter() - started, status, memory)
+
+
+class Sketch(NamedTuple):
+    """A kernel map over L L' instead of K = L L' + what the first p pivots of a Cholesky factor leave."""
+
+    features: KernelMap  # over L L'
+    factor: Factor  # L (n, p) and the pivot rows
+    left: Array  # (n,) the diagonal of K - L L'
+
+    def unseen(self, theta: Array) -> float:
+        """Return about what |theta|^2 is above its value under the sketch: the sum over the diagonal of <A, (K - L L') A>."""
+        A, _ = self.features.split(theta)
+        return float(self.left @ np.einsum("ij,ij->i", A, A))
+
+    def of_kernel(self, theta: Array) -> Array:
+        """Return parameters, with coefficients on the pivots alone, that have under K the scores and the norm of theta under the sketch."""
+        return self.factor.from_explicit(self.features, self.factor.to_explicit(self.features, theta))
+
+
+def sketched(features: KernelMap, p: int) -> Sketch:
+    """Return the sketch of K by p pivots, or by as many as are clearly above rounding."""
+    pivots = features.pivots
+    p = pivots.grow(min(p, features.n_rows))
+    rows = pivots.rows[:p]
+    left = np.maximum(features.diagonal - np.einsum("ij,ij->j", rows, rows), 0.0)
+    return Sketch(features.sketched(rows, pivots.gram(p)), Factor(rows.T, np.array(pivots.chosen[:p], dtype=np.intp)), left)
+
+
+def pivots_for(features: KernelMap, left: float, most: int) -> int | None:
+    """Return how many pivots of K leave no diagonal value above ``left``; None if more than ``most``, or without memory for their rows."""
+    count: int | None = features.pivots.cover(left, min(most, features.n_rows)) if _room(features, 3) else None
+    return count
+
+
+def _room(features: KernelMap, matrices: int) -> bool:
+    """Tell whether so many matrices of K's size fit: K, its factor, and a sketch while the factor may have to take its place."""
+    return 8.0 * matrices * float(features.n_rows) ** 2 <= features.memory
 
 
 class _Iteration:
     """The iterates of one fit, and the points with the best values that K gives.
 
-    The iterations solve the ``system`` of a sketch of K (`KernelMap.sketched`) or of K itself; ``near`` is the problem with these features.
+    The iterations solve the ``system`` of a sketch of K (`sketched`) or of K itself; ``near`` is the problem with these features.
     """
 
     def __init__(self, problem: Problem, limits: Limits, start: Solution | None, reserve: Solution | None) -> None:
@@ -149,7 +187,7 @@ class _Iteration:
             G = 2.0 * Z - self.V
             X, theta = self.system.proximal(G, self.sigma)
             self.iterations += 1
-            self.work += 1.0 if self.sketch is None else min(1.0, len(self.sketch.pivots) / len(y) + _STEPS_BESIDE)
+            self.work += 1.0 if self.sketch is None else min(1.0, len(self.sketch.factor.pivots) / len(y) + _STEPS_BESIDE)
             last = self.passes + 1 >= limits.turn or self.passes + 3 > limits.max_passes
             late = self.sketch is not None and time.perf_counter() - started > limits.max_seconds
             if self.iterations >= check or last or late:
@@ -182,7 +220,7 @@ class _Iteration:
         expected = bound = 0.0
         if sketch is not None:
             bound, A = self.near.dual(R), problem.parameters(R)
-            expected = 0.5 * problem.lam * self.features.unseen(A, sketch)
+            expected = 0.5 * problem.lam * sketch.unseen(A)
             self.gap, allowed = primal - bound, self.allowed(primal, bound)
             if self.gap > allowed and not last:
                 if 2.0 * max(self.gap, 0.5 * allowed) < self.lost * expected:
@@ -194,7 +232,7 @@ class _Iteration:
             spanned = problem.parameters(R)
             self.best.take(spanned, problem.primal(spanned), None, -np.inf)
         if sketch is not None:
-            theta = self.features.unsketched(theta, sketch)
+            theta = sketch.of_kernel(theta)
         if sketch is not None or primal - self.best.dual <= self.allowed(primal, self.best.dual):
             primal = problem.primal(theta)  # free of the factor's rounding
         self.best.take(theta, primal, None, -np.inf)
@@ -210,29 +248,29 @@ class _Iteration:
         coarsest = _COARSE * self.sigma
         loses = _MEAN_LEFT * self.lost * 0.5 * self.problem.lam * float(np.vdot(A, A))  # for each unit left
         left = min(_SHARE * self.allowed(self.best.primal, self.best.dual) / loses, coarsest) if loses > 0.0 else coarsest
-        if self.features.pivots_for(coarsest, self.few_rows) is not None:
+        if pivots_for(self.features, coarsest, self.few_rows) is not None:
             self._take(left, 0, self.few_rows)
-        elif self.features.pivots_for(left, self.most_rows) is not None:
+        elif pivots_for(self.features, left, self.most_rows) is not None:
             self._take(left, 0, self.most_rows)
 
     def _refine(self, A: Array) -> None:
         """Take a sketch that loses less at coefficients A, or K itself."""
         assert self.sketch is not None
-        loses = self.lost * 0.5 * self.problem.lam * self.features.unseen(A, self.sketch)
+        loses = self.lost * 0.5 * self.problem.lam * self.sketch.unseen(A)
         cut = min(max(loses / (_SHARE * self.allowed(self.best.primal, self.best.dual)), _LEAST_CUT), _LARGEST_CUT)
-        before = len(self.sketch.pivots)
+        before = len(self.sketch.factor.pivots)
         self._take(float(self.sketch.left.max()) / cut, before, max(_GROWTH * before, self.few_rows))
 
     def _take(self, left: float, before: int, limit: int) -> None:
         """Take the sketch that leaves so much of K's diagonal, or its first ``limit`` rows; K itself where ``before`` rows gain too few."""
-        wanted = self.features.pivots_for(left, self.most_rows)
+        wanted = pivots_for(self.features, left, self.most_rows)
         goal = min(self.most_rows if wanted is None else max(wanted, _FEWEST_ROWS), self.most_rows, limit)
         self.sketch, self.near, self.system = None, self.problem, self.features
         if wanted is not None or goal >= _WORTHWHILE * before:
-            found = self.features.sketched(goal)
-            if len(found.pivots) > before:  # else the rest of K is rounding
-                self.sketch, self.system = found, found.features
-                self.near = replace(self.problem, features=found.features)
+            sketch = sketched(self.features, goal)
+            if len(sketch.factor.pivots) > before:  # else the rest of K is rounding
+                self.sketch, self.system = sketch, sketch.features
+                self.near = replace(self.problem, features=sketch.features)
 
     @property
     def most_rows(self) -> int:

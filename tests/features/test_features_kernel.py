@@ -9,6 +9,7 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from advcli.core.errors import ConfigError, DataError
 from advcli.features import make_features
+from advcli.solvers.coordinate.kernel import check_memory, largest_block
 
 N, D, K = 700, 5, 4
 
@@ -64,7 +65,7 @@ def test_a_small_memory_gives_the_same_values(rows):
     whole, limited = (make_features("rbf", rows, K, gamma=0.3, memory_mb=memory) for memory in (1000.0, 3.2))
     assert whole.whole
     assert not limited.whole
-    limited.check_memory()
+    check_memory(limited)
     random = np.random.default_rng(3)
     for _ in range(6):  # different sets of rows, so that kept rows are replaced
         picked = np.sort(random.choice(N, 320, replace=False))
@@ -80,7 +81,7 @@ def test_a_small_memory_gives_the_same_values(rows):
         assert np.count_nonzero(store.slot >= 0) == len(held)
         np.testing.assert_allclose(store.rows[held], whole.matrix[store.owner[held]], atol=1e-12)
     assert len(held) > 0
-    assert limited.store.rows.nbytes + 8 * limited.largest_block**2 <= 3.2 * 2**20
+    assert limited.store.rows.nbytes + 8 * largest_block(limited) ** 2 <= 3.2 * 2**20
 
 
 def test_a_map_over_the_same_rows_takes_the_values_over(rows):
@@ -127,8 +128,8 @@ def test_options_without_meaning_are_refused_in_one_line(name, options, words):
 def test_too_little_memory_is_refused_with_the_least_that_works(rows):
     features = make_features("rbf", rows, K, memory_mb=1.0)
     with pytest.raises(ConfigError, match=r"features.memory_mb=1 is too small for 700 rows; give at least 3 \(6 keep"):
-        features.check_memory()
-    make_features("rbf", rows, K, memory_mb=3.0).check_memory()
+        check_memory(features)
+    check_memory(make_features("rbf", rows, K, memory_mb=3.0))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from advcli.losses import make_loss
 from advcli.problems.certificate import certify
 from advcli.problems.risk import Problem
 from advcli.solvers import Limits, make_solver, solver_names
-from advcli.solvers.newton.kernel import MAX_FACTORED
+from advcli.solvers.newton.kernel import MAX_FACTORED, explicit
 
 NAMES = ["rbf_threshold", "poly_threshold"]
 
@@ -76,10 +76,10 @@ def test_explicit_features_are_the_same_problem(name):
     problem = Problem(make_features(name, X, 4, memory_mb=50.0), make_loss("absolute", 4), y, 0.01)
     features = problem.features
     theta = np.r_[np.random.default_rng(0).normal(size=40), 1.0, 2.0, 3.0]
-    explicit = features.explicit()
-    there = features.to_explicit(theta)
-    np.testing.assert_allclose(explicit.scores(there), features.scores(theta), atol=1e-8)
-    back = features.from_explicit(there)
+    linear, factor = explicit(features), features.pivots.factor
+    there = factor.to_explicit(features, theta)
+    np.testing.assert_allclose(linear.scores(there), features.scores(theta), atol=1e-8)
+    back = factor.from_explicit(features, there)
     np.testing.assert_allclose(features.scores(back), features.scores(theta), atol=1e-7)
     solution = make_solver("kernel_newton").solve(problem, Limits(1e-6))
     assert certify(problem, solution, 1e-6).converged

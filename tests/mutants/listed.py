@@ -1284,19 +1284,21 @@ RIVALS = (
     # the rank of a kernel matrix
     Mutant("advcli/features/kernels/pivots.py", "left -= rows[p] ** 2", "left -= 0.5 * rows[p] ** 2", f"{KERNEL_NEWTON} -k rank"),
     Mutant(
-        "advcli/features/kernels/kernel_map.py",
-        "bisect_left(pivots.lefts, -left",
-        "bisect_left(pivots.lefts, -2.0 * left",
+        "advcli/features/kernels/pivots.py",
+        "bisect_left(self.lefts, -left",
+        "bisect_left(self.lefts, -2.0 * left",
         f"{KERNEL_NEWTON} -k fewest",
     ),
     # sketches of a kernel matrix, and splitting over them
-    Mutant("advcli/features/kernels/pivots.py", "found -= self.rows[:p, rows].T @ self.rows[:p]", "pass", f"{KERNEL_SPLITTING} -k but_for"),
+    Mutant(
+        "advcli/features/kernels/pivots.py", "remainder -= self.rows[:p, rows].T @ self.rows[:p]", "pass", f"{KERNEL_SPLITTING} -k but_for"
+    ),
     Mutant("advcli/features/kernels/pivots.py", "order = order[:rank] - 1", "order = np.arange(rank)", f"{KERNEL_SPLITTING} -k but_for"),
     Mutant("advcli/features/kernels/kernel_map.py", "X = G - (along.T", "X = G + (along.T", f"{KERNEL_SPLITTING} -k of_its_matrix"),
     Mutant(
-        "advcli/features/kernels/kernel_map.py",
-        "upper, sketch.rows @ theta",
-        "upper.T, sketch.rows @ theta",
+        "advcli/features/kernels/pivots.py",
+        "(self.L[self.pivots], along",
+        "(self.L[self.pivots].T, along",
         f"{KERNEL_SPLITTING} -k pivots",
     ),
     Mutant("advcli/solvers/kernel_splitting.py", "dual = problem.dual(R)", "dual = self.near.dual(R)", f"{KERNEL_SPLITTING} -k claimed"),
@@ -1462,8 +1464,8 @@ SHARDED = (
     ),
     Mutant(
         "advcli/learners/distributed.py",
-        "return self.whole.ridge(theta) + self.found.value / self.whole.n",
-        "return self.found.value / self.whole.n",
+        "return self.whole.ridge(theta) + self.judgement.value / self.whole.n",
+        "return self.judgement.value / self.whole.n",
         "tests/system/test_system_distributed.py -k same_optimum",
     ),
 )

@@ -51,7 +51,7 @@ def stepped(problem, R, ridge):
     padded, theta = aligned_zeros((n, width)), aligned_zeros((problem.features.shape[0], width))
     padded[:, :k], theta[:, :k] = R, problem.parameters(R)
     features = problem.features
-    steps = FaceSteps(problem, features.X, problem.y, features.squares, problem.sample_weight, problem.cost_weight, 1e-3)
+    steps = FaceSteps(problem, features.squares, 1e-3)
     steps.ridge = ridge
     found, _ = steps.step(padded, theta, np.flatnonzero(R.any(axis=1) & (features.squares > 0.0)))
     assert not padded[:, k:].any()

@@ -27,31 +27,31 @@ def problem_of(C, name="zero_one", n=300, gamma=0.3, weights=False):
 @pytest.mark.parametrize("gamma", [1e-4, 0.3, 30.0])
 def test_the_factor_gives_the_kernel_back_and_stops_at_its_rank(gamma):
     features = problem_of(1.0, gamma=gamma).features
-    L, pivots = features.factor
+    L, pivots = features.pivots.factor
     np.testing.assert_allclose(L @ L.T, rbf_kernel(features.X, gamma=gamma), atol=1e-10)
     assert L.shape[1] <= {1e-4: 40, 0.3: 150, 30.0: 300}[gamma]
     assert not np.triu(L[pivots], 1).any()
-    assert features.factor[0] is L
+    assert features.pivots.factor.L is L
 
 
 @pytest.mark.parametrize("gamma", [1e-4, 0.03, 0.3])
 def test_a_rank_above_a_number_is_told_without_the_factor(gamma):
     features = problem_of(1.0, gamma=gamma).features
-    rank = make_features("rbf", features.X, 3, gamma=gamma).factor[0].shape[1]
-    told = [features.outranks(most) for most in range(features.n_rows + 2)]
-    assert features.store.factor is None
+    rank = make_features("rbf", features.X, 3, gamma=gamma).pivots.factor.L.shape[1]
+    told = [features.pivots.outranks(most) for most in range(features.n_rows + 2)]
+    assert "factor" not in vars(features.pivots)
     assert told == sorted(told, reverse=True)
     assert not any(told[rank:])
     assert all(told[: rank // 2])
-    _ = features.factor
-    assert [features.outranks(most) for most in range(features.n_rows + 2)] == [most < rank for most in range(features.n_rows + 2)]
+    _ = features.pivots.factor
+    assert [features.pivots.outranks(most) for most in range(features.n_rows + 2)] == [most < rank for most in range(features.n_rows + 2)]
 
 
 @pytest.mark.parametrize("gamma", [1e-4, 0.03])
 def test_whether_a_factor_pays_is_what_the_factor_says(gamma):
     features = problem_of(1.0, gamma=gamma).features
     whole = make_features("rbf", features.X, 3, gamma=gamma)
-    assert kernel.factor_pays(features) == (int(np.prod(whole.explicit().shape)) <= features.n_rows)
+    assert kernel.factor_pays(features) == (int(np.prod(kernel.explicit(whole).shape)) <= features.n_rows)
 
 
 @pytest.mark.parametrize("weights", [False, True])
@@ -117,12 +117,12 @@ def test_a_sketch_has_the_fewest_rows_that_leave_no_more(gamma):
     features = problem_of(1.0, gamma=gamma).features
     K = rbf_kernel(features.X, gamma=gamma)
     for left in (0.5, 1e-2, 1e-4):
-        rows = features.sketch(left, features.n_rows)
+        rows = features.pivots.sketch(left, features.n_rows)
         assert np.diag(K - rows.T @ rows).max() <= left + 1e-12
         assert np.diag(K - rows[:-1].T @ rows[:-1]).max() > left
-        assert features.sketch(left, len(rows) - 1) is None
-    assert features.sketch(1.0, 0).shape == (0, features.n_rows)
-    assert features.sketch(0.0, features.n_rows - 1) is None
+        assert features.pivots.sketch(left, len(rows) - 1) is None
+    assert features.pivots.sketch(1.0, 0).shape == (0, features.n_rows)
+    assert features.pivots.sketch(0.0, features.n_rows - 1) is None
 
 
 @pytest.mark.parametrize("weights", [False, True])

@@ -13,6 +13,7 @@ from advcli.problems.certificate import certify
 from advcli.problems.risk import Problem
 from advcli.solvers import Limits, kernel_splitting, make_solver
 from advcli.solvers.auto import choose
+from advcli.solvers.kernel_splitting import pivots_for, sketched
 from advcli.solvers.newton.kernel import MAX_FACTORED
 
 
@@ -168,7 +169,7 @@ def sketch_of(name="rbf", k=3, gamma=0.02, p=17, n=120):
     X = np.random.default_rng(3).normal(size=(n, 3))
     X[n // 2 :] = X[: n - n // 2]
     features = make_features(name, X, k, gamma=gamma)
-    return features, features.sketched(p)
+    return features, sketched(features, p)
 
 
 @pytest.mark.parametrize("first", [0, 5])
@@ -178,22 +179,23 @@ def test_a_sketch_is_the_kernel_matrix_but_for_what_it_leaves(gamma, first):
     X = random.normal(size=(300, 3))
     X[200:] = X[:100]
     features, K = make_features("rbf", X, 3, gamma=gamma), rbf_kernel(X, gamma=gamma)
-    features.outranks(first)  # rows that are found one by one may stand before those found by blocks
+    features.pivots.outranks(first)  # rows that are found one by one may stand before those found by blocks
     counts = []
     for left in (0.5, 1e-2, 1e-4, 1e-6):
-        counts.append(features.pivots_for(left, 100))
+        counts.append(pivots_for(features, left, 100))
         if counts[-1] is None:
             assert np.linalg.eigvalsh(K)[-101 + 1 :].min() > 0.0
-            assert features.sketched(100).left.max() > left
+            assert sketched(features, 100).left.max() > left
             continue
-        sketch = features.sketched(counts[-1])
-        rest = K - sketch.rows.T @ sketch.rows
+        sketch = sketched(features, counts[-1])
+        L, pivots = sketch.factor
+        rest = K - L @ L.T
         np.testing.assert_allclose(rest.diagonal(), sketch.left, atol=1e-12)
         assert sketch.left.max() <= left + 1e-15
         assert np.linalg.eigvalsh(rest)[0] > -1e-10
-        assert len(sketch.pivots) == counts[-1]
-        np.testing.assert_allclose(np.tril(sketch.rows[:, sketch.pivots], -1), 0.0, atol=1e-7)
-        np.testing.assert_allclose(sketch.features.gram, sketch.rows @ sketch.rows.T, atol=1e-10)
+        assert len(sketch.factor.pivots) == counts[-1]
+        np.testing.assert_allclose(np.triu(L[pivots], 1), 0.0, atol=1e-7)
+        np.testing.assert_allclose(sketch.features.gram, L.T @ L, atol=1e-10)
     known = [count for count in counts if count is not None]
     assert known == sorted(known)
     assert counts[len(known) :] == [None] * (4 - len(known))
@@ -202,18 +204,18 @@ def test_a_sketch_is_the_kernel_matrix_but_for_what_it_leaves(gamma, first):
 
 def test_a_sketch_ends_where_rounding_begins():
     features, sketch = sketch_of(gamma=1e-4, p=100)
-    assert len(sketch.pivots) < 60
-    assert features.pivots_for(0.0, 120) is None
+    assert len(sketch.factor.pivots) < 60
+    assert pivots_for(features, 0.0, 120) is None
     nothing = make_features("precomputed", np.zeros((9, 9)), 2)
-    assert nothing.pivots_for(1e-3, 5) == 0
-    assert nothing.sketched(5).rows.shape == (0, 9)
+    assert pivots_for(nothing, 1e-3, 5) == 0
+    assert sketched(nothing, 5).factor.L.shape == (9, 0)
 
 
 @pytest.mark.parametrize("k", [2, 4])
 @pytest.mark.parametrize("name", ["rbf", "rbf_threshold"])
 def test_the_proximal_step_of_a_sketch_is_that_of_its_matrix(name, k):
     _, sketch = sketch_of(name, k)
-    same = make_features(name.replace("rbf", "precomputed"), sketch.rows.T @ sketch.rows, k)
+    same = make_features(name.replace("rbf", "precomputed"), sketch.factor.L @ sketch.factor.L.T, k)
     random = np.random.default_rng(5)
     for sigma in (0.3, 1e-3):
         G = random.normal(size=(120, k))
@@ -228,14 +230,14 @@ def test_the_proximal_step_of_a_sketch_is_that_of_its_matrix(name, k):
 def test_a_function_of_the_sketch_is_one_of_the_kernel_with_coefficients_on_the_pivots(name):
     features, sketch = sketch_of(name)
     theta = np.random.default_rng(6).normal(size=features.shape)
-    moved = features.unsketched(theta, sketch)
+    moved = sketch.of_kernel(theta)
     np.testing.assert_allclose(features.scores(moved), sketch.features.scores(theta), atol=1e-9)
     assert features.square_norm(moved) == pytest.approx(sketch.features.square_norm(theta), rel=1e-9)
-    assert np.flatnonzero(moved[:120].reshape(120, -1).any(axis=1)).tolist() == sorted(sketch.pivots.tolist())
+    assert np.flatnonzero(moved[:120].reshape(120, -1).any(axis=1)).tolist() == sorted(sketch.factor.pivots.tolist())
     assert sketch.features.square_norm(theta) < features.square_norm(theta)
     single = np.zeros(features.shape)
     single[7] = 2.0
-    assert features.unseen(single, sketch) == pytest.approx(features.square_norm(single) - sketch.features.square_norm(single), abs=1e-12)
+    assert sketch.unseen(single) == pytest.approx(features.square_norm(single) - sketch.features.square_norm(single), abs=1e-12)
 
 
 @pytest.fixture
@@ -246,7 +248,7 @@ def systems(monkeypatch):
 
     def take(self, left, before, limit):
         found(self, left, before, limit)
-        seen.append(0 if self.sketch is None else len(self.sketch.pivots))
+        seen.append(0 if self.sketch is None else len(self.sketch.factor.pivots))
 
     monkeypatch.setattr(kernel_splitting._Iteration, "_take", take)
     return seen

@@ -14,12 +14,12 @@ from advcli.problems.certificate import certify
 from advcli.problems.risk import Problem
 from advcli.solvers import Limits, make_solver
 from advcli.solvers.shards import rows
-from advcli.solvers.shards.rows import InProcess, Move, RemoteDualPoint, Rounds, Shard, ShardedObjective, Whole, WorkerLost, split
+from advcli.solvers.shards.rows import Move, RemoteDualPoint, Rounds, Shard, ShardedObjective, Whole, WorkerLost, Workers, split
 from advcli.solvers.shards.solver import DistributedSolver
 from advcli.solvers.smoothing import SmoothedObjective
 
 
-class Mortal(InProcess):
+class Mortal(Workers):
     """Workers of which some die before they answer, at random calls; what they knew is lost."""
 
     def __init__(self, makers, seed, share, most=10**9):
@@ -46,7 +46,7 @@ class Dying(DistributedSolver):
 
 def rounds_of(problem, count, centre=None):
     centre = np.zeros((len(problem.y), problem.loss.n_classes)) if centre is None else centre
-    return Rounds(InProcess([(Shard, each) for each in split(problem, centre, count)]))
+    return Rounds(Workers([(Shard, each) for each in split(problem, centre, count)]))
 
 
 LOSSES = ("zero_one", "absolute", "llw", "general", "ww", "cs")

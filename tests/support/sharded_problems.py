@@ -5,7 +5,7 @@ import scipy.sparse as sp
 from support import random_problems as problems
 
 from advcli.problems.risk import Problem
-from advcli.solvers.shards.rows import InProcess
+from advcli.solvers.shards.rows import Workers
 from advcli.solvers.shards.solver import DistributedSolver
 
 
@@ -13,7 +13,7 @@ class Alone(DistributedSolver):
     """The solver with all its workers in this process."""
 
     def held(self, makers):
-        return InProcess(makers)
+        return Workers(makers)
 
 
 def weighted_problem(name="zero_one", seed=0, n=40, sparse=False, C=4.0, k=4):

@@ -16,7 +16,7 @@ from advcli import AdversarialClassifier, OrdinalAdversarialClassifier
 from advcli.core.errors import ConfigError, DataError, IncompatibleError, NotConvergedWarning
 from advcli.learners.distributed import _read_parquet, fit
 from advcli.models import load, save
-from advcli.solvers.shards.rows import InProcess
+from advcli.solvers.shards.rows import Workers
 from advcli.solvers.shards.solver import DistributedSolver
 
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason='ray is not installed; pip install "advcli[scale]" has it')
@@ -27,7 +27,7 @@ COLUMNS = ["height", "girth", "shade"]
 @pytest.fixture
 def in_process(monkeypatch):
     """All workers in this process."""
-    monkeypatch.setattr(DistributedSolver, "held", lambda self, makers: InProcess(makers))
+    monkeypatch.setattr(DistributedSolver, "held", lambda self, makers: Workers(makers))
 
 
 def table(n=300, seed=0):

@@ -23,7 +23,7 @@ from advcli.reports.figures import registry as figures
 from advcli.reports.formats.document import Figure
 from advcli.solvers.base import registry as solvers
 from advcli.solvers.coordinate.dense import DualSolver
-from advcli.solvers.stochastic.pegasos import PegasosSolver
+from advcli.solvers.stochastic.subgradient import PegasosSolver
 from advcli.testing.losses import SIZES
 
 

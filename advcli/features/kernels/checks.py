@@ -10,8 +10,6 @@ from ...core.errors import DataError
 from ...core.typing import Array
 
 PIECE = 256  # kernel rows that are computed by one matrix product
-
-
 _EIGENVALUES = 500  # rows up to which a given matrix is checked by its eigenvalues
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
+from ...core.arrays import is_sparse
 from ...core.compiled import kernels
 from ...core.typing import Array
 from ..base import register
@@ -17,14 +18,14 @@ _FEW_COLUMNS = 32  # up to which differences of rows are faster than a product o
 
 def _squared_distances(X: Any, Z: Any) -> Array:
     """Return |x - z|^2 of rows (n, d) and (m, d), shape (n, m)."""
-    if hasattr(X, "tocsr") or hasattr(Z, "tocsr"):
+    if is_sparse(X) or is_sparse(Z):
         return np.asarray(euclidean_distances(X, Z, squared=True))
     # the sum of scikit-learn's euclidean_distances, bit for bit, without validation and copies of valid rows
-    found = X @ Z.T
-    found *= -2.0
-    found += np.einsum("ij,ij->i", X, X)[:, None]
-    found += np.einsum("ij,ij->i", Z, Z)
-    return np.asarray(np.maximum(found, 0.0, out=found))
+    squares = X @ Z.T
+    squares *= -2.0
+    squares += np.einsum("ij,ij->i", X, X)[:, None]
+    squares += np.einsum("ij,ij->i", Z, Z)
+    return np.asarray(np.maximum(squares, 0.0, out=squares))
 
 
 @register("rbf")
@@ -65,7 +66,7 @@ class GaussianFeatures(KernelFeatures):
         """The whole matrix K (n, n), exactly symmetric; computed once, of few dense columns by the compiled loop."""
         store = self.store
         # without vectors the loop's exponential is slower than NumPy's
-        fast = kernels.level != "scalar" and self.X.shape[1] <= _FEW_COLUMNS and not hasattr(self.X, "tocsr")
+        fast = kernels.level != "scalar" and self.X.shape[1] <= _FEW_COLUMNS and not is_sparse(self.X)
         if store.matrix is None and fast:
             K = np.empty((self.n_rows, self.n_rows))
             kernels.gaussian.matrix(np.ascontiguousarray(self.X, dtype=np.float64), self.gamma, self.constant, K)

@@ -12,25 +12,41 @@ K is kept whole where ``memory_mb`` has room for it. Otherwise solvers get block
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from bisect import bisect_left
-from operator import neg
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack, solve_triangular
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ...core.checks import LARGEST, refuse_huge
+from ...core.arrays import dense, is_sparse
+from ...core.checks import LARGEST, POSITIVE, refuse, refuse_huge
 from ...core.compiled import kernels
-from ...core.errors import ConfigError
 from ...core.typing import Array, Labels
-from ..base import Directions, FeatureMap, KernelMap, Sketch, register
+from ..base import Directions, FeatureMap, KernelMap, register
 from ..linear import LinearFeatures
 from .checks import PIECE, check_kernel_matrix, indefinite
-from .pivots import RANK_TOLERANCE, Pivots, Store
+from .pivots import Pivots
 
+GATHERED = 0.6  # share of the rows whose block of K must have room beside K for K to be kept whole
 _DENSE = 0.5  # share of rows with coefficients above which a product with all of K is faster than one with these rows
 _MEBIBYTE = 2.0**20
+
+
+class _Store:
+    """The kernel values that a bound map keeps: all of them, or the rows used last; and the values of the functions asked for last."""
+
+    def __init__(self, n: int) -> None:
+        self.matrix: Array | None = None
+        self.rows: Array | None = None  # (capacity, n), allocated on first use
+        self.slot = np.full(n, -1, dtype=np.intp)  # slot of row i, -1 = none
+        self.owner = np.empty(0, dtype=np.intp)  # row in a slot, -1 = none
+        self.used = np.empty(0, dtype=np.int64)  # time of the last use of a slot
+        self.clock = 0
+        self.coefficients: Array | None = None
+        self.values: Array | None = None
+        self.pivots: Pivots | None = None
+        self.shifted: tuple[float, Any] | None = None  # sigma and the Cholesky factor of K + sigma I
 
 
 class KernelFeatures(KernelMap):
@@ -47,22 +63,17 @@ class KernelFeatures(KernelMap):
     """
 
     takes_constant = False
+    explicit: ClassVar[Any] = LinearFeatures
 
     def __init__(self, X: Any, n_classes: int, *, memory_mb: float = 1000.0) -> None:
         super().__init__(X, n_classes)
         self.memory_mb = positive_option("memory_mb", memory_mb)
         self.anchors = self.X
-        self._store: Store | None = None
+        self.store = _Store(self.n_rows)  # shared by maps that adopt it
 
-    # ---- what a kernel is -----------------------------------------------------------------------------------------
     @abstractmethod
     def kernel(self, X: Any, Z: Any) -> Array:
         """Return K(x_a, z_b), shape (rows of X, rows of Z)."""
-
-    @property
-    @abstractmethod
-    def diagonal(self) -> Array:
-        """K(x_i, x_i) of the training rows, shape (n,)."""
 
     @property
     def options(self) -> dict[str, float]:
@@ -87,10 +98,9 @@ class KernelFeatures(KernelMap):
             and type(other) is type(self)
             and other.options == self.options
             and other.memory_mb == self.memory_mb
-            and other.n_classes == self.n_classes
             and _equal(other.X, self.X)
         ):
-            self._store = other.store
+            self.store = other.store
 
     def support(self, theta: Array) -> tuple[Any, Array]:
         """Return the anchors whose coefficients are not 0, at least one, and these coefficients: what scores at new rows need."""
@@ -100,58 +110,23 @@ class KernelFeatures(KernelMap):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the kernel values out of pickles: they follow from the rows."""
-        return {**self.__dict__, "_store": None}
+        return {**self.__dict__, "store": _Store(self.n_rows)}
 
     @property
-    def store(self) -> Store:
-        """The values kept so far; shared by maps that adopted them."""
-        if self._store is None:
-            self._store = Store(self.n_rows)
-        return self._store
-
-    @property
-    def shape(self) -> tuple[int, int]:
+    def shape(self) -> tuple[int, ...]:
         """Shape (n, k) of the coefficients."""
         return int(self.anchors.shape[0]), self.n_classes
 
-    # ---- memory ---------------------------------------------------------------------------------------------------
+    # ---- K --------------------------------------------------------------------------------------------------------
+    @property
+    def memory(self) -> float:
+        """Bytes that values of K may take."""
+        return self.memory_mb * _MEBIBYTE
+
     @property
     def whole(self) -> bool:
         """Whether all n^2 values fit, beside a copy of the largest block that solvers gather."""
-        return 8.0 * (1.0 + self.gathered**2) * float(self.n_rows) ** 2 <= self.memory_mb * _MEBIBYTE
-
-    @property
-    def room_for_factor(self) -> bool:
-        """Whether n^2 values of a factor fit beside K."""
-        return self.whole and 16.0 * float(self.n_rows) ** 2 <= self.memory_mb * _MEBIBYTE
-
-    @property
-    def spare(self) -> float:
-        """What ``memory_mb`` leaves."""
-        return self.memory_mb * _MEBIBYTE - 8.0 * float(self.n_rows) ** 2
-
-    @property
-    def room_for_sketch(self) -> bool:
-        """Whether a sketch of K fits beside K and a factor, which may have to take its place."""
-        return self.room_for_factor and 24.0 * float(self.n_rows) ** 2 <= self.memory_mb * _MEBIBYTE
-
-    @property
-    def largest_block(self) -> int:
-        """Most rows m whose (m, m) block may be asked for."""
-        if self.whole:
-            return self.n_rows
-        return min(self.n_rows, int(np.sqrt(self.memory_mb * _MEBIBYTE / 2 / 8)))
-
-    def check_memory(self) -> None:
-        """Raise `ConfigError` when the limit cannot hold even the pieces that a pass needs."""
-        n = self.n_rows
-        least = 2 * 8 * PIECE * n / _MEBIBYTE
-        if not self.whole and self.memory_mb < least:
-            every = 8 * (1 + self.gathered**2) * n * n / _MEBIBYTE
-            raise ConfigError(
-                f"features.memory_mb={self.memory_mb:g} is too small for {n} rows; give at least {np.ceil(least):.0f} "
-                f"({np.ceil(every):.0f} keep the whole kernel matrix)"
-            )
+        return 8.0 * (1.0 + GATHERED**2) * float(self.n_rows) ** 2 <= self.memory
 
     @property
     def matrix(self) -> Array:
@@ -173,97 +148,40 @@ class KernelFeatures(KernelMap):
 
     def handed_over(self) -> Array:
         """Return the whole matrix for the caller to change: the map forgets it, where a copy would take longer than the values."""
-        K, self.store.matrix = self.matrix, None
+        K, self.store.matrix, self.store.pivots = self.matrix, None, None
         return K
 
     @property
-    def factor(self) -> tuple[Array, Labels]:
-        """L (n, p) and its pivot rows, by Cholesky with pivoting up to the numerical rank (Higham 2002, section 10.3); computed once."""
-        store = self.store
-        if store.factor is None:
-            n, largest = self.n_rows, float(self.diagonal.max(initial=0.0))
-            packed, order, rank, _ = lapack.dpstrf(self.matrix, tol=RANK_TOLERANCE * largest, lower=1)
-            order = order[:n] - 1
-            L = np.empty((n, rank))
-            L[order] = np.tril(packed)[:, :rank]
-            store.factor = (L, order[:rank].astype(np.intp))
-        return store.factor
+    def pivots(self) -> Pivots:
+        """The Cholesky factor of K with pivoting, as much of it as was asked for."""
+        if self.store.pivots is None:
+            self.store.pivots = Pivots(self.matrix, self.diagonal)
+        return self.store.pivots
 
-    def outranks(self, most: int) -> bool:
-        """Tell whether the rank of K is clearly above ``most``; ``most`` pivots tell, where a whole factor takes n^3/3 operations."""
-        store, n = self.store, self.n_rows
-        if store.factor is not None or most >= n:
-            return store.factor is not None and store.factor[0].shape[1] > most
-        pivots = self._pivots(most)
-        return len(pivots.lefts) > most and pivots.lefts[most] > pivots.least
-
-    def sketch(self, left: float, most: int) -> Array | None:
-        """Return the first rows of L', (p, n), as few as leave no diagonal value of K - L L' above ``left``; None if p > ``most``."""
-        pivots = self._pivots(min(most, self.n_rows))
-        p = bisect_left(pivots.lefts, -left, key=neg)
-        return pivots.rows[:p] if p <= min(most, len(pivots.lefts) - 1) else None
-
-    def _pivots(self, most: int) -> Pivots:
-        """Return at least ``most`` rows of L', or as many as are clearly above rounding."""
-        store = self.store
-        if store.pivots is None:
-            store.pivots = Pivots(self.matrix, self.diagonal)
-        store.pivots.reach(most)
-        return store.pivots
-
-    def pivots_for(self, left: float, most: int) -> int | None:
-        """Return how many pivots leave no diagonal value above ``left``; None if more than ``most``, or without memory for their rows."""
-        return self._pivots(0).cover(left, min(most, self.n_rows)) if self.room_for_sketch else None
-
-    def sketched(self, p: int) -> Sketch:
-        """Return the sketch by p pivots, or by as many as are clearly above rounding."""
-        found = self._pivots(0)
-        p = found.grow(min(p, self.n_rows))
-        rows = found.rows[:p]
-        left = np.maximum(self.diagonal - np.einsum("ij,ij->j", rows, rows), 0.0)
-        return Sketch(_SketchedFeatures(rows, found.gram(p), self.n_classes), rows, np.array(found.chosen[:p], dtype=np.intp), left)
-
-    def unsketched(self, theta: Array, sketch: Sketch) -> Array:
-        """Return A = L1^{-T} L'A' on the pivot rows, where L1 are the rows of L at the pivots: K A = L L1' A = L L'A'."""
-        coefficients = np.zeros(self.shape)
-        upper = sketch.rows[:, sketch.pivots]
-        coefficients[sketch.pivots] = solve_triangular(upper, sketch.rows @ theta, lower=False, check_finite=False)
-        return coefficients
-
-    def unseen(self, theta: Array, sketch: Sketch) -> float:
-        """Return the sum over the diagonal of <A, (K - L L') A>."""
-        return float(sketch.left @ np.einsum("ij,ij->i", theta, theta))
-
-    def explicit(self) -> FeatureMap:
-        """Return linear features on the rows of L."""
-        return LinearFeatures(self.factor[0], self.n_classes)
-
-    def to_explicit(self, theta: Array) -> Array:
-        """Return L'A."""
-        return np.ascontiguousarray(self.factor[0].T @ theta)
-
-    def from_explicit(self, theta: Array) -> Array:
-        """Return A = L1^{-T} Theta on the pivot rows, where L1 are the rows of the pivots: K A = L L1' A = L Theta."""
-        L, pivots = self.factor
-        coefficients = np.zeros(self.shape)
-        coefficients[pivots] = solve_triangular(L[pivots], theta, trans="T", lower=True, check_finite=False)
-        return coefficients
+    def sketched(self, rows: Array, gram: Array) -> KernelMap:
+        """Return the map with the kernel L L'."""
+        return SketchedFeatures(rows, gram, self.n_classes)
 
     def proximal(self, G: Array, sigma: float) -> tuple[Array, Array]:
         """Return X = sigma (K + sigma I)^{-1} G and its coefficients -X."""
+        factor = self._shifted(self.matrix, sigma)
+        X = cho_solve(factor, sigma * np.asfortranarray(G), overwrite_b=True, check_finite=False)
+        return X, -X
+
+    def _shifted(self, gram: Array, sigma: float) -> Any:
+        """Return the Cholesky factor of a symmetric matrix plus sigma I, kept for the next call."""
         store = self.store
         if store.shifted is None or store.shifted[0] != sigma:
-            shifted = np.array(self.matrix, order="F")
+            shifted = np.array(gram, order="F")
             shifted[np.diag_indices_from(shifted)] += sigma
             try:
                 store.shifted = sigma, cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
             except LinAlgError:
                 raise indefinite(self.name, f"an eigenvalue is below -{sigma:.3g}") from None
-        X = cho_solve(store.shifted[1], sigma * np.asfortranarray(G), overwrite_b=True, check_finite=False)
-        return X, -X
+        return store.shifted[1]
 
     def block(self, rows: Labels) -> Array:
-        """Return K among the given training rows, (m, m), C-contiguous; at most `largest_block` rows."""
+        """Return K among the given training rows, (m, m), C-contiguous."""
         rows = np.ascontiguousarray(rows)
         m = len(rows)
         if self.whole:
@@ -289,7 +207,7 @@ class KernelFeatures(KernelMap):
         return out
 
     def among(self, rows: Labels) -> PrecomputedFeatures:
-        """Return the kernel among some of the training rows, as the map of a fit to these; at most `largest_block` rows."""
+        """Return the kernel among some of the training rows, as the map of a fit to these."""
         part = PrecomputedFeatures(self.block(rows), self.n_classes)
         part.store.matrix = part.X  # a block of a kernel matrix needs no check
         return part
@@ -302,7 +220,7 @@ class KernelFeatures(KernelMap):
             return
         store, n = self.store, self.n_rows
         if store.rows is None:
-            capacity = max(0, int(self.memory_mb * _MEBIBYTE / 2 / 8 / n) - PIECE)
+            capacity = max(0, int(self.memory / 2 / 8 / n) - PIECE)
             store.rows = np.empty((capacity, n))
             store.owner = np.full(capacity, -1, dtype=np.intp)
             store.used = np.full(capacity, -1, dtype=np.int64)
@@ -321,32 +239,36 @@ class KernelFeatures(KernelMap):
             piece[np.arange(len(at)), rows[at]] = self.diagonal[rows[at]]
             kernels.ascent_kernel.accumulate(piece, np.arange(len(at)), A[at], F)
             slots, free = free[: len(at)], free[len(at) :]
-            kept = rows[at[: len(slots)]]
+            stored = rows[at[: len(slots)]]
             store.slot[store.owner[slots][store.owner[slots] >= 0]] = -1
             store.rows[slots] = piece[: len(slots)]
-            store.owner[slots], store.slot[kept], store.used[slots] = kept, slots, store.clock
+            store.owner[slots], store.slot[stored], store.used[slots] = stored, slots, store.clock
 
     # ---- the four operations --------------------------------------------------------------------------------------
     def scores(self, theta: Array) -> Array:
-        """Return K(X, anchors) A, shape (n, k); rows of zeros in A cost nothing."""
-        support = np.flatnonzero(theta.any(axis=1))
+        """Return K(X, anchors) A, shape (n, k)."""
+        return self.values(theta)
+
+    def values(self, A: Array) -> Array:
+        """Return the functions with coefficients A (n_anchors, c) at the rows, (n, c); rows of zeros in A cost nothing."""
+        support = np.flatnonzero(A.any(axis=1))
         if self.X is not self.anchors:
-            F = np.zeros((self.n_rows, self.n_classes))
+            F = np.zeros((self.n_rows, A.shape[1]))
             # a function without support is 0, and scikit-learn has no distances to no rows
             for start in range(0, self.n_rows if len(support) else 0, PIECE):
                 rows = slice(start, min(start + PIECE, self.n_rows))
-                F[rows] = self.between(rows, support) @ theta[support]
+                F[rows] = self.between(rows, support) @ A[support]
             return F
         store = self.store
-        if store.theta is None or store.scores is None or not np.array_equal(store.theta, theta):
+        if store.coefficients is None or store.values is None or not np.array_equal(store.coefficients, A):
             if self.whole and len(support) > _DENSE * self.n_rows:
-                by_class = np.ascontiguousarray(theta.T) @ self.matrix
+                by_class = np.ascontiguousarray(A.T) @ self.matrix
             else:
-                by_class = np.zeros((self.n_classes, self.n_rows))
-                self.accumulate(by_class, support, theta[support])
-            store.theta, store.scores = theta.copy(), np.ascontiguousarray(by_class.T)
-            store.scores.setflags(write=False)
-        return store.scores
+                by_class = np.zeros((A.shape[1], self.n_rows))
+                self.accumulate(by_class, support, A[support])
+            store.coefficients, store.values = A.copy(), np.ascontiguousarray(by_class.T)
+            store.values.setflags(write=False)
+        return store.values
 
     def adjoint(self, R: Array) -> Array:
         """Return the coefficients of sum_i phi(x_i) r_i', which are R itself; training rows only."""
@@ -354,33 +276,16 @@ class KernelFeatures(KernelMap):
 
     def square_norm(self, theta: Array) -> float:
         """Return <A, K A>."""
-        return self.check_square(float(np.vdot(theta, self.scores(theta))), theta)
-
-    def check_square(self, square: float, theta: Array) -> float:
-        """Return |theta|^2, at least 0; `DataError` when it is negative beyond rounding."""
-        if square < 0.0:
-            scale = float(np.abs(theta).sum(axis=1) @ np.sqrt(np.maximum(self.diagonal, 0.0))) ** 2
-            if square < -1e-10 * scale:
-                raise indefinite(self.name, f"a function has the squared norm {square:.3g}")
-        return max(square, 0.0)
+        A, _ = self.split(theta)
+        return checked_square(self, float(np.vdot(A, self.values(A))), A)
 
     def directions(self, B: Array, owner: Labels) -> Directions:
         """Kernel maps have no Jacobian rows to hand out."""
         raise NotImplementedError("kernel features have no explicit parameters")
 
 
-class _SketchedFeatures(KernelFeatures):
-    """The kernel L L': inner products of rows of L, the rows of X.
-
-    Parameters
-    ----------
-    rows : ndarray (p, n)
-        L'.
-    gram : ndarray (p, p)
-        L'L.
-    n_classes : int
-        Number k of scores per row.
-    """
+class SketchedFeatures(KernelFeatures):
+    """The kernel L L': inner products of rows of L, the rows of X; ``rows`` are L' (p, n), ``gram`` is L'L (p, p)."""
 
     name = "sketched"
 
@@ -397,25 +302,21 @@ class _SketchedFeatures(KernelFeatures):
         """Squared rows of L."""
         return self.squares
 
-    def scores(self, theta: Array) -> Array:
+    def values(self, A: Array) -> Array:
         """Return L L'A."""
-        return np.ascontiguousarray(((theta.T @ self.rows.T) @ self.rows).T)
+        return np.ascontiguousarray(((A.T @ self.rows.T) @ self.rows).T)
 
     def square_norm(self, theta: Array) -> float:
         """Return |L'A|^2."""
-        along = theta.T @ self.rows.T
+        along = self.split(theta)[0].T @ self.rows.T
         return float(np.vdot(along, along))
 
     def proximal(self, G: Array, sigma: float) -> tuple[Array, Array]:
         """Return X = sigma (L L' + sigma I)^{-1} G = G - L (L'L + sigma I)^{-1} L'G, by Woodbury's formula, and its coefficients -X."""
-        store = self.store
-        if store.shifted is None or store.shifted[0] != sigma:
-            shifted = np.array(self.gram, order="F")
-            shifted[np.diag_indices_from(shifted)] += sigma
-            store.shifted = sigma, cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
+        factor = self._shifted(self.gram, sigma)
         # products class by class: twice as fast as those of narrow columns
         along = np.ascontiguousarray(G.T) @ self.rows.T
-        along = cho_solve(store.shifted[1], along.T, overwrite_b=True, check_finite=False)
+        along = cho_solve(factor, along.T, overwrite_b=True, check_finite=False)
         X = G - (along.T @ self.rows).T
         return X, -X
 
@@ -438,24 +339,9 @@ class PrecomputedFeatures(KernelFeatures):
             refuse_huge(K, None, "X")
 
     @property
-    def whole(self) -> bool:
-        """The matrix is in memory already."""
-        return True
-
-    @property
-    def room_for_factor(self) -> bool:
-        """Always: memory for a given matrix has no limit."""
-        return True
-
-    @property
-    def spare(self) -> float:
-        """Half of what the given matrix takes: all of it in single precision."""
-        return 4.0 * float(self.n_rows) ** 2
-
-    @property
-    def room_for_sketch(self) -> bool:
-        """Always, for the same reason."""
-        return True
+    def memory(self) -> float:
+        """Infinite: memory for a given matrix has no limit."""
+        return math.inf
 
     @property
     def diagonal(self) -> Array:
@@ -463,7 +349,7 @@ class PrecomputedFeatures(KernelFeatures):
         return np.ascontiguousarray(self.X.diagonal())
 
     @property
-    def shape(self) -> tuple[int, int]:
+    def shape(self) -> tuple[int, ...]:
         """Shape (n, k) of the coefficients."""
         return int(self.X.shape[1]), self.n_classes
 
@@ -477,14 +363,14 @@ class PrecomputedFeatures(KernelFeatures):
 
     def between(self, rows: Labels | slice, columns: Labels | slice) -> Array:
         """Return the given values."""
-        return _dense(self.X[rows])[:, columns]
+        return dense(self.X[rows])[:, columns]
 
     @property
     def matrix(self) -> Array:
         """The given matrix, checked once."""
         store = self.store
         if store.matrix is None:
-            K = np.ascontiguousarray(_dense(self.X), dtype=np.float64)
+            K = np.ascontiguousarray(dense(self.X), dtype=np.float64)
             check_kernel_matrix(K)
             store.matrix = K
         return store.matrix
@@ -494,22 +380,26 @@ class PrecomputedFeatures(KernelFeatures):
         return self.matrix.copy()
 
 
+def checked_square(features: KernelMap, square: float, A: Array) -> float:
+    """Return |theta|^2 of coefficients A, at least 0; `DataError` when it is negative beyond rounding."""
+    if square < 0.0:
+        scale = float(np.abs(A).sum(axis=1) @ np.sqrt(np.maximum(features.diagonal, 0.0))) ** 2
+        if square < -1e-10 * scale:
+            raise indefinite(features.name, f"a function has the squared norm {square:.3g}")
+    return max(square, 0.0)
+
+
 def positive_option(name: str, value: Any) -> float:
     """Return an option that must be a finite number above 0."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
-        raise ConfigError(f"features.{name}={value} is not valid; give a finite number above 0")
+    refuse(f"features.{name}", value, POSITIVE)
     return float(value)
-
-
-def _dense(X: Any) -> Array:
-    return X.toarray() if hasattr(X, "toarray") else X
 
 
 def _equal(X: Any, Z: Any) -> bool:
     if X is Z:
         return True
-    if hasattr(X, "tocsr") != hasattr(Z, "tocsr") or X.shape != Z.shape:
+    if is_sparse(X) != is_sparse(Z) or X.shape != Z.shape:
         return False
-    if hasattr(X, "tocsr"):
+    if is_sparse(X):
         return X.nnz == Z.nnz and all(np.array_equal(getattr(X, part), getattr(Z, part)) for part in ("indptr", "indices", "data"))
     return np.array_equal(X, Z)

@@ -16,7 +16,9 @@ import numpy as np
 from scipy import linalg
 from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 
-from ...core.errors import ConfigError, ModelError
+from ...core.arrays import is_sparse
+from ...core.checks import POSITIVE, at_least, or_null, refuse
+from ...core.errors import ModelError
 from ...core.stored_arrays import Entries
 from ...core.typing import Array
 from ..base import FeatureMap, register
@@ -32,7 +34,7 @@ _recent: OrderedDict[str, _Projection] = OrderedDict()
 
 def _digest(X: Any, *more: Any) -> str:
     """Return a name for the content of rows X and of plain values."""
-    parts = (X.indptr, X.indices, X.data) if hasattr(X, "indptr") else (np.ascontiguousarray(X),)
+    parts = (X.indptr, X.indices, X.data) if is_sparse(X) else (np.ascontiguousarray(X),)
     digest = hashlib.sha256(repr((X.shape, more)).encode())
     for part in parts:
         digest.update(part.tobytes())
@@ -97,10 +99,10 @@ def _principal(K: Array, centre: Array | None, dimensions: int) -> Array:
     way: dict[str, Any] = {"driver": "evd"} if dimensions > 0.4 * m else {"subset_by_index": [m - dimensions, m - 1]}
     values, vectors = linalg.eigh(K, overwrite_a=True, check_finite=False, **way)
     values, vectors = values[::-1][:dimensions], vectors[:, ::-1][:, :dimensions]
-    kept = values > _RELATIVE_RANK * max(float(values[0]), 1e-300)
+    positive = values > _RELATIVE_RANK * max(float(values[0]), 1e-300)
     # the sign of an eigenvector is free: the largest entry is positive, on every machine
-    vectors = vectors[:, kept] * np.sign(vectors[np.abs(vectors[:, kept]).argmax(axis=0), np.flatnonzero(kept)])
-    return np.ascontiguousarray(vectors / np.sqrt(values[kept]))
+    vectors = vectors[:, positive] * np.sign(vectors[np.abs(vectors[:, positive]).argmax(axis=0), np.flatnonzero(positive)])
+    return np.ascontiguousarray(vectors / np.sqrt(values[positive]))
 
 
 def median_gamma(X: Any) -> float:
@@ -149,11 +151,9 @@ class _Components(LinearFeatures):
         **more: Any,
     ) -> None:
         for key, value in (("dimensions", dimensions), ("landmarks", landmarks), *more.items()):
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-                raise ConfigError(f"features.{key}={value} must be a whole number of at least 1")
-        for key, value in (("width", width), ("gamma", 1.0 if gamma is None else gamma)):
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
-                raise ConfigError(f"features.{key}={value} must be a finite number above 0")
+            refuse(f"features.{key}", value, at_least(1))
+        refuse("features.width", width, POSITIVE)
+        refuse("features.gamma", gamma, or_null(POSITIVE))
         use = self.landmarks_for(X.shape[0], landmarks, **more)
         if gamma is None:
             gamma = width * median_gamma(X)
@@ -181,8 +181,9 @@ class _Components(LinearFeatures):
     @classmethod
     def restored(cls, rows: Any, n_classes: int, arrays: Entries, **options: Any) -> FeatureMap:
         """Return the map with the stored basis, bound to the landmarks."""
-        n, gamma = rows.shape[0], options.get("gamma")
-        if not (n and isinstance(gamma, (int, float)) and 0 < gamma < float("inf")):
+        n = rows.shape[0]
+        gamma: Any = options.get("gamma")
+        if not (n and POSITIVE["valid"](gamma)):
             raise ModelError(f"features={cls.name} needs landmarks and a finite gamma above 0, got {n} and {gamma}")
         features = cls.__new__(cls)
         centre = arrays.array("centre", (n,)) if cls.centred else None

@@ -8,14 +8,13 @@ import numpy as np
 from sklearn.metrics.pairwise import polynomial_kernel
 from sklearn.utils.extmath import row_norms
 
+from ...core.checks import NOT_NEGATIVE, at_least, is_number, refuse
 from ...core.errors import ConfigError
 from ...core.typing import Array
 from ..base import register
 from .kernel_map import KernelFeatures, positive_option
 
 _MOST_DEGREE = 1000  # a power of values is that many products
-
-
 _LARGEST = 1e100  # kernel value whose squares, summed over rows, stay finite
 
 
@@ -37,18 +36,10 @@ class PolynomialFeatures(KernelFeatures):
         self, X: Any, n_classes: int, *, degree: int = 3, gamma: float | None = None, coef0: float = 1.0, memory_mb: float = 1000.0
     ) -> None:
         super().__init__(X, n_classes, memory_mb=memory_mb)
-        if (
-            isinstance(degree, bool)
-            or not isinstance(degree, (int, float, np.number))
-            or not 1 <= degree <= _MOST_DEGREE
-            or degree != int(degree)
-        ):
-            raise ConfigError(f"features.degree={degree} is not valid; give a whole number from 1 to {_MOST_DEGREE}")
-        if not (isinstance(coef0, (int, float, np.number)) and 0 <= coef0 < np.inf):
-            raise ConfigError(
-                f"features.coef0={coef0} is not valid; give a number of at least 0 (below 0 the kernel is not positive semi-definite)"
-            )
-        self.degree, self.coef0 = int(degree), float(coef0)
+        degree = int(degree) if is_number(degree) and degree == int(degree) else degree
+        refuse("features.degree", degree, at_least(1, _MOST_DEGREE))
+        refuse("features.coef0", coef0, NOT_NEGATIVE, "a number of at least 0 (below 0 the kernel is not positive semi-definite)")
+        self.degree, self.coef0 = degree, float(coef0)
         self.gamma = 1.0 / X.shape[1] if gamma is None else positive_option("gamma", gamma)
         with np.errstate(over="ignore"):
             largest = float(self.diagonal.max(initial=0.0))

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ...core.arrays import is_sparse
 from ...core.compiled import aligned_zeros, compiled_rows, kernels
 from ...problems.risk import Problem, Solution
 from ..base import Limits, register, warm_start
-from .dense import STATUS
-from .threaded import ThreadedSolver
+from .threaded import ThreadedSolver, compiled_settings, compiled_weights
 
 _DENSE = 2**24  # numbers of a dual point up to which it is returned as a dense array
 
@@ -35,7 +35,7 @@ class ListedDualSolver(ThreadedSolver):
 
     def lacks(self, problem: Problem) -> str | None:
         """The solver needs sparse multiclass linear features, and a surrogate by a threshold (`Loss.thresholded`)."""
-        if not problem.features.multiclass_linear or not hasattr(problem.features.X, "tocsr"):
+        if not problem.features.multiclass_linear or not is_sparse(problem.features.X):
             return "sparse multiclass linear features"
         return None if problem.loss.thresholded else "zero_one or cs"
 
@@ -53,39 +53,22 @@ class ListedDualSolver(ThreadedSolver):
             point = sp.csr_array(R)
             point.sort_indices()
             lists.take(y, point.indptr.astype(np.int64), point.indices.astype(np.int32), point.data)
-        values, columns, rows, *_ = compiled_rows(X)
         threads = self.threads_for(problem)
-
-        def given(weights: Any) -> Any:
-            return np.empty(0) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
-
         code, passes, _, _ = kernels.ascent_class_lists.solve(
             *kernels.arguments(problem.loss.family),
-            values,
-            columns,
-            rows,
-            n,
-            d,
+            *compiled_rows(X),
             y,
             problem.features.squares,
-            given(problem.sample_weight),
-            given(problem.cost_weight),
+            *compiled_weights(problem),
             lists,
             theta,
-            problem.lam,
-            problem.n,
-            limits.tol,
-            float(limits.max_passes),
-            float(limits.max_seconds),
-            seed & 0xFFFFFFFFFFFFFFFF,
+            *compiled_settings(problem, limits, seed),
             float(limits.turn),
             threads,
         )
         begin, labels, numbers = np.empty(n + 1, np.int64), np.empty(lists.entries, np.int32), np.empty(lists.entries)
         lists.give(begin, labels, numbers)
-        found: Any = sp.csr_array((numbers, labels, begin), shape=(n, k))
+        dual_point: Any = sp.csr_array((numbers, labels, begin), shape=(n, k))
         if n * k <= _DENSE:
-            found = found.toarray()
-        seconds = time.perf_counter() - started
-        memory: dict[str, Any] = {"threads": threads} if threads > 1 else {}
-        return Solution(np.ascontiguousarray(theta[:, :k]), found, problem.lam, self.name, passes, seconds, STATUS[code], memory)
+            dual_point = dual_point.toarray()
+        return self.solution(problem, theta, dual_point, code, passes, started, threads)

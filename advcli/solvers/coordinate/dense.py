@@ -7,21 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from ...core.arrays import is_sparse
 from ...core.compiled import aligned_zeros, compiled_rows, kernels
+from ...core.typing import Array
 from ...problems.risk import Problem, Solution
 from ..base import Limits, register, warm_start
 from .face_steps import FaceSteps
-from .threaded import ThreadedSolver
+from .threaded import ThreadedSolver, compiled_settings, compiled_weights, visits_of_a_round
 
-# Visits of a thread between two sums, fewer as threads become more (docs/notes/kernels.md, section 10).
-_VISITS = 512
-STATUS = {0: "converged", 1: "max_passes", 2: "max_seconds"}
-_TURN, _PAUSED = 1, 3
-
-
-def visits_of_a_round(threads: int) -> int:
-    """Return how many rows each of the threads visits between two sums of what they changed."""
-    return max(_VISITS // threads, 16)
+_TURN, _PAUSED = 1, 3  # codes of the compiled loop
 
 
 @register("dual")
@@ -43,64 +37,59 @@ class DualSolver(ThreadedSolver):
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the last iterate with theta = theta(r)."""
         started = time.perf_counter()
-        features = problem.features
-        X, y, n = features.X, problem.y, len(problem.y)
+        features, n = problem.features, len(problem.y)
         d, k = features.shape
         loop = kernels.ascent_dense_for(k, d)
-        padded = loop.width(k)
         R0, _ = warm_start(problem, start)
-        sparse, count = hasattr(X, "tocsr"), self.threads_for(problem)
-        R, theta = aligned_zeros((n, padded)), aligned_zeros((d, padded))
+        R, theta = aligned_zeros((n, loop.width(k))), aligned_zeros((d, loop.width(k)))
         if start is not None:
             theta[:, :k] = problem.parameters(R0)
             R[:, :k] = R0
-        y, squares, none = np.ascontiguousarray(y, dtype=np.intp), features.squares, np.empty(0)
-        threads = 1 if sparse else count
-        sample, cost = problem.sample_weight, problem.cost_weight
-        values, columns, rows, *_ = compiled_rows(X)
-        seed &= 0xFFFFFFFFFFFFFFFF
+        count, y, squares = self.threads_for(problem), np.ascontiguousarray(problem.y, dtype=np.intp), features.squares
+        threads = 1 if is_sparse(features.X) else count
+        rows, weights = compiled_rows(features.X), compiled_weights(problem)
         begun = time.perf_counter()
-        steps = FaceSteps(problem, X, y, squares, sample, cost, limits.tol) if threads == 1 else None
-        progress = None if steps is None else loop.Progress(n, seed, min(steps.first(), limits.look))
-        looked = False
+        pauses = _Pauses(problem, squares, limits, loop, seed) if threads == 1 else None
         while True:
             code, passes, _, _ = loop.solve(
                 *kernels.arguments(problem.loss.family),
-                values,
-                columns,
-                rows,
-                n,
-                d,
+                *rows,
                 y,
                 squares,
-                none if sample is None else np.ascontiguousarray(sample, dtype=np.float64),
-                none if cost is None else np.ascontiguousarray(cost, dtype=np.float64),
+                *weights,
                 R,
                 theta,
-                problem.lam,
-                problem.n,
-                limits.tol,
-                float(limits.max_passes),
-                float(limits.max_seconds - (time.perf_counter() - begun)),
-                seed,
+                *compiled_settings(problem, limits, seed, time.perf_counter() - begun),
                 threads,
                 visits_of_a_round(threads),
                 float(limits.turn),
-                progress,
+                None if pauses is None else pauses.progress,
             )
-            if steps is None or progress is None or code != _PAUSED:
+            if pauses is None or code != _PAUSED:
                 break
-            if not looked and passes >= limits.look:
-                looked = True
-                if passes + steps.rest(passes, progress.gap) > limits.turn:
-                    code = _TURN
-                    break
-            if passes < steps.first():
-                progress.pause = steps.first()
-                continue
-            progress.pause, read = steps.take(R, theta, passes, limits.max_passes - 2.0, progress.gap)
-            progress.visits += int(np.ceil(read * n))
-        R_out = np.ascontiguousarray(R[:, :k])
-        seconds = time.perf_counter() - started
-        memory: dict[str, Any] = {"threads": count} if count > 1 else {}
-        return Solution(np.ascontiguousarray(theta[:, :k]), R_out, problem.lam, self.name, passes, seconds, STATUS[code], memory)
+            if pauses.turns(R, theta, passes):
+                code = _TURN
+                break
+        return self.solution(problem, theta, np.ascontiguousarray(R[:, :k]), code, passes, started, count)
+
+
+class _Pauses:
+    """What an ascent does when it pauses: it asks whether another solver should go on, and makes steps on its faces."""
+
+    def __init__(self, problem: Problem, squares: Array, limits: Limits, loop: Any, seed: int) -> None:
+        self.limits, self.n, self.looked, self.steps = limits, len(problem.y), False, FaceSteps(problem, squares, limits.tol)
+        self.progress = loop.Progress(self.n, seed & 0xFFFFFFFFFFFFFFFF, min(self.steps.first(), limits.look))
+
+    def turns(self, R: Array, theta: Array, passes: float) -> bool:
+        """Return whether the ascent would go on beyond the turn; else make the step that is due, and set the next pause."""
+        steps, progress, limits = self.steps, self.progress, self.limits
+        if not self.looked and passes >= limits.look:
+            self.looked = True
+            if passes + steps.rest(passes, progress.gap) > limits.turn:
+                return True
+        if passes < steps.first():
+            progress.pause = steps.first()
+            return False
+        progress.pause, read = steps.take(R, theta, passes, limits.max_passes - 2.0, progress.gap)
+        progress.visits += int(np.ceil(read * self.n))
+        return False

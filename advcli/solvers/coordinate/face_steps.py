@@ -16,11 +16,11 @@ Passes find the faces, which steps cannot, and run on between them; a step moves
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dposv
 
+from ...core.arrays import is_sparse
 from ...core.compiled import kernels
 from ...core.typing import Array, Labels
 from ...problems.risk import Problem
@@ -36,24 +36,14 @@ _MOST = 3000  # rows of a step: its two matrices take 144 MB then
 
 
 class FaceSteps:
-    """Steps on the faces of one ascent, and when they pay.
+    """Steps on the faces of one ascent to the relative gap ``tol``, and when they pay."""
 
-    Parameters
-    ----------
-    problem : Problem
-        Its loss, lambda and n.
-    X, y, squares, sample, cost
-        The rows in the order of the ascent, with |x_i|^2; weights or None.
-    tol : float
-        The relative gap wanted.
-    """
-
-    def __init__(self, problem: Problem, X: Any, y: Labels, squares: Array, sample: Array | None, cost: Array | None, tol: float) -> None:
-        self.loss, self.C, self.tol = problem.loss, problem.C, tol
-        self.X, self.y, self.squares, self.sample, self.cost = X, y, squares, sample, cost
-        self.sparse = hasattr(X, "tocsr")
-        n, d = X.shape
-        self.length = X.nnz / max(n, 1) if self.sparse else float(d)
+    def __init__(self, problem: Problem, squares: Array, tol: float) -> None:
+        self.loss, self.C, self.tol, self.X = problem.loss, problem.C, tol, problem.features.X
+        self.y, self.squares = np.ascontiguousarray(problem.y, dtype=np.intp), squares
+        self.sample, self.cost = problem.sample_weight, problem.cost_weight
+        n, d = self.X.shape
+        self.length = self.X.nnz / max(n, 1) if is_sparse(self.X) else float(d)
         width = kernels.ascent_dense_for(self.loss.n_classes, d).width(self.loss.n_classes)
         self.one_pass = max(2.0 * n * self.length * width, 1.0)  # rows may hold nothing but zeros
         self.ridge, self.patience, self.last = _RIDGE, 1.0, 0.0
@@ -86,9 +76,9 @@ class FaceSteps:
             return 1.2 * passes, 0.0
         if wait > passes - self.last or passes + self.reads(len(moved), len(_STEPS)) > most:
             return max(min(self.last + wait, 1.2 * passes), passes + 1.0), 0.0
-        found, trials = self.step(R, theta, moved)
-        self.ridge = min(max(self.ridge * _RIDGES[found], _LEAST_RIDGE), _LARGEST_RIDGE)
-        self.patience = 2.0 * self.patience if found == len(_STEPS) else 1.0
+        chosen, trials = self.step(R, theta, moved)
+        self.ridge = min(max(self.ridge * _RIDGES[chosen], _LEAST_RIDGE), _LARGEST_RIDGE)
+        self.patience = 2.0 * self.patience if chosen == len(_STEPS) else 1.0
         read = self.reads(len(moved), trials)
         self.last = passes + read
         return self.last + wait, read
@@ -115,7 +105,7 @@ class FaceSteps:
             self.work = np.empty((2, m * m))
         G, H = (part[: m * m].reshape(m, m) for part in self.work)
         np.matmul(B, B.T, out=H)
-        if self.sparse:
+        if is_sparse(X):
             unit = X.multiply(1.0 / length[:, None]).tocsr()
             G[:] = (unit @ unit.T).toarray()[np.ix_(owner, owner)]
         else:
@@ -129,8 +119,8 @@ class FaceSteps:
             return len(_STEPS), 0
         change = np.zeros_like(before)
         np.add.at(change, owner, (z / e)[:, None] * B)
-        base, best, found, trials = self.loss.offset(before, y), 0.0, len(_STEPS), 0
-        for at, t in enumerate(_STEPS):
+        base, best, chosen, trials = self.loss.offset(before, y), 0.0, len(_STEPS), 0
+        for index, t in enumerate(_STEPS):
             trial = self.loss.inside(before + t * change, y)
             moments = X.T @ ((trial - before) * s[:, None])
             # D(trial) - D(before) in C form
@@ -138,10 +128,10 @@ class FaceSteps:
             gain -= 0.5 * C * C * float(np.vdot(moments, moments))
             trials += 1
             if gain > best:
-                best, found, chosen, shift = gain, at, trial, moments
-            elif found < len(_STEPS):
+                best, chosen, raised, shift = gain, index, trial, moments
+            elif chosen < len(_STEPS):
                 break
-        if found < len(_STEPS):
-            R[rows, :k] = chosen
+        if chosen < len(_STEPS):
+            R[rows, :k] = raised
             theta[:, :k] -= C * shift
-        return found, trials
+        return chosen, trials

@@ -19,10 +19,14 @@ from typing import Any
 import numpy as np
 
 from ...core.compiled import kernels
+from ...core.errors import ConfigError
 from ...core.typing import Array, Labels
 from ...features.base import KernelMap
+from ...features.kernels.checks import PIECE
+from ...features.kernels.kernel_map import GATHERED, checked_square
 from ...problems.risk import Problem, Solution, gap_scale
 from ..base import Limits, Solver, register
+from .threaded import compiled_weights
 
 _STATUS = {1: "max_passes", 2: "max_seconds"}
 _SAMPLE = 400  # least rows of a round; with fewer than twice as many, every round takes all rows
@@ -38,6 +42,7 @@ _CHUNK = 16  # rows that are visited before the scores of all rows follow, where
 _SINGLE = 5000.0  # C K_ii up to which a round's copy of K is in single precision
 _DOUBT = 2  # rounds that do not raise the dual value after which it is in double precision
 _SPARE = 1.3  # room in such a copy, in rows that are there
+_MEBIBYTE = 2.0**20
 _MAX_IDLE = 20  # rounds that do not raise the dual value after which the solver gives up
 
 
@@ -54,104 +59,124 @@ class KernelDualSolver(Solver):
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the last iterate with theta = theta(r)."""
         started = time.perf_counter()
-        features, n, k = problem.features, len(problem.y), problem.loss.n_classes
-        assert isinstance(features, KernelMap)
-        features.check_memory()
-        compiled, family = kernels.ascent_kernel, kernels.arguments(problem.loss.family)
-        y = np.ascontiguousarray(problem.y, dtype=np.intp)
-        none = np.empty(0)
-        sample = none if problem.sample_weight is None else np.ascontiguousarray(problem.sample_weight, dtype=np.float64)
-        cost = none if problem.cost_weight is None else np.ascontiguousarray(problem.cost_weight, dtype=np.float64)
-        scale = 1.0 / (problem.lam * problem.n)
-        R = np.zeros((n, compiled.width(k)))
-        R[:, :k], F = _start(problem, features, start)
-        gap = np.empty(n)
-        curvature = scale * float(features.diagonal.max())
-        random = np.random.default_rng(seed)
-        visits, status, fresh, idle, best = 0.0, "converged", True, 0, -np.inf
-        working = _Working(features, curvature < _STRAIGHT, bool(R.any()), curvature <= _SINGLE)
+        assert isinstance(problem.features, KernelMap)
+        check_memory(problem.features)
+        ascent = _Ascent(problem, problem.features, start, seed)
+        status = ascent.until(limits, started)
+        dual_point = np.ascontiguousarray(ascent.R[:, : problem.loss.n_classes])
+        theta, passes = problem.parameters(dual_point), ascent.visits / len(problem.y)
+        memory = {"support": int(dual_point.any(axis=1).sum())}
+        return Solution(theta, dual_point, problem.lam, self.name, passes, time.perf_counter() - started, status, memory)
+
+
+def check_memory(features: KernelMap) -> None:
+    """Raise `ConfigError` when the memory allowed cannot hold even the pieces of K that a pass needs."""
+    n, memory_mb = features.n_rows, features.memory / _MEBIBYTE
+    least = 2 * 8 * PIECE * n / _MEBIBYTE
+    if not features.whole and memory_mb < least:
+        every = 8 * (1 + GATHERED**2) * n * n / _MEBIBYTE
+        raise ConfigError(
+            f"features.memory_mb={memory_mb:g} is too small for {n} rows; give at least {np.ceil(least):.0f} "
+            f"({np.ceil(every):.0f} keep the whole kernel matrix)"
+        )
+
+
+class _Ascent:
+    """The dual point r (n, kp) of one fit, its scores (k, n), the gap of every row, and the rows of its rounds."""
+
+    def __init__(self, problem: Problem, features: KernelMap, start: Solution | None, seed: int) -> None:
+        n, k = len(problem.y), problem.loss.n_classes
+        self.problem, self.features, self.family = problem, features, kernels.arguments(problem.loss.family)
+        self.y, self.weights = np.ascontiguousarray(problem.y, dtype=np.intp), compiled_weights(problem)
+        self.scale = 1.0 / (problem.lam * problem.n)
+        self.R, self.gap = np.zeros((n, kernels.ascent_kernel.width(k))), np.empty(n)
+        self.R[:, :k], self.F = _start(problem, features, start)
+        self.random = np.random.default_rng(seed)
+        self.visits, self.fresh = 0.0, True  # whether the scores were computed from the coefficients
+        curvature = self.scale * float(features.diagonal.max())
+        self.working = _Working(features, curvature < _STRAIGHT, bool(self.R.any()), curvature <= _SINGLE)
+
+    def refresh(self) -> None:
+        """Compute all scores afresh."""
+        theta = self.problem.parameters(self.R[:, : self.problem.loss.n_classes])
+        self.F, self.fresh = np.ascontiguousarray(self.features.scores(theta).T), True
+
+    def until(self, limits: Limits, started: float) -> str:
+        """Make rounds until the gap is closed or to a limit; return the status."""
+        problem, n = self.problem, len(self.y)
+        status, idle, best = "converged", 0, -np.inf
         while True:
-            losses, offsets, inners = compiled.survey(*family, F, y, sample, cost, R, gap)
-            square = features.check_square(-scale * inners, R)
+            losses, offsets, inners = kernels.ascent_kernel.survey(*self.family, self.F, self.y, *self.weights, self.R, self.gap)
+            square = checked_square(self.features, -self.scale * inners, self.R)
             primal = losses / problem.n + 0.5 * problem.lam * square
             dual = offsets / problem.n - 0.5 * problem.lam * square
             wanted = limits.tol * gap_scale(primal, dual)
             if primal - dual <= wanted:
-                if fresh:
-                    break
-                F, fresh = np.ascontiguousarray(features.scores(problem.parameters(R[:, :k])).T), True
+                if self.fresh:
+                    return status
+                self.refresh()
                 continue
             idle = idle + 1 if dual <= best else 0
             best = max(best, dual)
-            if status == "converged" and idle >= _MAX_IDLE:
-                status = "stalled"
             elapsed = time.perf_counter() - started
-            if status == "converged" and visits >= limits.turn * n:
-                status = "max_passes"
-            if status == "converged" and elapsed > limits.max_seconds:
-                status = "max_seconds"
             if status != "converged":
-                break
+                return status
+            if idle >= _MAX_IDLE:
+                return "stalled"
+            if self.visits >= limits.turn * n:
+                return "max_passes"
+            if elapsed > limits.max_seconds:
+                return "max_seconds"
             if idle >= _DOUBT:
-                working.refine()
-            joined = working.choose(gap, random)
-            rows = working.rows
-            m = n if rows is None else len(rows)
-            left = limits.max_passes * n - visits
+                self.working.refine()
+            joined = self.working.choose(self.gap, self.random)
+            m, left = n if self.working.rows is None else len(self.working.rows), limits.max_passes * n - self.visits
             if m > left:
-                status = "max_passes"
-                break
-            allowed = wanted * problem.n  # largest sum of gaps at the end
-            if rows is None:
-                goal = allowed
+                return "max_passes"
+            status = self._round(joined, wanted, (left, limits.max_seconds - elapsed), max(float(m), limits.turn * n - self.visits))
+
+    def _goal(self, joined: Labels | slice, allowed: float) -> tuple[float, bool]:
+        """Return the sum of gaps that a round leaves its rows, and whether it then may be the last; ``allowed`` is the sum at the end."""
+        gap, rows = self.gap, self.working.rows
+        if rows is None:
+            return allowed, True
+        enough = _ALLOWED * allowed - (float(gap.sum()) - float(gap[rows].sum()))
+        share = _LEFT if self.features.whole else _LEFT_APART
+        goal = max(enough, share * float(gap[joined].sum()), share * allowed * len(rows) / len(gap))
+        return goal, goal == enough
+
+    def _round(self, joined: Labels | slice, wanted: float, left: tuple[float, float], turn: float) -> str:
+        """Ascend among the rows of a round and bring the scores of all rows up to date; return the status."""
+        compiled, features, rows, k = kernels.ascent_kernel, self.features, self.working.rows, self.problem.loss.n_classes
+        goal, last = self._goal(joined, wanted * self.problem.n)
+        # rows whose gap the stopping rule cannot see are read, not moved
+        settings = (goal, 1e-3 * wanted, *left, int(self.random.integers(2**63)), turn)
+        self.fresh = False
+        if rows is None:
+            y, weights, R = self.y, self.weights, self.R
+            code, seen = compiled.solve(*self.family, features.matrix, y, *weights, self.F, R, self.scale, *settings, chunk=_CHUNK)
+        else:
+            part, scores, y = self.R[rows], np.ascontiguousarray(self.F[:, rows]), self.y[rows]
+            weights = tuple(weight[rows] if len(weight) else weight for weight in self.weights)  # type: ignore[assignment]
+            code, seen = compiled.solve(*self.family, self.working.block, y, *weights, scores, part, self.scale, *settings)
+            change = part[:, :k] - self.R[rows, :k]
+            moved = np.flatnonzero(change.any(axis=1))
+            self.R[rows] = part
+            if last or len(moved) > _AFRESH * np.count_nonzero(self.R.any(axis=1)):
+                self.refresh()
             else:
-                rest = float(gap.sum()) - float(gap[rows].sum())
-                enough = _ALLOWED * allowed - rest
-                left_over = _LEFT if features.whole else _LEFT_APART
-                goal = max(enough, left_over * float(gap[joined].sum()), left_over * allowed * m / n)
-                last = goal == enough
-            settings = (
-                goal,
-                1e-3 * wanted,  # rows whose gap the stopping rule cannot see are read, not moved
-                left,
-                limits.max_seconds - elapsed,
-                int(random.integers(2**63)),
-                max(float(m), limits.turn * n - visits),
-            )
-            fresh = False
-            if rows is None:
-                code, seen = compiled.solve(*family, features.matrix, y, sample, cost, F, R, scale, *settings, chunk=_CHUNK)
-            else:
-                part, scores = R[rows], np.ascontiguousarray(F[:, rows])
-                weights = [each if each is none else each[rows] for each in (sample, cost)]
-                code, seen = compiled.solve(*family, working.block, y[rows], *weights, scores, part, scale, *settings)
-                change = part[:, :k] - R[rows, :k]
-                moved = np.flatnonzero(change.any(axis=1))
-                R[rows] = part
-                if last or len(moved) > _AFRESH * np.count_nonzero(R.any(axis=1)):
-                    F, fresh = np.ascontiguousarray(features.scores(problem.parameters(R[:, :k])).T), True
-                else:
-                    change = change[moved] * (-scale if problem.sample_weight is None else -scale * sample[rows[moved], None])
-                    features.accumulate(F, rows[moved], change)
-            visits += seen
-            status = _STATUS.get(code, status)
-        dual_point = np.ascontiguousarray(R[:, :k])
-        theta = problem.parameters(dual_point)
-        seconds = time.perf_counter() - started
-        memory = {"support": int(dual_point.any(axis=1).sum())}
-        return Solution(theta, dual_point, problem.lam, self.name, visits / n, seconds, status, memory)
+                sample = self.problem.sample_weight
+                change = change[moved] * (-self.scale if sample is None else -self.scale * sample[rows[moved], None])
+                features.accumulate(self.F, rows[moved], change)
+        self.visits += seen
+        return _STATUS.get(code, "converged")
 
 
 class _Working:
-    """The rows that rounds work on, and K among them.
+    """The rows (m,) that rounds work on, in the order in which they joined, None for all rows of a whole K; and K among them.
 
     Where K is whole, rows join and do not leave, and each is read from K once: what it has in common with those there is the mirror image
     of what they lack. Where K is not, a round has the rows that carry the gap.
-
-    Attributes
-    ----------
-    rows : ndarray (m,) or None
-        The rows of this round, in the order in which they joined; None when K is whole and rounds take all rows.
     """
 
     def __init__(self, features: KernelMap, straight: bool, warm: bool, single: bool) -> None:
@@ -174,14 +199,14 @@ class _Working:
             return slice(0)
         features, n, held = self.features, len(gap), len(self.rows)
         if held == 0 and not self.warm:
-            new = np.sort(random.choice(n, min(features.largest_block, max(_SAMPLE, n // _SHARE)), replace=False))
+            new = np.sort(random.choice(n, min(largest_block(features), max(_SAMPLE, n // _SHARE)), replace=False))
         else:
             wanted = gap > _QUIET * gap.mean()
             if features.whole:
                 wanted[self.rows] = False
             new = np.flatnonzero(wanted)
             room = max(_SAMPLE, int(_GROWTH * held)) if held else n
-            room = min(room, features.largest_block)
+            room = min(room, largest_block(features))
             if len(new) > room:
                 new = np.sort(new[np.argsort(-gap[new], kind="stable")[:room]])
         if not features.whole:
@@ -201,7 +226,7 @@ class _Working:
         """Copy from K what the rows from ``held`` on have in it; or take all rows, where the copy has no room beside K."""
         assert self.rows is not None
         m, n = len(self.rows), self.features.n_rows
-        most = min(n, int(np.sqrt(self.features.spare / self.held.itemsize)))
+        most = min(n, int(np.sqrt(spare(self.features) / self.held.itemsize)))
         if m > most:
             self.rows, self.held = None, self.held[:0, :0].copy()
             return
@@ -211,6 +236,18 @@ class _Working:
             block[:held, :held] = self.held[:held, :held]
             self.held = block
         kernels.ascent_kernel.extend(self.features.matrix, self.rows, held, self.held)
+
+
+def largest_block(features: KernelMap) -> int:
+    """Return the most rows of a round: half of the memory is for their block of K where K is not whole."""
+    n = features.n_rows
+    return n if features.whole else min(n, int(np.sqrt(features.memory / 2 / 8)))
+
+
+def spare(features: KernelMap) -> float:
+    """Return the bytes that copies of a part of a whole K may take beside it; of a given K, all of it in single precision."""
+    square = float(features.n_rows) ** 2
+    return 4.0 * square if features.memory == np.inf else features.memory - 8.0 * square
 
 
 def _start(problem: Problem, features: KernelMap, start: Solution | None) -> tuple[Array, Array]:
@@ -227,8 +264,8 @@ def _start(problem: Problem, features: KernelMap, start: Solution | None) -> tup
     factor = problem.lam / start.lam
     if factor < 1.0:
         square = float(np.vdot(theta, F))
-        kept = float(problem.weight @ problem.loss.offset(start.R, problem.y)) / problem.n - 0.5 * problem.lam * square / factor**2
+        unscaled = float(problem.weight @ problem.loss.offset(start.R, problem.y)) / problem.n - 0.5 * problem.lam * square / factor**2
         scaled = float(problem.weight @ problem.loss.offset(start.R * factor, problem.y)) / problem.n - 0.5 * problem.lam * square
-        if scaled > kept:
+        if scaled > unscaled:
             return start.R * factor, np.array(F.T, order="C")
     return start.R, np.ascontiguousarray(F.T / factor)

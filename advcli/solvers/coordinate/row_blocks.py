@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ...core.arrays import is_sparse
 from ...core.compiled import aligned_zeros, kernels
 from ...core.row_blocks import BlockRows
 from ...problems.risk import Problem, Solution
 from ...problems.row_blocks import MOST_CLASSES, BlockProblem, SparseDual
 from ..base import Limits, register, warm_start, whole_option
-from .dense import STATUS, visits_of_a_round
-from .threaded import ThreadedSolver
+from .threaded import ThreadedSolver, compiled_settings, compiled_weights, visits_of_a_round
 
 # Rows of a batch: as many as keep their numbers within a second-level cache, but enough to hold all classes.
 _BATCH_BYTES, _FEWEST = 2**20, 256
@@ -42,36 +42,29 @@ class BlockDualSolver(ThreadedSolver):
 
     def threads_for(self, problem: Problem) -> int:
         """Return the number of threads that a fit of this problem takes: each has a block at least."""
-        X = problem.features.X
-        rows = X if isinstance(X, BlockRows) else BlockRows(np.ascontiguousarray(X))
-        return min(super().threads_for(problem), -(-len(problem.y) // rows.rows_of_a_block))
+        return min(super().threads_for(problem), -(-len(problem.y) // _in_blocks(problem).rows_of_a_block))
 
     def lacks(self, problem: Problem) -> str | None:
         """The solver needs dense multiclass linear features, and no more classes than two bytes count."""
-        if not problem.features.multiclass_linear or hasattr(problem.features.X, "tocsr"):
+        if not problem.features.multiclass_linear or is_sparse(problem.features.X):
             return "dense multiclass linear features"
         return None if problem.loss.n_classes <= MOST_CLASSES else f"at most {MOST_CLASSES} classes"
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the last iterate with theta = theta(r)."""
         started = time.perf_counter()
-        X = problem.features.X
-        rows = X if isinstance(X, BlockRows) else BlockRows(np.ascontiguousarray(X))
+        rows = _in_blocks(problem)
         (n, d), k = rows.shape, problem.loss.n_classes
         y = np.ascontiguousarray(problem.y, dtype=np.int32)
         R, theta = self._start(problem, start, y, rows)
         padded = aligned_zeros((d, kernels.ascent_row_blocks.width(k)))
         padded[:, :k] = theta
-        stored, none, threads = rows.stored.reshape(-1), np.empty(0), self.threads_for(problem)
+        stored, threads = rows.stored.reshape(-1), self.threads_for(problem)
         single = stored.dtype == np.float32
-
-        def given(weights: Any) -> Any:
-            return none if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
-
         code, passes, _, _ = kernels.ascent_row_blocks.solve(
             *kernels.arguments(problem.loss.family),
             stored if single else np.empty(0, dtype=np.float32),
-            none if single else stored,
+            np.empty(0) if single else stored,
             np.empty(0, dtype=np.int64) if rows.at is None else rows.at,
             n,
             rows.stored.shape[1],
@@ -80,26 +73,18 @@ class BlockDualSolver(ThreadedSolver):
             rows.inverse,
             rows.shift,
             y,
-            given(problem.sample_weight),
-            given(problem.cost_weight),
+            *compiled_weights(problem),
             R.store,
             padded,
             np.zeros(n, dtype=np.float32),
-            problem.lam,
-            problem.n,
-            limits.tol,
-            float(limits.max_passes),
-            float(limits.max_seconds),
-            seed & 0xFFFFFFFFFFFFFFFF,
+            *compiled_settings(problem, limits, seed),
             self.together or max(_BATCH_BYTES // (8 * d), _FEWEST),
             float(limits.turn),
             threads,
             visits_of_a_round(threads),
         )
-        seconds = time.perf_counter() - started
-        found: Any = R if isinstance(problem, BlockProblem) else R.read(slice(0, n))
-        memory: dict[str, Any] = {"threads": threads} if threads > 1 else {}
-        return Solution(np.ascontiguousarray(padded[:, :k]), found, problem.lam, self.name, passes, seconds, STATUS[code], memory)
+        dual_point: Any = R if isinstance(problem, BlockProblem) else R.read(slice(0, n))
+        return self.solution(problem, padded, dual_point, code, passes, started, threads)
 
     @staticmethod
     def _start(problem: Problem, start: Solution | None, y: Any, rows: BlockRows) -> tuple[SparseDual, Any]:
@@ -118,3 +103,9 @@ class BlockDualSolver(ThreadedSolver):
         if factor < 1.0 and problem.dual(other := start.R.scaled(factor)) > problem.dual(point):
             point = other
         return point, problem.parameters(point)
+
+
+def _in_blocks(problem: Problem) -> BlockRows:
+    """Return X read in blocks; dense rows in memory are one."""
+    X = problem.features.X
+    return X if isinstance(X, BlockRows) else BlockRows(np.ascontiguousarray(X))

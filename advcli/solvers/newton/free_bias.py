@@ -27,19 +27,9 @@ _STATUS = ("converged", "stalled", "max_passes", "max_seconds")
 def solve_free(problems: BinaryProblems, limits: Limits, start: Solution | None = None) -> Solution:
     """Return parameters, the biases as their last row, and dual numbers (n, m) of all problems, each to the relative gap ``limits.tol``.
 
-    Parameters
-    ----------
-    problems : BinaryProblems
-        With a free bias, linear features or a kernel whose matrix fits into memory.
-    limits : Limits
-        ``max_passes`` counts the Newton steps of a problem, n pairs that move as one; ``max_seconds`` is looked at between problems.
-    start : Solution, optional
-        Of the same problems at another lambda.
-
-    Returns
-    -------
-    Solution
-        ``passes`` is the mean of these counts over the problems; ``status`` the worst.
+    Features are linear or a kernel whose matrix fits into memory; a start is of the same problems at another lambda. ``max_passes`` counts
+    the Newton steps of a problem, n pairs that move as one, ``max_seconds`` is looked at between problems; ``passes`` is the mean over the
+    problems, ``status`` the worst.
     """
     began = time.perf_counter()
     features, m, n = problems.features, len(problems.labels), problems.features.n_rows
@@ -56,32 +46,30 @@ def solve_free(problems: BinaryProblems, limits: Limits, start: Solution | None 
         if time.perf_counter() - began > limits.max_seconds:
             status = "max_seconds"
             break
-        own = np.flatnonzero(problems.bounds[q])
-        label = problems.labels[q, own].astype(np.float64)
-        margin = np.ones(len(own)) if problems.margins is None else problems.margins[q, own]
+        examples = np.flatnonzero(problems.bounds[q])
+        label = problems.labels[q, examples].astype(np.float64)
+        margin = np.ones(len(examples)) if problems.margins is None else problems.margins[q, examples]
         if not (label > 0).any() or not (label < 0).any():  # a bias alone keeps all margins
-            theta[-1, q] = label[0] * max(float(margin.max()), 0.0) if len(own) else 0.0
+            theta[-1, q] = label[0] * max(float(margin.max()), 0.0) if len(examples) else 0.0
             continue
-        rows = _rows(features, own)
-        sample = 1.0 if problems.sample_weight is None else problems.sample_weight[own]
-        codes: Labels = np.ascontiguousarray(label > 0, dtype=np.intp)
-        ones = np.ones((2, 1))
-        problem = ThresholdProblem(codes, ones, problems.weights[q, own] * sample, problems.C, "each", label * (1.0 - margin))
-        found = minimise(problem, rows, limits.tol, limits.max_passes, moved(problem, rows, before[q]))
-        points[q] = found
-        theta[own if kernel else slice(0, -1), q] = found.v
-        theta[-1, q] = -found.eta[0]
-        R[own, q] = found.alpha[0] / (problems.C * sample)
-        steps += found.steps
-        status = max(status, found.status, key=_STATUS.index)
-        ran = found.solver if ran == "pairs" else ran
+        rows = _rows(features, examples)
+        sample = 1.0 if problems.sample_weight is None else problems.sample_weight[examples]
+        codes, weight = np.asarray(label > 0, dtype=np.intp), problems.weights[q, examples] * sample
+        problem = ThresholdProblem(codes, np.ones((2, 1)), weight, problems.C, "each", label * (1.0 - margin))
+        points[q] = point = minimise(problem, rows, limits.tol, limits.max_passes, moved(problem, rows, before[q]))
+        theta[examples if kernel else slice(0, -1), q] = point.v
+        theta[-1, q] = -point.eta[0]
+        R[examples, q] = point.alpha[0] / (problems.C * sample)
+        steps += point.steps
+        status = max(status, point.status, key=_STATUS.index)
+        ran = point.solver if ran == "pairs" else ran
     seconds = time.perf_counter() - began
     return Solution(theta, R, problems.lam, ran, steps / max(m, 1), seconds, status, {"points": points})
 
 
-def _rows(features: Any, own: Labels) -> ScoredRows:
+def _rows(features: Any, examples: Labels) -> ScoredRows:
     """Return the rows of one problem."""
-    every = len(own) == features.n_rows
+    every = len(examples) == features.n_rows
     if isinstance(features, KernelMap):
-        return KernelRows(features.matrix if every else np.ascontiguousarray(features.matrix[np.ix_(own, own)]))
-    return ExplicitRows(features.X if every else features.X[own])
+        return KernelRows(features.matrix if every else np.ascontiguousarray(features.matrix[np.ix_(examples, examples)]))
+    return ExplicitRows(features.X if every else features.X[examples])

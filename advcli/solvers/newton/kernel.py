@@ -20,7 +20,7 @@ from scipy.linalg import cho_factor, cho_solve
 from ...core.compiled import kernels
 from ...core.threads import rows_by, shared
 from ...core.typing import Array, Labels
-from ...features.base import KernelMap
+from ...features.base import FeatureMap, KernelMap
 from ...problems.risk import Problem, Solution
 from ..base import Limits, register
 from ..coordinate.threaded import ThreadedSolver
@@ -73,23 +73,23 @@ class KernelNewtonSolver(ThreadedSolver):
         problem = self.sharing(problem)
         if features.regularised is None and not factor_pays(features):
             smoothed = SeparateCoefficients(problem) if problem.loss.separate else CoefficientSmoothed(problem)
-            found = NewtonSolver.minimise(smoothed, limits, start)
+            solution = NewtonSolver.minimise(smoothed, limits, start)
         else:
-            explicit = replace(problem, features=features.explicit())
+            factor, linear = features.pivots.factor, replace(problem, features=explicit(features))
             if start is not None:
-                start = replace(start, theta=features.to_explicit(start.theta))
+                start = replace(start, theta=factor.to_explicit(features, start.theta))
             rest = replace(limits, max_seconds=limits.max_seconds - (time.perf_counter() - started))
-            found = NewtonSolver(problem.threads).solve(explicit, rest, start)
-            found.theta = features.from_explicit(found.theta)
-        assert found.R is not None
-        spanned = problem.parameters(found.R)
+            solution = NewtonSolver(problem.threads).solve(linear, rest, start)
+            solution.theta = factor.from_explicit(features, solution.theta)
+        assert solution.R is not None
+        spanned = problem.parameters(solution.R)
         if features.regularised is not None:
-            spanned += found.theta * (1.0 - features.regularised)
+            spanned += solution.theta * (1.0 - features.regularised)
         # up to rounding both dual points are the optimum; the better one gives the smaller gap
-        if not problem.primal(found.theta) <= problem.primal(spanned):
-            found.theta = spanned
-        memory = {**found.memory, "support": int(found.R.any(axis=1).sum())}
-        return replace(found, solver=self.name, seconds=time.perf_counter() - started, memory=memory)
+        if not problem.primal(solution.theta) <= problem.primal(spanned):
+            solution.theta = spanned
+        memory = {**solution.memory, "support": int(solution.R.any(axis=1).sum())}
+        return replace(solution, solver=self.name, seconds=time.perf_counter() - started, memory=memory)
 
 
 def lacks_kernel(problem: Problem) -> str | None:
@@ -104,10 +104,16 @@ def lacks_kernel(problem: Problem) -> str | None:
     return None
 
 
+def explicit(features: KernelMap) -> FeatureMap:
+    """Return features on the rows of L in K = L L': the same functions, with parameters that carry the Euclidean norm."""
+    made: FeatureMap = features.explicit(features.pivots.factor.L, features.n_classes)
+    return made
+
+
 def factor_pays(features: KernelMap) -> bool:
     """Return whether K has so low a rank that parameters over its factor are cheaper than coefficients over the rows."""
     most = min(_MOST_PARAMETERS, features.n_rows)
-    return not features.outranks(most // features.shape[1]) and int(np.prod(features.explicit().shape)) <= most
+    return not features.pivots.outranks(most // features.shape[1]) and int(np.prod(explicit(features).shape)) <= most
 
 
 class CoefficientSmoothed(ProximalStep):
@@ -271,7 +277,10 @@ def product(K: Array, A: Array) -> Array:
 
 def sketch(kernel: KernelMap, free: int, k: int, shift: float) -> Array | None:
     """Return rows of L' whose preconditioner serves so many free directions with shifts of at least ``shift``; None if none pays."""
-    return kernel.sketch(_LEFT * shift, min(free // _QUARTER, _MOST_PARAMETERS) // k) if free > _FEW_FREE else None
+    if free <= _FEW_FREE:
+        return None
+    rows: Array | None = kernel.pivots.sketch(_LEFT * shift, min(free // _QUARTER, _MOST_PARAMETERS) // k)
+    return rows
 
 
 _STEPS = 4  # Newton steps expected after the block method
@@ -310,7 +319,7 @@ def step_seconds(problem: Problem, free: int, c: float = 0.0) -> float:
     n, k = len(problem.y), problem.loss.n_classes
     assert isinstance(problem.features, KernelMap)
     if factor_pays(problem.features):
-        size = int(np.prod(problem.features.explicit().shape))
+        size = int(np.prod(explicit(problem.features).shape))
         return 3e-4 + (size**3 / 3.0 + min(free, 4 * size) * size**2 + 8.0 * n * size) / _FLOPS
     one_product = 2.0 * k * n * min(free, n)
     cost = 1.0 if problem.cost_weight is None else float(problem.cost_weight.min())

@@ -8,6 +8,8 @@ where K has a ridge.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dgetrf, dgetrs, dpotrf, dpotrs
@@ -21,17 +23,9 @@ _ROWS = 400  # below which every system has a factor of its own
 
 
 class KernelSystems:
-    """Solver of systems over rows of a kernel matrix, one after the other.
+    """Solver of systems over rows of a kernel matrix K (n, n), one after the other.
 
-    Parameters
-    ----------
-    K : ndarray (n, n)
-        Symmetric, positive semi-definite.
-
-    Attributes
-    ----------
-    rows : ndarray
-        S, the rows of the factor at hand; none before the first system of `_ROWS` rows.
+    ``rows`` are S, those of the factor at hand; none before the first system of `_ROWS` rows.
     """
 
     def __init__(self, K: Array) -> None:
@@ -42,21 +36,7 @@ class KernelSystems:
         self._forget()
 
     def solve(self, rows: Labels, D: Array, B: Array) -> Array:
-        """Return X (r, c) with (K_RR + D) X = B.
-
-        Parameters
-        ----------
-        rows : ndarray (r,)
-            R, in rising order.
-        D : ndarray (r,)
-            Positive.
-        B : ndarray (r, c)
-
-        Raises
-        ------
-        LinAlgError
-            Where K_RR + D has no factor.
-        """
+        """Return X (r, c) with (K_RR + D) X = B for rows R in rising order and D (r,) > 0; `LinAlgError` where it has no factor."""
         if self._pays(rows, D, B.shape[1]):
             X = self._updated(rows, D, B)
             if X is not None:
@@ -99,9 +79,7 @@ class KernelSystems:
 
     def _pays(self, rows: Labels, D: Array, width: int) -> bool:
         """Tell whether the factor at hand is expected to cost less than a new one."""
-        if not len(self.rows):
-            return False
-        if self._spread(rows, D) >= self.widest:
+        if not len(self.rows) or self._spread(rows, D) >= self.widest:
             return False
         changed = np.concatenate(self._changed(rows))
         size, new, all_changed = float(len(self.rows)), float(np.count_nonzero(self.known[changed] < 0)), float(len(changed))
@@ -116,28 +94,26 @@ class KernelSystems:
             inside = self.place[new] >= 0
             right[self.place[new[inside]], np.flatnonzero(inside)] = 1.0
             right[:, ~inside] = self.K[np.ix_(self.rows, new[~inside])]
-            found, _ = dpotrs(self.factor, right, lower=0, overwrite_b=1)
+            columns, _ = dpotrs(self.factor, right, lower=0, overwrite_b=1)
             self.known[new] = self.columns.shape[1] + np.arange(len(new))
-            self.columns = np.asfortranarray(np.hstack([self.columns, found]))
+            self.columns = np.asfortranarray(np.hstack([self.columns, columns]))
         return self.columns[:, self.known[changed]]
 
-    def _updated(self, rows: Labels, D: Array, B: Array) -> Array | None:
-        """Return the solution by the factor at hand; None where a new one costs less after all."""
+    def _bordered(self, rows: Labels, D: Array) -> Callable[[Array], Array] | None:
+        """Return the inverse of the factor's system over ``rows``, for numbers (n, c) of all rows; None where the complement has none."""
         left, come = self._changed(rows)
         gone, k, at = self.place[left], len(left), self.rows
         V = self._learned(np.concatenate([left, come]))
         across = self.K[np.ix_(come, at)]
-        diagonal, mask = np.zeros((self.n, 1)), np.zeros((self.n, 1))
-        diagonal[rows, 0], mask[rows] = D, 1.0
         complement = np.empty((V.shape[1], V.shape[1]))
         complement[:k], complement[k:] = V[gone], -(across @ V)
-        complement[k:, k:] += self.K[np.ix_(come, come)] + np.diag(diagonal[come, 0])
+        complement[k:, k:] += self.K[np.ix_(come, come)] + np.diag(D[self.place[rows] < 0])
         if V.shape[1]:
             lu, pivots, info = dgetrf(complement)
             if info:
                 return None
 
-        def preconditioned(R: Array) -> Array:
+        def inverse(R: Array) -> Array:
             y, _ = dpotrs(self.factor, R[at], lower=0, overwrite_b=1)
             Z = np.zeros_like(R)
             if V.shape[1]:
@@ -148,31 +124,42 @@ class KernelSystems:
             Z[left] = 0.0
             return Z
 
-        def dots(P: Array, Q: Array) -> Array:
-            return np.asarray(np.einsum("ij,ij->j", P, Q))
+        return inverse
 
-        def over(p: Array, q: Array) -> Array:
-            return np.divide(p, q, out=np.zeros_like(p), where=q > 0.0)
-
-        R = np.zeros((self.n, B.shape[1]))
-        R[rows] = B
-        X, P = np.zeros_like(R), preconditioned(R)
-        first = size = dots(R, P)
+    def _updated(self, rows: Labels, D: Array, B: Array) -> Array | None:
+        """Return the solution by conjugate gradients behind the factor at hand; None where a new one costs less after all."""
+        inverse = self._bordered(rows, D)
+        if inverse is None:
+            return None
+        diagonal, mask, R = np.zeros((self.n, 1)), np.zeros((self.n, 1)), np.zeros((self.n, B.shape[1]))
+        diagonal[rows, 0], mask[rows], R[rows] = D, 1.0, B
+        X, P = np.zeros_like(R), inverse(R)
+        first = size = _dots(R, P)
         most = max(2, int(len(rows) ** 3 / (3.0 * self._turn(B.shape[1]))))
         for turn in range(1, most + 1):
             Q = mask * (P.T @ self.K).T + diagonal * P
-            step = over(size, dots(P, Q))
+            step = _over(size, _dots(P, Q))
             X += step * P
             R -= step * Q
-            Z = preconditioned(R)
-            before, size = size, dots(R, Z)
-            fallen = float(over(size, first).max())
+            Z = inverse(R)
+            before, size = size, _dots(R, Z)
+            fallen = float(_over(size, first).max())
             if fallen <= _PRECISION**2:
                 self.iterations = float(turn)
                 return X[rows]
             # as many more at the rate so far would cost more than a new factor
             if turn > 1 and not turn * np.log(_PRECISION**2) > most * np.log(fallen):
                 break
-            P = Z + over(size, before) * P
+            P = Z + _over(size, before) * P
         self.widest = self._spread(rows, D)
         return None
+
+
+def _dots(P: Array, Q: Array) -> Array:
+    """Return the inner products of columns."""
+    return np.asarray(np.einsum("ij,ij->j", P, Q))
+
+
+def _over(p: Array, q: Array) -> Array:
+    """Return p / q, 0 where q is not positive."""
+    return np.divide(p, q, out=np.zeros_like(p), where=q > 0.0)

@@ -8,10 +8,10 @@ the same moves: it has the same centres to the last bit.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from itertools import pairwise
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,8 +50,7 @@ class Sums(NamedTuple):
 
     def __add__(self, other: Sums) -> Sums:  # type: ignore[override]
         """Return the sums over both sets of rows."""
-        smoothed, value = self.smoothed + other.smoothed, self.value + other.value
-        return Sums(smoothed, value, self.offset + other.offset, self.pull + other.pull, self.gradient + other.gradient)
+        return Sums(*map(add, self, other))
 
 
 class ShardJudgement(NamedTuple):
@@ -69,15 +68,7 @@ class ShardJudgement(NamedTuple):
 
 
 class Shard:
-    """The rows of one worker.
-
-    Parameters
-    ----------
-    problem : Problem
-        Of these rows alone; its n is theirs, and not used.
-    centre : ndarray (n, k), optional
-        The dual point before the first move; 0 when there is none.
-    """
+    """The rows of one worker: their problem, whose n is not used, and the dual point (n, k) before the first move, 0 without ``centre``."""
 
     def __init__(self, problem: Problem, centre: Array | None = None) -> None:
         step = max(1, _BLOCK // problem.loss.n_classes)
@@ -115,20 +106,18 @@ class Shard:
     def sums(self, known: int, moves: Sequence[Move], theta: Array, mu: float) -> Sums:
         """Return the sums at theta; one read of the rows."""
         self.follow(known, moves)
-        found, total = [], None
+        dual_point, sums = [], []
         for block, centre in zip(self.blocks, self.centre, strict=True):
             F, R = maximisers(block, theta, centre, mu)
-            found.append(R)
+            dual_point.append(R)
             offset = float(block.weight @ block.loss.offset(R, block.y))
             pull = float(block.weight @ np.einsum("ij,ij->i", F, R))
             apart = R - centre
             smoothed = offset + pull - 0.5 * mu * float(block.weight @ np.einsum("ij,ij->i", apart, apart))
             value = float(block.weight @ block.loss.value(F, block.y))
-            each = Sums(smoothed, value, offset, pull, _gradient(block, R))
-            total = each if total is None else total + each
-        self.latest = RemoteDualPoint(len(self.history), theta, mu), found
-        assert total is not None
-        return total
+            sums.append(Sums(smoothed, value, offset, pull, _gradient(block, R)))
+        self.latest = RemoteDualPoint(len(self.history), theta, mu), dual_point
+        return reduce(add, sums)
 
     def dual_point(self, known: int, moves: Sequence[Move], point: RemoteDualPoint) -> Array:
         """Return this worker's rows of a dual point (n, k)."""
@@ -139,15 +128,13 @@ class Shard:
         """Return what the certificate of theta and a dual point needs, computed from the rows and not from what was answered before."""
         self.follow(known, moves)
         self.latest = None
-        total = None
-        for block, given in zip(self.blocks, self._maximisers(point), strict=True):
-            R, outside = block.feasible(given)
+        judgements = []
+        for block, rows in zip(self.blocks, self._maximisers(point), strict=True):
+            R, outside = block.feasible(rows)
             value = float(block.weight @ block.loss.value(block.scaled(block.features.scores(theta)), block.y))
             offset = float(block.weight @ block.loss.offset(R, block.y))
-            each = ShardJudgement(value, offset, _gradient(block, R), outside)
-            total = each if total is None else total + each
-        assert total is not None
-        return total
+            judgements.append(ShardJudgement(value, offset, _gradient(block, R), outside))
+        return reduce(add, judgements)
 
 
 def _rows(problem: Problem, part: slice) -> Problem:
@@ -174,78 +161,48 @@ def _same(one: RemoteDualPoint, other: RemoteDualPoint) -> bool:
 
 
 # ---- workers --------------------------------------------------------------------------------------------------------
+Maker = tuple[Callable[..., Any], tuple[Any, ...]]  # of a worker's object, with its arguments
+
+
 class WorkerLost(Exception):
     """A worker that died before it answered; the text says of what."""
 
 
-class Workers(ABC):
-    """Processes that hold an object each, a `Shard` in the end, and call its methods.
+class Workers:
+    """Workers that hold an object each, a `Shard` in the end, and call its methods; a replaced one makes its object again.
 
-    Parameters
-    ----------
-    makers : sequence of (callable, tuple)
-        What makes the object of each worker, with its arguments: again whenever the worker has to be replaced.
+    These live in this process, as one machine without an engine and tests of the mathematics need; others have processes of their own.
     """
 
-    def __init__(self, makers: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]]) -> None:
+    def __init__(self, makers: Sequence[Maker]) -> None:
         self.makers = list(makers)
+        self.held: dict[int, Any] = {}
 
     def __len__(self) -> int:
         return len(self.makers)
 
-    @abstractmethod
     def start(self, at: int) -> Any:
         """Begin to make the object of worker ``at`` anew; return what `receive` waits for."""
-
-    @abstractmethod
-    def send(self, at: int, method: str, arguments: tuple[Any, ...]) -> Any:
-        """Begin a call; return what `receive` waits for."""
-
-    @abstractmethod
-    def receive(self, at: int, awaited: Any) -> Any:
-        """Return the answer; `WorkerLost` when there will be none."""
-
-    def close(self) -> None:
-        """End all workers."""
-        return
-
-
-class InProcess(Workers):
-    """Workers that are no processes of their own: what one machine without an engine runs, and what tests of the mathematics run."""
-
-    def __init__(self, makers: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]]) -> None:
-        super().__init__(makers)
-        self.held: dict[int, Any] = {}
-
-    def start(self, at: int) -> Any:
-        """Make the object."""
         make, arguments = self.makers[at]
         self.held[at] = make(*arguments)
 
     def send(self, at: int, method: str, arguments: tuple[Any, ...]) -> Any:
-        """Return the call, which `receive` makes."""
+        """Begin a call; return what `receive` waits for."""
         return method, arguments
 
     def receive(self, at: int, awaited: Any) -> Any:
-        """Make the call and return its answer."""
+        """Return the answer; `WorkerLost` when there will be none."""
         return None if awaited is None else getattr(self.held[at], awaited[0])(*awaited[1])
+
+    def close(self) -> None:
+        """End all workers."""
 
 
 class Rounds:
     """Calls of all workers at once, whose answers come in the order of the shards, however often a worker has to be replaced.
 
-    Parameters
-    ----------
-    workers : Workers
-    restarts : int
-        How often one worker is replaced before the fit ends with `KilledError`.
-
-    Attributes
-    ----------
-    moves : list of Move
-        The moves of the centres so far.
-    count, moved, restarted : int
-        Rounds, bytes of the numbers that went to the workers and came back, workers that were replaced.
+    A worker is replaced ``restarts`` times before the fit ends with `KilledError`. ``moves`` are those of the centres so far; ``count``,
+    ``moved`` and ``restarted`` are rounds, bytes of the numbers that went to the workers and came back, and workers that were replaced.
     """
 
     def __init__(self, workers: Workers, restarts: int = 3) -> None:
@@ -296,15 +253,15 @@ class Rounds:
 
     def total(self, method: str, *arguments: Any) -> Any:
         """Return the sum of the answers, added in the order of the shards."""
-        return reduce(lambda one, other: one + other, self.ask(method, *arguments))
+        return reduce(add, self.ask(method, *arguments))
 
     def _call(self, method: str, arguments: Callable[[int], tuple[Any, ...]]) -> list[Any]:
         self.count += 1
 
         def send(at: int) -> Any:
-            own = arguments(at)
-            self.moved += _bytes(own)
-            return self.workers.send(at, method, own)
+            message = arguments(at)
+            self.moved += _bytes(message)
+            return self.workers.send(at, method, message)
 
         def again(at: int) -> Any:
             self._replace(at)
@@ -370,11 +327,11 @@ class ShardedObjective:
         self.evaluations += 1
         whole, n = self.whole, self.whole.n
         point = RemoteDualPoint(len(self.rounds.moves), theta, self.mu)
-        found: Sums = self.rounds.total("sums", theta, self.mu)
-        ridge, dual = whole.ridge(theta), whole.dual(found.offset, found.gradient)
-        mismatch = (found.value - found.offset - found.pull) / n
-        gradient = found.gradient / n + whole.lam * theta
-        return ShardedPoint(theta, point, ridge + found.smoothed / n, gradient, (ridge + found.value / n, dual, mismatch, point))
+        sums: Sums = self.rounds.total("sums", theta, self.mu)
+        ridge, dual = whole.ridge(theta), whole.dual(sums.offset, sums.gradient)
+        mismatch = (sums.value - sums.offset - sums.pull) / n
+        gradient = sums.gradient / n + whole.lam * theta
+        return ShardedPoint(theta, point, ridge + sums.smoothed / n, gradient, (ridge + sums.value / n, dual, mismatch, point))
 
     def gaps(self, point: ShardedPoint) -> tuple[float, float, float, RemoteDualPoint]:
         """Return P(theta), D, the part of P - D that only new centres can remove, and the dual point that gives D."""

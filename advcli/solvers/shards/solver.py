@@ -26,7 +26,7 @@ from ..best import BestSeen
 from ..lbfgs import ProximalRun
 from ..smoothing import first_smoothing
 from ..stochastic.passes import check_parameters
-from .rows import InProcess, RemoteDualPoint, Rounds, Shard, ShardedObjective, Whole, WorkerLost, Workers, split
+from .rows import Maker, RemoteDualPoint, Rounds, Shard, ShardedObjective, Whole, WorkerLost, Workers, split
 
 _ROOM = 300.0  # seconds after which a worker that no machine of the cluster has room for is given up
 _ANSWER = 30.0  # seconds that a cluster has to answer
@@ -82,9 +82,9 @@ class DistributedSolver(Solver):
         finally:
             workers.close()
 
-    def held(self, makers: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]]) -> Workers:
+    def held(self, makers: Sequence[Maker]) -> Workers:
         """Return workers for these objects."""
-        return InProcess(makers) if self.address is None and len(makers) == 1 else RayWorkers(makers, self.address)
+        return Workers(makers) if self.address is None and len(makers) == 1 else RayWorkers(makers, self.address)
 
     def minimise(self, rounds: Rounds, whole: Whole, theta: Array, mu: float, limits: Limits, started: float) -> Solution:
         """Run from theta and the shards' first centres; the solution's R is a `RemoteDualPoint`."""
@@ -92,8 +92,8 @@ class DistributedSolver(Solver):
         run = ProximalRun(partial(ShardedObjective, rounds, whole), best, limits, started, self.pairs)
         status = run.minimise(RemoteDualPoint(0, None, 0.0), mu)
         memory = {"mu": run.mu, "rounds": rounds.count, "bytes_moved": rounds.moved, "restarted": rounds.restarted}
-        found: Any = best.R
-        return Solution(best.theta, found, whole.lam, self.name, run.passes, time.perf_counter() - started, status, memory)
+        dual_point: Any = best.R
+        return Solution(best.theta, dual_point, whole.lam, self.name, run.passes, time.perf_counter() - started, status, memory)
 
 
 def engine() -> Any:
@@ -139,7 +139,7 @@ class RayWorkers(Workers):
 
     joined: ClassVar[tuple[str | None] | None] = None  # the address by which this process came to Ray; None where somebody else did it
 
-    def __init__(self, makers: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]], address: str | None) -> None:
+    def __init__(self, makers: Sequence[Maker], address: str | None) -> None:
         super().__init__(makers)
         self.ray = ray = engine()
         if ray.is_initialized() and self.joined not in (None, (address,)):

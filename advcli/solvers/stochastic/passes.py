@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import time
-from abc import abstractmethod
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ...core.arrays import is_sparse
 from ...core.compiled import compiled_rows, kernels
+from ...core.errors import ConfigError, nearest
 from ...core.typing import Array, Labels
 from ...features.base import KernelMap
 from ...features.threshold import ThresholdFeatures
 from ...problems.risk import Problem, Solution
 from ..base import Limits, Solver
 from ..best import Best
+from ..coordinate.threaded import compiled_weights
 
 _LINEAR, _THRESHOLD, _KERNEL = 0, 1, 2
 
@@ -35,24 +39,12 @@ class Passes:
             self.kind, self.rows, squares = _KERNEL, n, np.ascontiguousarray(rows.diagonal())
         else:
             self.kind, self.rows = _LINEAR, features.X.shape[1]
-        none = np.empty(0)
         values, columns, start, *_ = compiled_rows(rows)
         self.squares = squares
-        self.tolerance = none if problem.tolerance is None else self.flat(problem.tolerance)
-        self.arguments = (
-            *kernels.arguments(problem.loss.family),
-            self.kind,
-            values,
-            columns,
-            start,
-            n,
-            self.rows,
-            np.ascontiguousarray(problem.y, dtype=np.intp),
-            squares,
-            none if problem.sample_weight is None else np.ascontiguousarray(problem.sample_weight, dtype=np.float64),
-            none if problem.cost_weight is None else np.ascontiguousarray(problem.cost_weight, dtype=np.float64),
-            problem.n,
-        )
+        self.tolerance = np.empty(0) if problem.tolerance is None else self.flat(problem.tolerance)
+        y, weights = np.ascontiguousarray(problem.y, dtype=np.intp), compiled_weights(problem)
+        point = (values, columns, start, n, self.rows, y, squares, *weights)
+        self.arguments = (*kernels.arguments(problem.loss.family), self.kind, *point, problem.n)
 
     @property
     def largest_squares(self) -> Array:
@@ -82,14 +74,25 @@ class Passes:
         out[:, : R.shape[1]] = R
         return out
 
-    def batch(self, given: int | None, dense: int) -> int:
-        """Return the rows of a step: ``given``, else ``dense``; for sparse X so many that a step costs as much as reading its rows."""
-        if given is not None:
-            return given
+    def dual_point(self, R: Array) -> Array:
+        """Return a dual point (n, k) without its padding."""
+        return np.array(R[:, : self.problem.loss.n_classes], order="C")
+
+    def batch(self, rows: int | None, dense: int) -> int:
+        """Return the rows of a step: ``rows``, else ``dense``; for sparse X so many that a step costs as much as reading its rows."""
+        if rows is not None:
+            return rows
         X = self.problem.features.X
-        if not hasattr(X, "tocsr"):
+        if not is_sparse(X):
             return dense
         return int(min(max(1.0, X.shape[0] * X.shape[1] / max(X.nnz, 1)), X.shape[0]))
+
+
+def known_option(name: str, value: str, choices: Sequence[str]) -> str:
+    """Return a solver's option that must be one of some names, or raise `ConfigError`."""
+    if value not in choices:
+        raise ConfigError(f"solver.{name}={value!r} is not known: {nearest(str(value), choices)}")
+    return value
 
 
 def check_parameters(problem: Problem) -> str | None:
@@ -105,16 +108,21 @@ def check_parameters(problem: Problem) -> str | None:
     return None
 
 
-class Descent:
-    """The state of one stochastic fit; `run` makes one pass."""
+class Descent(ABC):
+    """The state of one stochastic fit: parameters, and the mean of each row's answers, which is a dual point; `run` makes one pass."""
 
+    def __init__(self, passes: Passes, theta: Array) -> None:
+        n = len(passes.problem.y)
+        self.passes, self.theta = passes, passes.flat(theta)
+        self.R, self.counts = np.zeros((n, passes.width)), np.zeros(n, dtype=np.int32)
+
+    @abstractmethod
     def run(self, order: Labels) -> None:
         """Make one pass over the rows in ``order``."""
-        raise NotImplementedError
 
     def offer(self, best: Best) -> None:
-        """Offer the present iterates and dual points."""
-        raise NotImplementedError
+        """Offer the present iterate and the mean answers."""
+        best.offer(self.passes.shaped(self.theta), self.passes.dual_point(self.R))
 
 
 class StochasticSolver(Solver):

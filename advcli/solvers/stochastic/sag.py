@@ -50,7 +50,7 @@ class SagSolver(Solver):
         started = time.perf_counter()
         random = np.random.default_rng(seed)
         best = Best(problem, start, limits.max_passes)
-        passes, n, k = Passes(problem), len(problem.y), problem.loss.n_classes
+        passes, n = Passes(problem), len(problem.y)
         rows = passes.batch(self.batch, 1)
         centre, _ = warm_start(problem, start)
         mu = first_smoothing(problem, None if start is None else start.memory.get("mu"))
@@ -80,16 +80,11 @@ class SagSolver(Solver):
             point = smoothed.at(passes.shaped(theta))
             done += interval + 1.0
             primal, dual, mismatch, feasible = smoothed.gaps(point)
-            if primal < best.primal:
-                best.primal, best.theta = primal, point.theta
-            if dual > best.dual:
-                best.dual, best.R = dual, feasible
+            best.take(point.theta, primal, feasible, dual)
             if primal - dual - mismatch <= 0.3 * mismatch or since >= _MOST:
                 centre = point.R
                 mu *= 0.3 if since <= 2 else 0.6 if since <= 10 else 1.0
                 since, interval = 0, 1
             else:
                 interval = min(2 * interval, 8)
-        memory = {"mu": mu}
-        assert best.R.shape == (n, k)
-        return Solution(best.theta, best.R, problem.lam, self.name, done, time.perf_counter() - started, status, memory)
+        return Solution(best.theta, best.R, problem.lam, self.name, done, time.perf_counter() - started, status, {"mu": mu})

@@ -10,6 +10,12 @@ since the steps of a method that settles cancel on average. For SGD with a permu
 Moments in a box, an L1 penalty: AdaGrad and Adam end every step with the proximal map of the penalty in the metric of the step (Duchi,
 Hazan & Singer 2011), and SGD becomes regularised dual averaging (Xiao 2010), which needs no lambda for its steps and gives exact zeros. The
 certificate is that of the mean answers, scaled back until their moments lie in the box.
+
+PEGASOS (Shalev-Shwartz et al. 2011) is SGD from 0 on rows drawn at random, for every surrogate, linear and with a kernel (Fathony et al.
+2018, Algorithm 1). Step t takes the oracle's answer r at a row's scores and sets theta <- (1 - 1/t) theta - r phi(x)/(lambda t). So before
+step t theta = -(1/(lambda (t - 1))) times the sum of the answers: the scores of step t use 1/(lambda (t - 1)), where the paper prints
+1/(lambda t) (eq. 171-173 and line 6), and are 0 at t = 1; after T steps predictions use 1/(lambda T). With a kernel the parameters are
+coefficients over the training rows and a step reads one row of K; eq. 173 in matrix form is f = K_i A.
 """
 
 from __future__ import annotations
@@ -19,12 +25,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ...core.compiled import kernels
-from ...core.errors import ConfigError, nearest
+from ...core.errors import ConfigError
 from ...core.typing import Array, Labels
+from ...features.base import KernelMap
 from ...problems.risk import Problem, Solution
 from ..base import positive_option, register, warm_start, whole_option
 from ..best import Best
-from .passes import Descent, Passes, StochasticSolver
+from .passes import Descent, Passes, StochasticSolver, known_option
 
 AVERAGING = {"none": -1, "uniform": 0, "late": 1}
 
@@ -33,45 +40,29 @@ class SgdDescent(Descent):
     """Steps of size 1/(lambda t); ``radius`` > 0 projects onto that ball (PEGASOS)."""
 
     def __init__(self, passes: Passes, best: Best, start: Solution | None, averaging: str, radius: float = 0.0) -> None:
-        self.passes, self.averaging, self.radius = passes, AVERAGING[averaging], radius
         problem = passes.problem
-        n, k = len(problem.y), problem.loss.n_classes
-        self.theta = passes.flat(np.zeros(problem.features.shape))
-        self.average = np.zeros_like(self.theta)
-        self.squares = np.zeros(max(k, 1))
-        self.counts = np.zeros(n, dtype=np.int32)
-        self.R = np.zeros((n, passes.width))
-        self.state = np.zeros(5)
-        self.state[0] = 1.0
+        super().__init__(passes, np.zeros(problem.features.shape))
+        self.averaging, self.radius = AVERAGING[averaging], radius
+        self.average, self.squares = np.zeros_like(self.theta), np.zeros(max(problem.loss.n_classes, 1))
+        self.state = np.array([1.0, 0.0, 0.0, 0.0, 0.0])
         self.late: Array | None = None
         self.done = 0
         if start is not None:  # the start counts as one pass that gave its dual point
-            given, _ = warm_start(problem, start)
-            theta = problem.parameters(given)
+            point, _ = warm_start(problem, start)
+            theta = problem.parameters(point)
             mask = problem.features.regularised
             if mask is not None and start.theta.shape == theta.shape:
                 theta = theta + start.theta * (1.0 - mask)
-            self.theta, self.R = passes.flat(theta), passes.padded(given)
+            self.theta, self.R = passes.flat(theta), passes.padded(point)
             self.counts += 1
-            self.state[1], self.state[2] = problem.features.square_norm(theta), n
+            self.state[1], self.state[2] = problem.features.square_norm(theta), len(problem.y)
 
     def run(self, order: Labels) -> None:
         """Make a pass of steps."""
         problem = self.passes.problem
-        kernels.subgradient.sgd(
-            *self.passes.arguments,
-            order,
-            self.theta,
-            self.average,
-            self.squares,
-            self.R,
-            self.counts,
-            self.state,
-            problem.lam,
-            self.radius,
-            _unit(problem),
-            self.averaging,
-        )
+        state = self.theta, self.average, self.squares, self.R, self.counts, self.state
+        settings = problem.lam, self.radius, _unit(problem), self.averaging
+        kernels.subgradient.sgd(*self.passes.arguments, order, *state, *settings)
         self.done += 1
         if self.averaging == 1:  # the dual point that goes with weights growing like t
             if self.late is None:
@@ -81,50 +72,34 @@ class SgdDescent(Descent):
 
     def offer(self, best: Best) -> None:
         """Offer the last iterate, the average, and the dual points that belong to them."""
-        problem = self.passes.problem
-        k = problem.loss.n_classes
         scale, _, _, weight, total = self.state
-        free = problem.features.regularised
+        free = self.passes.problem.features.regularised
         mask = np.ones_like(self.theta) if free is None else free
         last = self.theta * np.where(mask > 0, scale, 1.0)
-        best.offer(self.passes.shaped(last), np.array(self.R[:, :k], order="C"))
+        best.offer(self.passes.shaped(last), self.passes.dual_point(self.R))
         if total > 0:
             average = np.where(mask > 0, weight * self.theta - self.average, self.average) / total
-            best.offer(self.passes.shaped(average), None if self.late is None else np.array(self.late[:, :k], order="C"))
+            best.offer(self.passes.shaped(average), None if self.late is None else self.passes.dual_point(self.late))
 
 
 class AveragingDescent(Descent):
     """Regularised dual averaging: theta = -soft(g, tolerance) / (lambda + strength / sqrt(t)), g the mean of the t subgradients seen."""
 
     def __init__(self, passes: Passes, averaging: str, strength: float) -> None:
-        self.passes, self.averaging, self.strength = passes, AVERAGING[averaging], strength
-        n = len(passes.problem.y)
-        self.theta, self.total, self.average = (passes.flat(np.zeros(passes.problem.features.shape)) for _ in range(3))
-        self.R, self.counts = np.zeros((n, passes.width)), np.zeros(n, dtype=np.int32)
-        self.state = np.zeros(5)
+        super().__init__(passes, np.zeros(passes.problem.features.shape))
+        self.averaging, self.strength = AVERAGING[averaging], strength
+        self.total, self.average, self.state = np.zeros_like(self.theta), np.zeros_like(self.theta), np.zeros(5)
 
     def run(self, order: Labels) -> None:
         """Make a pass of steps."""
-        kernels.subgradient.dual_averaging(
-            *self.passes.arguments,
-            order,
-            self.passes.batch(None, 1),
-            self.theta,
-            self.total,
-            self.average,
-            self.R,
-            self.counts,
-            self.state,
-            self.passes.problem.lam,
-            self.strength,
-            self.averaging,
-            self.passes.tolerance,
-        )
+        passes = self.passes
+        state = self.theta, self.total, self.average, self.R, self.counts, self.state
+        settings = passes.problem.lam, self.strength, self.averaging, passes.tolerance
+        kernels.subgradient.dual_averaging(*passes.arguments, order, passes.batch(None, 1), *state, *settings)
 
     def offer(self, best: Best) -> None:
         """Offer the last iterate, the average and the mean answers."""
-        k = self.passes.problem.loss.n_classes
-        best.offer(self.passes.shaped(self.theta), np.array(self.R[:, :k], order="C"))
+        super().offer(best)
         if self.averaging >= 0:
             best.offer(self.passes.shaped(self.average))
 
@@ -143,9 +118,7 @@ class SgdSolver(StochasticSolver):
     takes_box = True
 
     def __init__(self, averaging: str = "late") -> None:
-        if averaging not in AVERAGING:
-            raise ConfigError(f"solver.averaging={averaging!r} is not known: {nearest(str(averaging), AVERAGING)}")
-        self.averaging = averaging
+        self.averaging = known_option("averaging", averaging, tuple(AVERAGING))
 
     def begin(self, problem: Problem, best: Best, start: Solution | None, random: np.random.Generator) -> Descent:
         """Start at 0, or where a start stands after one pass."""
@@ -156,41 +129,53 @@ class SgdSolver(StochasticSolver):
         return _lowest([AveragingDescent(passes, self.averaging, unit / size) for size in _SIZES], best, random, gap=True)
 
 
+@register("pegasos")
+class PegasosSolver(StochasticSolver):
+    """PEGASOS: steps 1/(lambda t) on rows drawn at random; linear, RBF, polynomial and given kernels.
+
+    Parameters
+    ----------
+    averaging : {"none", "uniform", "late"}
+        Weights of the averaged iterate: no average (Algorithm 1), 1, or t. The better of the last iterate and the average is returned.
+    projection : bool
+        After each step project on the ball |theta| <= sqrt(2 S0/lambda), S0 the objective at 0, which holds the optimum.
+    sampling : {"replacement", "permutation"}
+        Rows drawn independently (Algorithm 1), or a fresh permutation every pass.
+    """
+
+    def __init__(self, averaging: str = "none", projection: bool = False, sampling: str = "replacement") -> None:
+        self.averaging, self.projection = known_option("averaging", averaging, tuple(AVERAGING)), bool(projection)
+        self.replacement = known_option("sampling", sampling, ("replacement", "permutation")) == "replacement"
+
+    def lacks(self, problem: Problem) -> str | None:
+        """The solver needs linear features or a kernel whose matrix is kept whole; every parameter penalised."""
+        features = problem.features
+        if isinstance(features, KernelMap) and features.regularised is None:
+            return None if features.whole else "a kernel matrix that fits in features.memory_mb"
+        return None if features.multiclass_linear else "multiclass linear or kernel features"
+
+    def begin(self, problem: Problem, best: Best, start: Solution | None, random: np.random.Generator) -> Descent:
+        """Start at 0, or where a start stands after one pass."""
+        radius = np.sqrt(2.0 * problem.primal(np.zeros(problem.features.shape)) / problem.lam) if self.projection else 0.0
+        return SgdDescent(Passes(problem), best, start, self.averaging, float(radius))
+
+
 class AdaptiveDescent(Descent):
     """AdaGrad (beta2 = 0) or Adam with steps that are size ``step`` in the first pass."""
 
     def __init__(self, passes: Passes, theta: Array, step: float, batch: int, betas: tuple[float, float]) -> None:
-        self.passes, self.step, self.rows, self.betas = passes, step, batch, betas
-        self.theta = passes.flat(theta)
+        super().__init__(passes, theta)
+        self.step, self.rows, self.betas = step, batch, betas
         self.scratch, self.first, self.second = (np.zeros_like(self.theta) for _ in range(3))
-        n = len(passes.problem.y)
-        self.R, self.counts = np.zeros((n, passes.width)), np.zeros(n, dtype=np.int32)
         self.steps, self.done = 0.0, 0
 
     def run(self, order: Labels) -> None:
         """Make a pass of steps; Adam's shrink like the root of the passes made (Kingma & Ba 2015, section 4)."""
         self.done += 1
-        self.steps = kernels.subgradient.adaptive(
-            *self.passes.arguments,
-            order,
-            self.rows,
-            self.theta,
-            self.scratch,
-            self.first,
-            self.second,
-            self.R,
-            self.counts,
-            self.steps,
-            self.passes.problem.lam,
-            self.step if self.betas[1] == 0.0 else self.step / np.sqrt(self.done),
-            *self.betas,
-            self.passes.tolerance,
-        )
-
-    def offer(self, best: Best) -> None:
-        """Offer the iterate and the mean of the answers, later ones heavier."""
-        k = self.passes.problem.loss.n_classes
-        best.offer(self.passes.shaped(self.theta), np.array(self.R[:, :k], order="C"))
+        state = self.theta, self.scratch, self.first, self.second, self.R, self.counts, self.steps
+        step = self.step if self.betas[1] == 0.0 else self.step / np.sqrt(self.done)
+        settings = self.passes.problem.lam, step, *self.betas, self.passes.tolerance
+        self.steps = kernels.subgradient.adaptive(*self.passes.arguments, order, self.rows, *state, *settings)
 
 
 Tried = TypeVar("Tried", AveragingDescent, AdaptiveDescent)
@@ -215,8 +200,7 @@ class AdaptiveSolver(StochasticSolver):
         theta = best.theta
         if self.step is not None:
             return AdaptiveDescent(passes, theta, self.step, rows, self.betas)
-        X = problem.features.X
-        unit = 1.0 / max(np.sqrt(float(problem.features.squares.mean()) / X.shape[1]), 1e-150)
+        unit = 1.0 / max(np.sqrt(float(problem.features.squares.mean()) / problem.features.X.shape[1]), 1e-150)
         chosen = _lowest([AdaptiveDescent(passes, theta, size * unit, rows, self.betas) for size in _TRIALS], best, random)
         return AdaptiveDescent(passes, theta, chosen.step, rows, self.betas)
 
