@@ -168,7 +168,8 @@ class OutsideClassifier(RowLearner):
     # ---- prediction -----------------------------------------------------------------------------------------------
     def predict_codes(self, X: Any) -> NDArray[np.intp]:
         """Return the estimator's own predictions as codes (n,), which need not be the classes of the largest potentials."""
-        return np.asarray(self.estimator_.predict(self.look(X).at)).astype(np.intp)
+        mapped = self.look(X).at  # says first that nothing is fitted
+        return np.asarray(self.estimator_.predict(mapped)).astype(np.intp)
 
     def _mapped(self, X: Any) -> Any:
         """Return mapped rows, sparse or dense as the training rows were: some estimators take no others."""
@@ -206,7 +207,8 @@ class OutsideClassifier(RowLearner):
 
     def probabilities(self, X: Any) -> Array | None:
         """Return the estimator's probabilities of the classes by their codes, shape (n, k); None where it has none."""
-        return self._spread(self.estimator_.predict_proba(self.look(X).at)) if hasattr(self, "predict_proba") else None
+        mapped = self.look(X).at
+        return self._spread(self.estimator_.predict_proba(mapped)) if hasattr(self, "predict_proba") else None
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def saved(self) -> State:
