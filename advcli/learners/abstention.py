@@ -44,8 +44,9 @@ from ..problems.certificate import Certificate, settle, warn_unless_converged
 from ..problems.risk import Problem
 from ..solvers import Limits, make_solver
 from ..statistics.risk_coverage import Guarantee, RiskCoverage, guarantee, risk_coverage
-from .base import Bound, register_method
-from .options import one_of, own_options, refuse_unknown_options, seed_of
+from .base import Bound
+from .method import register_method
+from .options import check_options, one_of, own_options, seed_of
 from .surrogate import LIMITS, SurrogateClassifier
 
 METHODS = ("ova", "cs", "bep", "two_stage", "adversarial")
@@ -72,20 +73,14 @@ class AbstainingClassifier(SurrogateClassifier):
         Of bep: m digits -1 or 1 for every class. Another code makes another model.
     base, base_options : str, dict or None
         Of two_stage: the surrogate of the first stage and its options.
-    C, lam, tol : float
-        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap at which a fit is accepted.
-    max_passes, max_seconds : float
-        Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
     fit_intercept : bool
         Whether a constant 1 is appended to the features; ova, cs and bep then have K + 1 in the place of a Gaussian kernel K.
-    solver, features : str
-        ``"auto"`` or an algorithm by name; ``"linear"`` or a kernel, for adversarial also ``"threshold"``.
-    solver_options, features_options : dict or None
-        Further options of the solver and the feature map.
-    n_classes, extra_labels, order, class_weight
-        Number of classes of labels that are codes; the label of an abstention; the order of the labels; what a row of each class weighs.
-    warm_start, verbose, random_state, rule
-        Whether a fit begins at the last solution, a line about each fit, the seed of the visits, and the adversarial loss's rule.
+    features : str
+        ``"linear"`` or a kernel, for adversarial also ``"threshold"``.
+    C, lam, tol, max_passes, max_seconds, solver, solver_options, features_options
+        As in `SurrogateClassifier`.
+    n_classes, extra_labels, order, class_weight, warm_start, verbose, random_state, rule
+        As in `SurrogateClassifier`; the extra label is the label of an abstention.
 
     Attributes
     ----------
@@ -131,15 +126,13 @@ class AbstainingClassifier(SurrogateClassifier):
         return own_options(loss)
 
     @classmethod
-    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
+    def check(cls, loss: Options, features: Options, solver: Options, n_classes: int | None) -> None:
         """Refuse unknown options, and a loss, features or solver that do not go with abstaining."""
-        options = own_options(loss)
-        refuse_unknown_options(loss, options, tuple(name for name in _OPTIONS if name in inspect.signature(cls).parameters))
+        check_options(loss, [name for name in _OPTIONS if name in inspect.signature(cls).parameters])
         make_solver(solver["name"], **own_options(solver, LIMITS))
-        learner = cls(**options)
+        learner = cls(**own_options(loss))
         learner.features, learner.features_options = features["name"], own_options(features)
         learner.check_parameters()
-        make_features(features["name"], np.zeros((1, 1)), 2, **own_options(features))
         if n_classes is not None:
             learner._make_loss(n_classes)
 

@@ -14,10 +14,9 @@ from ..core import plugins
 from ..core.errors import ConfigError, IncompatibleError, ModelError
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels, Options
-from ..features import STRENGTH, feature_class, make_features
-from .base import OF_PYTHON, Bound, Learner, Rows
-from .options import NOT_OPTIONS, own_options, read_extend, read_grid, refuse_solver, refuse_unknown_options
-from .saving import State
+from ..features import STRENGTH, feature_class
+from .base import OF_PYTHON, Bound, Learner, Rows, State
+from .options import NOT_OPTIONS, check_options, own_options, read_extend, read_grid, refuse_box, refuse_solver
 
 _LINEAR = "choose features=linear, kernel_pca or nystroem"
 
@@ -50,8 +49,7 @@ class RowLearner(Learner):
         Rows of weight 0 are not learned from; a feature map that is fitted to rows (kernel PCA) is fitted to them as well.
         """
         X, codes, weights = self._checked(rows.X, y, rows.weight)
-        if not feature_class(self.features).multiclass_linear:
-            raise IncompatibleError(f"loss={self.name}", "linear scores", f"features={self.features} has others: {_LINEAR}")
+        self.check_features(self.name, self.features, self.features_options or {})
         features = self._bind(X)
         X = features.X
         if weights is not None and not weights.all():
@@ -108,35 +106,25 @@ class RowLearner(Learner):
         return {key: limits for name, limits in read_extend(loss).items() if (key := f"{cls.searched_in}.{name}") in searched}
 
     @classmethod
-    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
-        """Refuse unknown options, features without linear scores, and a solver: the learner is its own algorithm."""
-        refuse_unknown_options(loss, (*own_options(loss), *read_grid(loss)), cls.option_names())
-        if not feature_class(features["name"]).multiclass_linear:
-            raise IncompatibleError(f"loss={loss['name']}", "linear scores", f"features={features['name']} has others: {_LINEAR}")
-        if features.get("moments", "ball") != "ball":
-            raise IncompatibleError(
-                f"features.moments={features['moments']}", "a surrogate loss", f"loss={loss['name']} has no moments to hold"
-            )
+    def check(cls, loss: Options, features: Options, solver: Options, n_classes: int | None) -> None:
+        """Refuse unknown options, a solver, features without linear scores, and parameters that no data can mend."""
+        check_options(loss, cls.option_names())
         refuse_solver(loss, solver)
-        make_features(features["name"], np.zeros((1, 1)), 2, **own_options(features))
+        cls.check_features(loss["name"], features["name"], features)
+        cls(**cls.options_of(loss, solver, {}), features=features["name"], n_classes=n_classes).check_parameters()
 
     @classmethod
-    def build(
-        cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
-    ) -> Self:
-        """Return an unfitted learner; an option that is null was searched."""
-        mapped = {name: hyper[name] for name in feature_class(features["name"]).hyper if name in hyper}
-        options: dict[str, Any] = {name: hyper[name] for name in cls.hyper if name in hyper and name not in mapped}
-        options |= {name: hyper[f"loss.{name}"] for name in read_grid(loss) if f"loss.{name}" in hyper}
-        if STRENGTH in cls.hyper:
-            options |= {"C": float(hyper.get("C", 1.0)), "lam": float(hyper["lambda"]) if "lambda" in hyper else None, "tol": tol}
-        return cls(
-            **{**own_options(loss), **options},
-            features=features["name"],
-            features_options={**own_options(features), **mapped} or None,
-            n_classes=n_classes,
-            random_state=seed,
-        )
+    def check_features(cls, name: str, features: str, options: Options) -> None:
+        """Refuse features without linear scores, or with moments in a box."""
+        if not feature_class(features).multiclass_linear:
+            raise IncompatibleError(f"loss={name}", "linear scores", f"features={features} has others: {_LINEAR}")
+        refuse_box(name, options)
+
+    @classmethod
+    def options_of(cls, loss: Options, solver: Options, hyper: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of the group ``loss``; one that is null was searched."""
+        searched = {name: f"loss.{name}" for name in read_grid(loss)} | {name: name for name in cls.hyper}
+        return own_options(loss) | {name: hyper[key] for name, key in searched.items() if key in hyper}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

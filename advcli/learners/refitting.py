@@ -18,13 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.errors import ConfigError, ModelError
 from ..core.row_blocks import BlockRows
 from ..core.stored_arrays import Entries
-from ..core.typing import Array, Labels
+from ..core.typing import Array, Labels, Options
 from ..data.labels.order import codes_of
 from ..features import feature_class, make_features
 from ..problems.certificate import Judged, settle, warn_unless_converged
 from ..problems.risk import Solution
 from .base import Bound, Learner, Rows
-from .options import refuse_huge_mass
+from .options import own_options
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -197,9 +197,15 @@ class Minimiser(Refitting):
             if value is not None and not isinstance(value, Mapping):
                 raise ConfigError(f"{name} must be a dict of options or None, got {value!r}")
 
+    @classmethod
+    def searched(cls, loss: Options, features: Options) -> tuple[str, ...]:
+        """Return the regularisation or tolerance, and the hyper-parameters of the feature map."""
+        return feature_class(features["name"]).searched(own_options(features))
+
     def _lam_of(self, mass: float) -> float:
         """Return lambda for rows whose weights add up to ``mass``."""
-        refuse_huge_mass(mass, self.C)
+        if not (np.isfinite(mass) and np.isfinite(self.C * mass)):
+            raise ConfigError("sample_weight adds up to more than a number can hold; divide it by its largest value")
         return float(self.lam if self.lam is not None else 1.0 / (self.C * mass))
 
     def _settle(self, problem: Judged, solution: Solution, said: str) -> None:

@@ -14,8 +14,9 @@ from sklearn.utils.extmath import row_norms
 from ..core.checks import is_number
 from ..core.errors import ConfigError
 from ..core.typing import Array, Labels
-from .base import register, register_method
+from .base import register
 from .linear import LinearLearner
+from .method import register_method
 from .uma import UMAClassifier
 
 # batch perceptrons, UMA with C = I: on the labels as they are seen, on the small clean sample alone, on the true labels of all rows

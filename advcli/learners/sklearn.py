@@ -23,10 +23,9 @@ from sklearn.utils.validation import has_fit_parameter
 from ..core.errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning, nearest
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Options
-from .base import Bound, register
+from .base import Bound, State, register
 from .linear import RowLearner
-from .options import read_grid, seed_of
-from .saving import State, saved_remarks
+from .options import own_options, read_grid, seed_of
 
 _SEEDS = 2**32  # scikit-learn takes seeds below it
 
@@ -96,11 +95,11 @@ class OutsideClassifier(RowLearner):
 
     # ---- from a configuration -------------------------------------------------------------------------------------
     @classmethod
-    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
+    def check(cls, loss: Options, features: Options, solver: Options, n_classes: int | None) -> None:
         """Refuse an estimator that cannot be made, and options, grid values and limits of growth that the estimator does not take."""
-        super().check({key: value for key, value in loss.items() if key != "grid"}, features, solver, ordered, n_classes)
         if not isinstance(loss.get("options") or {}, Mapping):
             raise ConfigError(f"loss.options={loss['options']} is no group of options; give loss.options={{NAME:VALUE}}")
+        super().check({key: value for key, value in loss.items() if key != "grid"}, features, solver, n_classes)
         cls._described(loss)
         limits = cls.reach(loss)
         for name, values in cls.candidates(loss).items():
@@ -111,8 +110,7 @@ class OutsideClassifier(RowLearner):
     def _described(cls, loss: Options, hyper: Mapping[str, Any] | None = None) -> Any:
         """Return the unfitted estimator of a group ``loss``; searched parameters have values of ``hyper``, else the first of the grid."""
         first = {name: values[0] for name, values in cls.candidates(loss).items()}
-        learner = cls.build(loss, {"name": "linear"}, {"name": "auto"}, first | {**(hyper or {})}, 2, 0, 1.0)
-        return learner.unfitted()
+        return cls(**cls.options_of(loss, {}, {**first, **(hyper or {})})).unfitted()
 
     @classmethod
     def has_probabilities(cls, loss: Options) -> bool:
@@ -130,13 +128,10 @@ class OutsideClassifier(RowLearner):
         return bool(has_fit_parameter(cls._described(loss), "sample_weight"))
 
     @classmethod
-    def build(
-        cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, Any], n_classes: int, seed: int, tol: float
-    ) -> Self:
-        """Return an unfitted learner at these values of the grid."""
+    def options_of(cls, loss: Options, solver: Options, hyper: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the estimator and its options, at these values of the grid."""
         chosen = {name: hyper[f"loss.options.{name}"] for name in read_grid(loss) if f"loss.options.{name}" in hyper}
-        group = {**loss, "options": {**(loss.get("options") or {}), **chosen}, "grid": None}
-        return super().build(group, features, solver, hyper, n_classes, seed, tol)
+        return {**own_options(loss), "options": {**(loss.get("options") or {}), **chosen}}
 
     # ---- fitting --------------------------------------------------------------------------------------------------
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
@@ -230,7 +225,7 @@ class OutsideClassifier(RowLearner):
     def restore(self, attributes: Entries) -> None:
         """Take over the numbers of a saved linear classifier."""
         self.of_sparse_ = attributes.flag("of_sparse_")
-        self.remarks_ = saved_remarks(attributes)
+        self.remarks_ = attributes.texts("remarks_")
         self.estimator_ = unpacked(self.unfitted(), attributes, self._n_weights, len(self.classes_))
 
     @classmethod

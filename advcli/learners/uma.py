@@ -65,14 +65,9 @@ class UMAClassifier(LinearLearner):
     max_updates : int
         Limit of updates. Under noise |z| does not become small, so that only the limit ends a fit.
     class_weight : dict, "balanced" or None
-        What every row of a class weighs, by the label seen (1 where it is left out), beside its ``sample_weight``; ``"balanced"``: n /
-        (classes x rows of the class), so that all classes weigh the same. The shares ``prior_`` are estimated with these weights.
-    features, features_options
-        Feature map with linear scores, and its options.
-    n_classes : int or None
-        For labels that are codes 0..n_classes-1; None finds the classes in y.
-    random_state : int
-        Seed of ``rule="random"``.
+        As in `SurrogateClassifier`; the shares ``prior_`` are estimated with these weights.
+    features, features_options, n_classes, random_state
+        Feature map with linear scores and its options; the others as in `SurrogateClassifier`. The seed is of ``rule="random"``.
 
     Attributes
     ----------
@@ -160,10 +155,8 @@ class PerceptronClassifier(LinearLearner):
         all; the passive-aggressive step against the predicted class.
     epochs : int
         Passes over the examples, in a fresh order each; an epoch without a mistake is the last.
-    features, features_options, n_classes
-        Feature map with linear scores and its options; the number of classes of labels that are codes 0..n_classes-1.
-    random_state : int
-        Seed of the orders.
+    features, features_options, n_classes, random_state
+        As in `UMAClassifier`; the seed is of the orders.
 
     Attributes
     ----------

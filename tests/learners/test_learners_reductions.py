@@ -438,7 +438,7 @@ LINEAR, AUTO = {"name": "linear"}, {"name": "auto"}
 )
 def test_options_without_meaning_are_refused_before_any_work(loss: Any, features: Any, solver: Any, ordered: bool, message: str) -> None:
     with pytest.raises((ConfigError, IncompatibleError), match=message):
-        learner_class(loss["name"]).check(loss, features, solver, ordered, 3)
+        Method(loss, features, solver).check(ordered, 3)
 
 
 def test_costs_default_to_what_the_labels_are(tmp_path: Path) -> None:
