@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.checks import FRACTION, NUMBER, or_null, refuse
 from ..core.errors import ConfigError, IncompatibleError
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels, Options
@@ -160,10 +161,9 @@ class AbstainingClassifier(SurrogateClassifier):
             check_rejecting_alpha(self.alpha)
         elif self.method == "adversarial":
             np.vectorize(matrices.check_alpha)(self.alpha)
-        elif not (isinstance(self.alpha, (int, float, np.number)) and 0.0 < self.alpha < 1.0):
-            raise ConfigError(f"loss.alpha={self.alpha} is not valid; give a number between 0 and 1")
-        if self.tau is not None and (isinstance(self.tau, bool) or not isinstance(self.tau, (int, float, np.number)) or np.isnan(self.tau)):
-            raise ConfigError(f"loss.tau={self.tau} is not valid; give a number, or null for that of the method")
+        else:
+            refuse("loss.alpha", self.alpha, FRACTION, "a number between 0 and 1")
+        refuse("loss.tau", self.tau, or_null(NUMBER), "a number, or null for that of the method")
         if self.method == "two_stage" and loss_class(self.base).needs_order:
             raise ConfigError(f"loss.base={self.base} is for ordered classes, whose errors are no all or nothing; choose zero_one or cs")
         mapped, said = feature_class(self.features), f"method={self.method}"

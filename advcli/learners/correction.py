@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..core.arrays import is_sparse
 from ..core.compiled import compiled_rows, kernels
 from ..core.typing import Array, Labels
 from ..features.merging import merge_rows
@@ -45,7 +46,7 @@ class _CorrectedProblem:
         self.R, self.theta, self.padded_M = np.zeros((n, width)), np.zeros((d, width)), np.zeros((k, width))
         self.padded_M[:, :k] = self.M
         self.rows = compiled_rows(X)
-        squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() if hasattr(X, "multiply") else np.einsum("ij,ij->i", X, X)
+        squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() if is_sparse(X) else np.einsum("ij,ij->i", X, X)
         self.squares = np.ascontiguousarray(squares, dtype=np.float64)
         self.step = float(np.linalg.eigvalsh(self.M)[-1])
 

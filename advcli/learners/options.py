@@ -10,6 +10,7 @@ import numpy as np
 from ..core.checks import POSITIVE
 from ..core.errors import ConfigError, IncompatibleError, nearest
 from ..core.typing import Array, Options
+from ..features import feature_class
 
 NOT_OPTIONS = ("name", "description", "learner", "grid", "extend", "calibrate")
 """Keys of the group ``loss`` that say how it is used."""
@@ -78,6 +79,12 @@ def refuse_solver(loss: Options, solver: Options) -> None:
         raise IncompatibleError(
             f"solver={solver['name']}", "a surrogate loss", f"loss={loss['name']} is an algorithm of its own: choose solver=auto"
         )
+
+
+def one_column(features: str) -> bool:
+    """Return whether a map has one column of parameters for every score: linear ones, and kernels without thresholds."""
+    mapped = feature_class(features)
+    return mapped.multiclass_linear or not (mapped.euclidean or mapped.needs_order)
 
 
 def refuse_box(name: str, features: Options) -> None:

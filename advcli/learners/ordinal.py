@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from ..core.checks import NOT_NEGATIVE, refuse_parameter
 from ..core.errors import ConfigError, IncompatibleError, ModelError
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels, Options
@@ -40,7 +41,7 @@ from .calibrated import Calibrated
 from .costs.given_costs import check_costs, matrix_of, metric_of, plain_cost, with_cost
 from .linear import RowLearner
 from .method import register_method
-from .options import mass_of, one_of, refuse_box
+from .options import mass_of, one_column, one_of, refuse_box
 from .refitting import Minimiser
 
 METHODS = {"at": (), "it": ("ordered",), "red_th": ("bias", "cost"), "svorim": (), "svorex": ("ordered",)}
@@ -137,8 +138,7 @@ class ThresholdLearner(Minimiser, RowLearner):
     @classmethod
     def check_features(cls, name: str, features: str, options: Options) -> None:
         """Refuse features with other scores than one, or with moments in a box."""
-        chosen = feature_class(features)
-        if not chosen.multiclass_linear and not (issubclass(chosen, KernelMap) and not chosen.needs_order):
+        if not one_column(features):
             raise IncompatibleError(f"loss={name}", "one score", f"features={features} has others: {_TAKEN}")
         refuse_box(name, options)
 
@@ -149,8 +149,7 @@ class ThresholdLearner(Minimiser, RowLearner):
             if getattr(self, name) is not None and name not in METHODS[self.method]:
                 raise ConfigError(f"method={self.method} has no option {name}")
         super().check_parameters()
-        if isinstance(self.ridge, str) or not (np.isfinite(self.ridge) and self.ridge >= 0):
-            raise ConfigError(f"ridge={self.ridge} must be a number of at least 0")
+        refuse_parameter("ridge", self.ridge, NOT_NEGATIVE)
         if self.ridge and feature_class(self.mapped_by).euclidean:
             raise IncompatibleError(
                 f"ridge={self.ridge:g}", "a kernel", f"features={self.mapped_by} is none: choose features=rbf or ridge=0"

@@ -15,6 +15,7 @@ import joblib
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.checks import POSITIVE, or_null, refuse_parameter
 from ..core.errors import ConfigError, ModelError
 from ..core.row_blocks import BlockRows
 from ..core.stored_arrays import Entries
@@ -48,18 +49,13 @@ _OF_THE_SEARCH = frozenset(
 def check_positive(**values: float | None) -> None:
     """Refuse the first parameter that is no finite number above 0; None stands for one that is not given."""
     for name, value in values.items():
-        if value is not None and not (_is_number(value) and np.isfinite(value) and value > 0):
-            raise ConfigError(f"{name} must be a positive number, got {value!r}")
+        refuse_parameter(name, value, or_null(POSITIVE), "a positive number")
 
 
 def check_limit(name: str, value: Any, least: float) -> None:
-    """Refuse a limit of passes or seconds that is no number of at least ``least``."""
-    if not _is_number(value) or not value >= least:
+    """Refuse a limit of passes or seconds that is no number of at least ``least``; it may be infinite."""
+    if isinstance(value, bool) or not (isinstance(value, Real) and float(value) >= least):
         raise ConfigError(f"{name} must be at least {least:g}, got {value!r}")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -155,13 +151,12 @@ class Refitting(CallbackSupportMixin, Learner):
         """Refuse a strength, tolerance, limit or switch that no data can mend."""
         super().check_parameters()
         for name in ("C", "tol"):
-            if getattr(self, name) is None:
-                raise ConfigError(f"{name} must be a positive number, got None")
+            refuse_parameter(name, getattr(self, name), POSITIVE, "a positive number")
         for name in ("warm_start", "verbose"):
             value = getattr(self, name)
             if not isinstance(value, (bool, int, np.bool_, np.integer)) or value < 0:
                 raise ConfigError(f"{name}={value!r} must be true or false")
-        check_positive(C=self.C, tol=self.tol, lam=self.lam, **({} if self.endless else {"max_passes": self.max_passes}))
+        check_positive(lam=self.lam, max_passes=None if self.endless else self.max_passes)
         check_limit("max_passes", self.max_passes, 1.0)
         if self.endless:
             check_limit("max_seconds", getattr(self, "max_seconds"), 0.0)  # noqa: B009

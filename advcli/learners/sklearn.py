@@ -20,6 +20,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
+from ..core.arrays import dense
 from ..core.errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning, nearest
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Options
@@ -79,13 +80,7 @@ class OutsideClassifier(RowLearner):
 
     # ---- the estimator --------------------------------------------------------------------------------------------
     def unfitted(self) -> Any:
-        """Return the estimator with its options and seeds.
-
-        Raises
-        ------
-        ConfigError
-            The estimator cannot be imported or made, lacks an option, or is no classifier.
-        """
+        """Return the estimator with its options and seeds; `ConfigError` for an estimator or option that there is not, or no classifier."""
         model = _made(self.estimator, dict(self.options or {}))
         if not (all(hasattr(model, name) for name in ("get_params", "fit", "predict")) and is_classifier(model)):
             raise ConfigError(_no_classifier(_named(self.estimator), type(model).__name__))
@@ -341,7 +336,7 @@ def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the options of a fitted classifier of `LINEAR` that are no defaults, and its arrays by name."""
     defaults = {name: each.default for name, each in inspect.signature(type(model)).parameters.items()}
     options = {name: value for name, value in model.get_params(deep=False).items() if name not in _OF_A_FIT}
-    coef = model.coef_.toarray() if hasattr(model.coef_, "toarray") else np.atleast_2d(model.coef_)
+    coef = np.atleast_2d(dense(model.coef_))
     intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), (len(coef),))
     return (
         {name: value for name, value in options.items() if name in defaults and value is not defaults[name] and value != defaults[name]},

@@ -200,11 +200,6 @@ class SurrogateClassifier(PlaysGame):
             return True
         return kind is not None and "order" in kind.needs(given_options(self.given_loss, self.loss_options))
 
-    @property
-    def given_loss(self) -> Any:
-        """What the surrogate is made from: the parameter ``loss``, unless other parameters say it."""
-        return self.loss
-
     # ---- fitting --------------------------------------------------------------------------------------------------
     def needs_memory(self) -> str | None:
         """Return the parameter that needs rows in memory: a learner beyond its loss, features that are not linear, a box."""

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.extmath import row_norms
 
+from ..core.checks import NOT_NEGATIVE, at_least, refuse_parameter
 from ..core.compiled import compiled_rows, kernels
 from ..core.errors import ConfigError
 from ..core.paths import expanded
@@ -31,13 +32,6 @@ _STOPPED = (
     ("max_updates", "max_updates was reached"),
     ("no_mistake", "no update vector was a mistake any more"),
 )
-
-
-def _at_least(what: str, value: Any, least: float, whole: bool = False) -> float:
-    valid = isinstance(value, (int, np.integer) if whole else (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not valid or not (np.isfinite(value) and value >= least):
-        raise ConfigError(f"{what}={value} must be a {'whole ' if whole else ''}number of at least {least:g}")
-    return value
 
 
 @register("uma")
@@ -109,8 +103,8 @@ class UMAClassifier(LinearLearner):
     def learn_from(self, W: Array, X: Any, y: Labels, weights: Array | None = None) -> Array:
         """Run Algorithm 2 from the weight vectors W (k, d) on codes y; W is not changed."""
         rule, step = RULES[one_of("rule", self.rule, RULES)], STEPS[one_of("step", self.step, STEPS)]
-        alpha, tol = _at_least("alpha", self.alpha, 0.0), _at_least("tol", self.tol, 0.0)
-        limit = int(_at_least("max_updates", self.max_updates, 1, whole=True))
+        for name, rule_of in {"alpha": NOT_NEGATIVE, "tol": NOT_NEGATIVE, "max_updates": at_least(1)}.items():
+            refuse_parameter(name, getattr(self, name), rule_of)
         if not isinstance(self.unit_step, (bool, np.bool_)):
             raise ConfigError(f"unit_step={self.unit_step} must be true or false")
         k = len(self.classes_)
@@ -128,12 +122,12 @@ class UMAClassifier(LinearLearner):
             self.prior_,
             W,
             F,
-            float(alpha),
-            float(tol),
+            float(self.alpha),
+            float(self.tol),
             rule,
             step,
             bool(self.unit_step),
-            limit,
+            int(self.max_updates),
             seed_of(self.random_state) & 0xFFFFFFFFFFFFFFFF,
         )
         self.stopped_, remark = _STOPPED[code]
@@ -181,17 +175,16 @@ class PerceptronClassifier(LinearLearner):
                 f"loss={self.name} updates example by example and cannot weigh them: give no sample_weight (dataset.weight), or take uma"
             )
         step = STEPS[one_of("step", self.step, STEPS)]
-        epochs = int(_at_least("epochs", self.epochs, 1, whole=True))
+        refuse_parameter("epochs", self.epochs, at_least(1))
         W = np.zeros((len(self.classes_), X.shape[1]))
-        rows = compiled_rows(X)
         square = row_norms(X, squared=True)
         self.n_iter_, self.n_updates_, last = kernels.uma.online(
-            *rows,
+            *compiled_rows(X),
             np.ascontiguousarray(y, dtype=np.intp),
             np.ascontiguousarray(square, dtype=np.float64),
             W,
             step,
-            epochs,
+            int(self.epochs),
             seed_of(self.random_state) & 0xFFFFFFFFFFFFFFFF,
         )
         self.remarks_ = ("an epoch without a mistake was the last" if last == 0 else "all epochs were used",)

@@ -57,15 +57,7 @@ _RULES = ("default", "predictor", "potentials")
 
 
 class OutcomeScores(FeatureMap):
-    """The scores -A's of the outcomes, from the scores s of the predictions by another map.
-
-    Parameters
-    ----------
-    inner : FeatureMap
-        Multiclass linear, with l scores.
-    outcomes : ndarray (l, m)
-        The matrix A of (1).
-    """
+    """The scores -A's of the outcomes A (l, m) of (1), from the scores s of the predictions by another map, which is multiclass linear."""
 
     name = "outcomes"
 

@@ -20,13 +20,7 @@ NAMED = {"zero_one": ("error", matrices.zero_one), "absolute": ("mae", matrices.
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LearnsFromCosts(Learner):
-    """A learner of what predicting each class costs: by a matrix of predictions and true classes, or on every row.
-
-    Parameters
-    ----------
-    cost : {"zero_one", "absolute", "squared"}, array (k, k), frame or None
-        The cost matrix, rows = predictions, columns = classes; None: ``default_cost``.
-    """
+    """A learner of what predicting each class costs: by a matrix of predictions and true classes, ``cost``, or on every row."""
 
     has_costs: ClassVar[bool] = True
     paths: ClassVar[tuple[str, ...]] = ("file",)

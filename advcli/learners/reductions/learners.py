@@ -19,7 +19,6 @@ from ...core.errors import IncompatibleError
 from ...core.stored_arrays import Entries
 from ...core.typing import Array, Labels, Options
 from ...features import FeatureMap, feature_class
-from ...features.base import KernelMap
 from ...features.merging import merge_rows
 from ...losses import matrices
 from ...problems.binary import BinaryProblems, scores_of
@@ -29,7 +28,7 @@ from ...solvers.newton.free_bias import solve_free
 from ..base import Bound, Rows, State, register
 from ..costs.given_costs import LearnsFromCosts, check_costs
 from ..method import register_method
-from ..options import check_options, limits_of, mass_of, one_of, own_options, refuse_solver, seed_of
+from ..options import check_options, limits_of, mass_of, one_column, one_of, own_options, refuse_solver, seed_of
 from ..refitting import Minimiser
 from .schemes import PAIRS, SCHEMES, Scheme
 
@@ -39,12 +38,6 @@ _MOST_NUMBERS, _ARRAYS = 2 * 10**8, 6
 """Rows times binary problems at most, and how many arrays there are of that size: about 10 GB."""
 
 _FEATURES = "choose features=linear, kernel_pca, nystroem, rbf, poly or precomputed"
-
-
-def _takes(features: str) -> bool:
-    """Tell whether a feature map has one column of parameters for every score: linear ones, and kernels without thresholds."""
-    mapped = feature_class(features)
-    return mapped.multiclass_linear or (issubclass(mapped, KernelMap) and not mapped.needs_order)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -87,7 +80,7 @@ class ReductionLearner(Minimiser):
         refuse_solver(loss, solver)
         name = loss["name"]
         one_of("bias", loss.get("bias", BIASES[0]), BIASES)
-        if not _takes(features["name"]):
+        if not one_column(features["name"]):
             raise IncompatibleError(f"loss={name}", "one column of parameters for every score", _FEATURES)
         if features.get("moments", "ball") != "ball":
             raise IncompatibleError(f"features.moments={features['moments']}", "an adversary", f"loss={name} has none: choose moments=ball")
@@ -112,7 +105,7 @@ class ReductionLearner(Minimiser):
         """Refuse a strength, tolerance or limit that no data can mend."""
         super().check_parameters()
         one_of("bias", self.bias, BIASES)
-        if not _takes(self.features):
+        if not one_column(self.features):
             raise IncompatibleError(f"{type(self).__name__}", "one column of parameters for every score", _FEATURES)
 
     def cost_matrix(self) -> Array:
@@ -167,7 +160,7 @@ class ReductionLearner(Minimiser):
     @property
     def _constant(self) -> float:
         """The constant that is added to a kernel: 1, or 0 with a free bias."""
-        return 1.0 if not self._free and issubclass(feature_class(self.features), KernelMap) else 0.0
+        return 0.0 if self._free or feature_class(self.features).euclidean else 1.0
 
     # ---- the parameters in scikit-learn's shapes --------------------------------------------------------------------
     @property
