@@ -166,9 +166,8 @@ class LinearLearner(RowLearner):
         raise ConfigError(f"learn of {type(self).__name__} returned {what}, not {wanted}{plugins.defined_at(type(self).learn)}")
 
     def _scores(self, mapped: Any) -> Array:
-        rows = mapped
         # weights of very many classes come in factors, which know how to score
-        return np.ascontiguousarray(self.coef_.scores(rows) if hasattr(self.coef_, "scores") else rows @ self.coef_.T)
+        return np.ascontiguousarray(self.coef_.scores(mapped) if hasattr(self.coef_, "scores") else mapped @ self.coef_.T)
 
     def saved(self) -> State:
         """Return what a saved model holds.
@@ -176,23 +175,16 @@ class LinearLearner(RowLearner):
         The attributes are all whose name ends in ``_``: arrays and plain data. A learner with others (an object, a file) overrides this and
         `restore`.
         """
-        given = self.confusion_ if "confusion" in self.takes and getattr(self, "confusion", None) is not None else None
-        parameters = self._saved_parameters({} if given is None else {"confusion": given.tolist()})
         attributes = {name: value for name, value in vars(self).items() if name.endswith("_") and name not in _KEPT_APART}
         rows = None if self.features_ is None else self.features_.support(self.coef_)[0]
-        return parameters, attributes, rows
+        return self._saved_parameters({}), attributes, rows
 
     def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model; `classes_`, `features_` and a certificate are there already."""
-        confusion = getattr(self, "confusion", None)
-        if "confusion" in self.takes and confusion not in (None, "identity"):
-            k = len(self.classes_)
-            if isinstance(confusion, str) or np.shape(confusion) != (k, k) or not np.isfinite(np.array(confusion, dtype=np.float64)).all():
-                raise ModelError(f"its confusion is no matrix of {k} x {k} numbers")
         self.coef_ = self._restored_weights(attributes)
         for name in attributes.left():
-            own = getattr(type(self), name, None)
-            if not name.endswith("_") or name.startswith("_") or name in _KEPT_APART or isinstance(own, property) or callable(own):
+            member = getattr(type(self), name, None)
+            if not name.endswith("_") or name.startswith("_") or name in _KEPT_APART or isinstance(member, property) or callable(member):
                 raise ModelError(f"{name!r} is no attribute of a fitted {type(self).__name__}")
             value = attributes[name]
             setattr(self, name, tuple(value) if isinstance(value, list) else value)

@@ -214,8 +214,8 @@ def register_method(name: str, family: type[Learner], hidden: Collection[str] = 
 
     The method has the family's parameters but for those that ``fixed`` settles, and those ``hidden``, which keep their defaults.
     """
-    known: Any = family
-    constants = {each.name: fixed.get(each.name, each.default) for each in fields(known) if each.name in {*hidden, *fixed}}
+    parameters = {parameter.name: parameter for parameter in fields(cast(Any, family))}
+    constants = {name: fixed.get(name, parameters[name].default) for name in parameters if name in {*hidden, *fixed}}
     made: Any = make_dataclass(
         f"{family.__name__}_{name}",
         [(parameter, Any, field(default=value, init=False)) for parameter, value in constants.items()],
@@ -225,7 +225,7 @@ def register_method(name: str, family: type[Learner], hidden: Collection[str] = 
         eq=False,
         repr=False,
     )
-    given = [("" if not each.kw_only else f"{each.name}=") + f'"{fixed[each.name]}"' for each in fields(known) if each.name in fixed]
-    made.in_python = classmethod(lambda cls: f"{family.__name__}({', '.join(given)})")
+    arguments = [(f"{name}=" if parameters[name].kw_only else "") + f'"{fixed[name]}"' for name in parameters if name in fixed]
+    made.in_python = classmethod(lambda cls: f"{family.__name__}({', '.join(arguments)})")
     setattr(sys.modules[family.__module__], made.__name__, made)  # where pickle looks for it
     return register(name)(made)

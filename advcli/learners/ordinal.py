@@ -77,8 +77,8 @@ class ThresholdLearner(Minimiser, RowLearner):
         tags = super().__sklearn_tags__()
         # one direction cannot separate classes that have no order
         tags.classifier_tags.poor_score = True
-        known = self.features is None or self.features in feature_registry
-        tags.input_tags.pairwise = known and feature_class(self.mapped_by).pairwise
+        mapped = self.features is None or self.features in feature_registry
+        tags.input_tags.pairwise = mapped and feature_class(self.mapped_by).pairwise
         return tags
 
     # ---- what a method is -----------------------------------------------------------------------------------------

@@ -109,10 +109,6 @@ class Refitting(CallbackSupportMixin, Learner):
         self._fit(rows, y, start)
         context.call_on_fit_task_end(**task)
 
-    def _bound_again(self, before: Any, bound: Bound) -> Bound:
-        """Return what a fit that begins at the solution of ``before``, to equal rows, is bound to."""
-        return bound
-
     def _fit(self, rows: Rows, y: Any, start: Any) -> None:
         with self.named_in_errors():
             self.check_parameters()
@@ -123,7 +119,7 @@ class Refitting(CallbackSupportMixin, Learner):
             bound = self.bind(rows, y)
             problem = self._digest(bound) if self.warm_start else None
             if before is not None and problem == before._problem:
-                start, bound = before, self._bound_again(before, bound)
+                start = before
             self.fit_bound(bound, start)
         self._problem: str | None = problem
         if self.n_classes is None:
@@ -142,8 +138,8 @@ class Refitting(CallbackSupportMixin, Learner):
         if isinstance(bound.features.X, BlockRows):  # their checksum would be one of a copy
             return None
         try:
-            given = {name: bound.own.get(name) for name in ("cost", "costs", "start", "weights")}
-            return str(joblib.hash((parameters, bound.features.X, bound.codes, bound.weights, given)))
+            extras = {name: bound.own.get(name) for name in ("cost", "costs", "start", "weights")}
+            return str(joblib.hash((parameters, bound.features.X, bound.codes, bound.weights, extras)))
         except Exception:  # a parameter that cannot be pickled
             return None
 

@@ -133,24 +133,24 @@ class OutsideClassifier(RowLearner):
         """Fit a new estimator to mapped rows and codes; `IncompatibleError` where it takes no weights, or no sparse rows, and has to."""
         self._take(bound)
         X, model, weights = bound.own["X"], self.unfitted(), bound.weights
-        said = f"{type(model).__name__}"
+        kind = f"{type(model).__name__}"
         if sparse.issparse(X) and not get_tags(model).input_tags.sparse:
-            raise IncompatibleError(said, "dense rows", "these are sparse: choose another estimator, or features=nystroem")
-        given = {}
+            raise IncompatibleError(kind, "dense rows", "these are sparse: choose another estimator, or features=nystroem")
+        arguments = {}
         if weights is not None:
             if has_fit_parameter(model, "sample_weight"):
-                given["sample_weight"] = weights
+                arguments["sample_weight"] = weights
             elif (weights != weights[0]).any():
-                raise IncompatibleError(said, "rows that count the same", "its fit takes no sample_weight: choose another estimator")
+                raise IncompatibleError(kind, "rows that count the same", "its fit takes no sample_weight: choose another estimator")
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            self.estimator_ = model.fit(X, bound.codes, **given)
+            self.estimator_ = model.fit(X, bound.codes, **arguments)
         self.of_sparse_ = sparse.issparse(X)
         for warning in caught:
             late = issubclass(warning.category, ConvergenceWarning)
             warnings.warn(str(warning.message), NotConvergedWarning if late else warning.category, stacklevel=3)
         # a remark is one line of the log; further lines of a warning are advice on options
-        self.remarks_ = tuple(dict.fromkeys(f"{said}: {str(warning.message).strip().splitlines()[0]}" for warning in caught))
+        self.remarks_ = tuple(dict.fromkeys(f"{kind}: {str(warning.message).strip().splitlines()[0]}" for warning in caught))
         if hasattr(model, "n_iter_"):
             self.n_iter_ = model.n_iter_
         return self
@@ -169,14 +169,14 @@ class OutsideClassifier(RowLearner):
         return sparse.csr_array(rows) if self.of_sparse_ else rows.toarray()
 
     def _scores(self, mapped: Any) -> Array:
-        model, k, known = self.estimator_, len(self.classes_), np.asarray(self.estimator_.classes_, dtype=np.intp)
+        model, k, classes = self.estimator_, len(self.classes_), np.asarray(self.estimator_.classes_, dtype=np.intp)
         if hasattr(model, "decision_function"):
             scores = np.asarray(model.decision_function(mapped), dtype=np.float64)
-            if scores.ndim == 1 and len(known) == 2:
+            if scores.ndim == 1 and len(classes) == 2:
                 scores = np.column_stack([-0.5 * scores, 0.5 * scores])
-            if scores.shape == (mapped.shape[0], len(known)):
+            if scores.shape == (mapped.shape[0], len(classes)):
                 F = np.repeat(scores.min(axis=1, keepdims=True), k, axis=1)
-                F[:, known] = scores
+                F[:, classes] = scores
                 return F
         if hasattr(model, "predict_proba"):
             return self._spread(model.predict_proba(mapped))
@@ -253,7 +253,7 @@ def _imported(path: str) -> Any:
         text = " ".join(str(error).split())
         raise ConfigError(f"loss.estimator={path}: cannot import {module}: {type(error).__name__}: {text}") from error
     if not hasattr(home, name):
-        classes = [each for each, value in vars(home).items() if isinstance(value, type)]
+        classes = [key for key, value in vars(home).items() if isinstance(value, type)]
         raise ConfigError(f"loss.estimator={path}: no {name!r} in {module}; {nearest(name, classes)}")
     named = getattr(home, name)
     if not isinstance(named, type) or not all(callable(getattr(named, method, None)) for method in ("fit", "predict", "get_params")):
@@ -277,18 +277,18 @@ def _made(estimator: Any, options: dict[str, Any]) -> Any:
         else:
             # options of parts are set once the whole estimator is made
             later = {name: value for name, value in options.items() if "__" in name}
-            own = {name: value for name, value in options.items() if name not in later}
-            taken = inspect.signature(source).parameters
-            for name in own:
-                if name not in taken and not any(each.kind is each.VAR_KEYWORD for each in taken.values()):
-                    raise ConfigError(f"loss.options.{name}: {said} has no parameter {name!r}; {nearest(name, taken)}")
-            model = source(**own)
+            arguments = {name: value for name, value in options.items() if name not in later}
+            signature = inspect.signature(source).parameters
+            for name in arguments:
+                if name not in signature and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.values()):
+                    raise ConfigError(f"loss.options.{name}: {said} has no parameter {name!r}; {nearest(name, signature)}")
+            model = source(**arguments)
         if not hasattr(model, "get_params"):
             return model
-        known = model.get_params()
+        parameters = model.get_params()
         for name in later:
-            if name not in known:
-                raise ConfigError(f"loss.options.{name}: {said} has no parameter {name!r}; {nearest(name, known)}")
+            if name not in parameters:
+                raise ConfigError(f"loss.options.{name}: {said} has no parameter {name!r}; {nearest(name, parameters)}")
         _check_values(model.set_params(**later), said)
     except ConfigError:
         raise
@@ -321,8 +321,8 @@ _OF_A_FIT = ("class_weight", "n_jobs", "random_state", "verbose", "warm_start") 
 
 
 def _class_of(name: str) -> Any:
-    module, _, own = name.rpartition(".")
-    return getattr(importlib.import_module(module), own)
+    module, _, class_name = name.rpartition(".")
+    return getattr(importlib.import_module(module), class_name)
 
 
 def listed_name(model: Any) -> str | None:
@@ -334,7 +334,7 @@ def listed_name(model: Any) -> str | None:
 
 def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the options of a fitted classifier of `LINEAR` that are no defaults, and its arrays by name."""
-    defaults = {name: each.default for name, each in inspect.signature(type(model)).parameters.items()}
+    defaults = {name: parameter.default for name, parameter in inspect.signature(type(model)).parameters.items()}
     options = {name: value for name, value in model.get_params(deep=False).items() if name not in _OF_A_FIT}
     coef = np.atleast_2d(dense(model.coef_))
     intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), (len(coef),))
@@ -356,10 +356,10 @@ def unpacked(model: Any, arrays: Entries, n_columns: int, k: int) -> Any:
     """Return an unfitted classifier of `LINEAR` with the numbers of its fit to ``n_columns`` columns and codes below ``k``."""
     if listed_name(model) is None:
         raise ConfigError(f"a {type(model).__name__} is kept by pickle alone")
-    known = arrays.array("known", (None,), "i", 0, k - 1).astype(np.intp)
-    if len(known) < 2 or (np.diff(known) <= 0).any():
+    classes = arrays.array("known", (None,), "i", 0, k - 1).astype(np.intp)
+    if len(classes) < 2 or (np.diff(classes) <= 0).any():
         raise ModelError("'known' are no codes of two classes or more in their order")
-    rows = 1 if len(known) == 2 else len(known)
+    rows = 1 if len(classes) == 2 else len(classes)
     model.coef_, model.intercept_ = arrays.array("coef", (rows, n_columns)), arrays.array("intercept", (rows,))
-    model.n_features_in_, model.classes_ = n_columns, known
+    model.n_features_in_, model.classes_ = n_columns, classes
     return model

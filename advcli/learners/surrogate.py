@@ -223,11 +223,11 @@ class SurrogateClassifier(PlaysGame):
 
     def _refuse_learner(self) -> None:
         """Refuse the name of an algorithm of its own in the place of a surrogate loss, and no loss at all."""
-        given = self.given_loss
-        if given is None:
+        loss = self.given_loss
+        if loss is None:
             raise ConfigError(f"loss=None is no loss: choose one of {', '.join(registry)}, or give a cost matrix")
-        if isinstance(given, str) and given not in registry and given in learners:
-            raise ConfigError(f"loss={given} is no surrogate loss but a learner of its own: use {learners.get(given).in_python()}")
+        if isinstance(loss, str) and loss not in registry and loss in learners:
+            raise ConfigError(f"loss={loss} is no surrogate loss but a learner of its own: use {learners.get(loss).in_python()}")
 
     def bind(self, rows: Rows, y: Any) -> Bound:
         """Return rows and labels as fits take them: equal rows of equal label merged, in one canonical order.
@@ -248,8 +248,8 @@ class SurrogateClassifier(PlaysGame):
             X, codes, weights, cost, merged = merge_rows(X, codes, weights, cost)
         features = self._bind(X)
         features.check_rows()
-        own = {"loss": loss, "cost": cost, "rows": merged, "total": total, "tolerance": features.tolerance(codes, weights)}
-        return self._as_bound(features, codes, weights, **own)
+        extras = {"loss": loss, "cost": cost, "rows": merged, "total": total, "tolerance": features.tolerance(codes, weights)}
+        return self._as_bound(features, codes, weights, **extras)
 
     def fit_bound(self, bound: Bound, start: SurrogateClassifier | None = None) -> Self:
         """Solve the problem of bound rows; with ``start``, a fit to the same rows at another C, from its solution."""

@@ -16,12 +16,13 @@ from sklearn.utils.extmath import row_norms
 
 from ..core.checks import NOT_NEGATIVE, at_least, refuse_parameter
 from ..core.compiled import compiled_rows, kernels
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, ModelError
 from ..core.paths import expanded
+from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels
 from ..data.labels.confusion import ILL_CONDITIONED, check_confusion, read_confusion
 from ..losses import matrices
-from .base import register
+from .base import State, register
 from .linear import LinearLearner
 from .options import one_of, seed_of
 
@@ -34,9 +35,32 @@ _STOPPED = (
 )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
+class LearnsFromConfusion(LinearLearner):
+    """A learner that knows the confusion matrix behind its labels: the option ``confusion``."""
+
+    takes: ClassVar[tuple[str, ...]] = ("confusion",)
+    paths: ClassVar[tuple[str, ...]] = ("confusion",)
+
+    confusion: Any = field(default=None, kw_only=False)
+
+    def saved(self) -> State:
+        """Return what a saved model holds, the matrix as numbers."""
+        parameters, attributes, rows = super().saved()
+        return parameters | ({} if self.confusion is None else {"confusion": self.confusion_.tolist()}), attributes, rows
+
+    def restore(self, attributes: Entries) -> None:
+        """Take over the fitted attributes of a saved model; `ModelError` for a confusion that is no matrix of the classes."""
+        k, matrix = len(self.classes_), self.confusion
+        numbers = not isinstance(matrix, str) and np.shape(matrix) == (k, k) and np.isfinite(np.array(matrix, dtype=np.float64)).all()
+        if matrix not in (None, "identity") and not numbers:
+            raise ModelError(f"its confusion is no matrix of {k} x {k} numbers")
+        super().restore(attributes)
+
+
 @register("uma")
 @dataclass(kw_only=True, eq=False, repr=False)
-class UMAClassifier(LinearLearner):
+class UMAClassifier(LearnsFromConfusion):
     """UMA, the unconfused ultraconservative multiclass algorithm (louche2015, Algorithm 2).
 
     Parameters
@@ -84,10 +108,6 @@ class UMAClassifier(LinearLearner):
     Memory: 2 k^2 d numbers for the sums. A tie for the largest score puts an example into the A_p of every tied class (at W = 0: all).
     """
 
-    takes: ClassVar[tuple[str, ...]] = ("confusion",)
-    paths: ClassVar[tuple[str, ...]] = ("confusion",)
-
-    confusion: Any = field(default=None, kw_only=False)
     rule: str = "error"
     step: str = "perceptron"
     unit_step: bool = False

@@ -188,8 +188,8 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
             raise IncompatibleError(
                 "adversarial_costs", f"at most {_MOST_PARAMETERS} parameters (here {size})", "choose features=kernel_pca"
             )
-        own = {"loss": loss, "cost": loss.cost_weights(y, None), "rows": rows, "total": total, "tolerance": None}
-        return self._as_bound(OutcomeScores(inner, self.outcomes_), y, weights, **own)
+        extras = {"loss": loss, "cost": loss.cost_weights(y, None), "rows": rows, "total": total, "tolerance": None}
+        return self._as_bound(OutcomeScores(inner, self.outcomes_), y, weights, **extras)
 
     def _take(self, bound: Bound) -> None:
         super()._take(bound)

@@ -175,8 +175,8 @@ class ReductionLearner(Minimiser):
 
     def _objective(self, X: Any, codes: Labels, weights: Array | None) -> tuple[float, float]:
         costs = np.ascontiguousarray(self.cost_matrix()[:, codes].T)
-        labels, own, margins = self.scheme.split(codes, costs, getattr(self, "pairs", PAIRS[0]))
-        problems = BinaryProblems(self._mapped(X), labels, own, self.lam_, weights, margins, self._constant, self._free)
+        labels, problem_weights, margins = self.scheme.split(codes, costs, getattr(self, "pairs", PAIRS[0]))
+        problems = BinaryProblems(self._mapped(X), labels, problem_weights, self.lam_, weights, margins, self._constant, self._free)
         if problems.features.euclidean or self.features_ is None:
             penalty = problems.ridge(self.theta_)
         else:  # |v|^2 is measured by the kernel of the training rows
