@@ -301,7 +301,7 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def _saved_loss(self) -> dict[str, Any]:
-        return self._saved_cost()
+        return {}
 
     def saved(self) -> State:
         """Return what a saved model holds, the outcomes among the attributes."""
@@ -312,4 +312,3 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
         """Take over the fitted attributes of a saved model; `classes_`, `features_` and `certificate_` are there already."""
         self.outcomes_ = attributes.array("outcomes", (len(self.classes_), None), least=0.0)
         super().restore(attributes)
-        self.cost_matrix()

@@ -318,17 +318,6 @@ class CostSensitiveClassifier(LearnsFromCosts, ReductionLearner):
         one_of("pairs", self.pairs, PAIRS)
         super().check_parameters()
 
-    # ---- saving ---------------------------------------------------------------------------------------------------
-    def saved(self) -> State:
-        """Return what a saved model holds, the matrix as numbers."""
-        parameters, attributes, rows = super().saved()
-        return {**parameters, **self._saved_cost()}, attributes, rows
-
-    def restore(self, attributes: Entries) -> None:
-        """Take over the fitted attributes of a saved model."""
-        super().restore(attributes)
-        self.cost_matrix()
-
 
 for _name in METHODS:
     _method: Any = register_method(_name, CostSensitiveClassifier, () if _name == "csovo" else ("pairs",), method=_name)
