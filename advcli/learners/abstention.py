@@ -17,13 +17,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.checks import FRACTION, NUMBER, or_null, refuse
+from ..core.checks import FRACTION, refuse
 from ..core.errors import ConfigError, IncompatibleError
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels, Options
@@ -78,10 +79,14 @@ class AbstainingClassifier(SurrogateClassifier):
         Whether a constant 1 is appended to the features; ova, cs and bep then have K + 1 in the place of a Gaussian kernel K.
     features : str
         ``"linear"`` or a kernel, for adversarial also ``"threshold"``.
-    C, lam, tol, max_passes, max_seconds, solver, solver_options, features_options
-        As in `SurrogateClassifier`.
-    n_classes, extra_labels, order, class_weight, warm_start, verbose, random_state, rule
-        As in `SurrogateClassifier`; the extra label is the label of an abstention.
+    C, lam, tol, max_passes, max_seconds
+        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
+    solver, solver_options, features_options
+        ``"auto"`` or an algorithm by name; further options of the algorithm and the feature map.
+    n_classes, extra_labels, order, class_weight
+        Number of classes of labels that are codes; the label of an abstention; order and weights of the classes.
+    warm_start, verbose, random_state, rule
+        Whether a fit begins at the last solution, a line about each fit, the seed of the visits, and the adversarial loss's rule.
 
     Attributes
     ----------
@@ -163,7 +168,8 @@ class AbstainingClassifier(SurrogateClassifier):
             np.vectorize(matrices.check_alpha)(self.alpha)
         else:
             refuse("loss.alpha", self.alpha, FRACTION, "a number between 0 and 1")
-        refuse("loss.tau", self.tau, or_null(NUMBER), "a number, or null for that of the method")
+        if self.tau is not None and (isinstance(self.tau, bool) or not isinstance(self.tau, Real) or np.isnan(float(self.tau))):
+            raise ConfigError(f"loss.tau={self.tau} is not valid; give a number, or null for that of the method")
         if self.method == "two_stage" and loss_class(self.base).needs_order:
             raise ConfigError(f"loss.base={self.base} is for ordered classes, whose errors are no all or nothing; choose zero_one or cs")
         mapped, said = feature_class(self.features), f"method={self.method}"

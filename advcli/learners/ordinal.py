@@ -401,8 +401,12 @@ class OrdinalClassifier(Calibrated, ThresholdLearner):
     features, features_options : str, dict or None
         Feature map with linear scores, or one of the kernels ``rbf``, ``poly`` and ``precomputed``, and its options; None: ``rbf`` for
         svorim and svorex, else ``linear``.
-    C, lam, tol, n_classes, order, class_weight, warm_start, verbose, random_state
-        As in `SurrogateClassifier`; nothing here is random.
+    C, lam, tol
+        Weight of the summed loss against 1/2 |penalised|^2, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit.
+    n_classes, order, class_weight
+        Number of classes of labels that are codes; the classes from the lowest to the highest; what a row of each weighs.
+    warm_start, verbose, random_state
+        Whether a fit begins at the last solution, and a line about each fit; nothing here is random.
     calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
         How `predict_proba` estimates class probabilities, as in `Calibrated`; None: there is no `predict_proba`.
 

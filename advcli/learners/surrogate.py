@@ -506,10 +506,16 @@ class AdversarialClassifier(Calibrated, SurrogateClassifier):
 
     Parameters
     ----------
-    loss, C, lam, tol, max_passes, max_seconds, fit_intercept, solver, features, loss_options, solver_options, features_options
-        As in `SurrogateClassifier`.
-    n_classes, extra_labels, order, class_weight, warm_start, verbose, random_state, rule
-        As in `SurrogateClassifier`.
+    loss : str, array (l, k), frame, class, callable or Loss
+        Name of the surrogate, ``"zero_one"``, ``"absolute"``, ``"ww"``, ... (`advcli.losses.loss_names`), or a cost matrix.
+    C, lam, tol, max_passes, max_seconds
+        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
+    fit_intercept, solver, features, loss_options, solver_options, features_options
+        A constant 1 as feature; algorithm and feature map by name; further options of the three.
+    n_classes, extra_labels, order, class_weight
+        Number of classes of labels that are codes; labels of predictions that are no class; order and weights of the classes.
+    warm_start, verbose, random_state, rule
+        Whether a fit begins at the last solution, a line about each fit, the seed of the visits, and the rule of `predict`.
     calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
         How `predict_proba` estimates class probabilities from cross-fitted potentials, at up to six times the cost (`Calibrated`). None:
         it is the strategy of the game.
@@ -530,10 +536,14 @@ class OrdinalAdversarialClassifier(Calibrated, SurrogateClassifier):
     order : sequence or None
         The labels from the lowest to the highest. None: the order of an ordered pandas Categorical or a polars Enum, else that of numbers;
         text without an order is refused.
-    C, lam, tol, max_passes, max_seconds, fit_intercept, solver, loss_options, solver_options, features_options
-        As in `SurrogateClassifier`.
-    n_classes, extra_labels, class_weight, warm_start, verbose, random_state, rule
-        As in `SurrogateClassifier`.
+    C, lam, tol, max_passes, max_seconds
+        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
+    fit_intercept, solver, loss_options, solver_options, features_options
+        A constant 1 as feature; the algorithm by name; further options of loss, algorithm and feature map.
+    n_classes, extra_labels, class_weight
+        Number of classes of labels that are codes; labels of predictions that are no class; what a row of each class weighs.
+    warm_start, verbose, random_state, rule
+        Whether a fit begins at the last solution, a line about each fit, the seed of the visits, and the rule of `predict`.
     calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
         How `predict_proba` estimates class probabilities, as in `AdversarialClassifier`.
     """

@@ -83,9 +83,9 @@ class UMAClassifier(LearnsFromConfusion):
     max_updates : int
         Limit of updates. Under noise |z| does not become small, so that only the limit ends a fit.
     class_weight : dict, "balanced" or None
-        As in `SurrogateClassifier`; the shares ``prior_`` are estimated with these weights.
+        What a row of each class seen weighs, beside its ``sample_weight``, also in ``prior_``; ``"balanced"``: all weigh the same.
     features, features_options, n_classes, random_state
-        Feature map with linear scores and its options; the others as in `SurrogateClassifier`. The seed is of ``rule="random"``.
+        Feature map with linear scores and its options; number of classes of labels that are codes; seed of ``rule="random"``.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ class PerceptronClassifier(LinearLearner):
     epochs : int
         Passes over the examples, in a fresh order each; an epoch without a mistake is the last.
     features, features_options, n_classes, random_state
-        As in `UMAClassifier`; the seed is of the orders.
+        Feature map with linear scores and its options; number of classes of labels that are codes; seed of the orders.
 
     Attributes
     ----------

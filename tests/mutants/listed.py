@@ -562,8 +562,8 @@ RECIPE = (
     ),
     Mutant(
         "advcli/evaluation/recipe.py",
-        "learner = method.at(hyper).make(self.n_classes, seed)\n        learner.limit",
-        "learner = method.at(hyper).in_search.make(self.n_classes, seed)\n        learner.limit",
+        "learner = method.at(hyper).make(self.n_classes, seed)\n        has",
+        "learner = method.at(hyper).in_search.make(self.n_classes, seed)\n        has",
         f"{RUNNER_TESTS} -k rows_of_one",
     ),
     Mutant(

@@ -217,12 +217,14 @@ class OneVersusAllClassifier(ReductionLearner):
 
     Parameters
     ----------
-    features, bias
-        As in `CostSensitiveClassifier`.
-    C, lam, tol, max_passes, max_seconds, features_options
-        As in `SurrogateClassifier`.
-    n_classes, order, class_weight, warm_start, verbose, random_state
-        As in `SurrogateClassifier`.
+    features, features_options, bias
+        Linear feature map or kernel, and its options; whether the constants are ``"regularised"`` or ``"free"``.
+    C, lam, tol, max_passes, max_seconds
+        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
+    n_classes, order, class_weight
+        Number of classes of labels that are codes; the classes from the lowest to the highest; what a row of each weighs.
+    warm_start, verbose, random_state
+        Whether a fit begins at the last solution, a line about each fit, and the seed of the visits.
     """
 
     method = "ova"
@@ -234,12 +236,14 @@ class OneVersusOneClassifier(ReductionLearner):
 
     Parameters
     ----------
-    features, bias
-        As in `CostSensitiveClassifier`.
-    C, lam, tol, max_passes, max_seconds, features_options
-        As in `SurrogateClassifier`.
-    n_classes, order, class_weight, warm_start, verbose, random_state
-        As in `SurrogateClassifier`.
+    features, features_options, bias
+        Linear feature map or kernel, and its options; whether the constants are ``"regularised"`` or ``"free"``.
+    C, lam, tol, max_passes, max_seconds
+        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
+    n_classes, order, class_weight
+        Number of classes of labels that are codes; the classes from the lowest to the highest; what a row of each weighs.
+    warm_start, verbose, random_state
+        Whether a fit begins at the last solution, a line about each fit, and the seed of the visits.
     """
 
     method = "ovo"
@@ -263,14 +267,16 @@ class CostSensitiveClassifier(LearnsFromCosts, ReductionLearner):
     cost : {"zero_one", "absolute", "squared"}, array (k, k), frame or None
         The cost matrix, rows = predictions, columns = classes, both in the order of `order_`, or a frame whose rows and columns are named
         by the classes; ``"absolute"`` and ``"squared"`` count steps between classes. None: ``"zero_one"``.
-    features : str
-        ``"linear"``, ``"kernel_pca"``, ``"nystroem"`` or a kernel (``"rbf"``, ``"poly"``, ``"precomputed"``).
+    features, features_options : str, dict or None
+        ``"linear"``, ``"kernel_pca"``, ``"nystroem"`` or a kernel (``"rbf"``, ``"poly"``, ``"precomputed"``), and the map's options.
     bias : {"regularised", "free"}
         Whether the constant of every problem is penalised: one that is appended to linear rows, or added to a kernel.
-    C, lam, tol, max_passes, max_seconds, features_options
-        As in `SurrogateClassifier`.
-    n_classes, order, class_weight, warm_start, verbose, random_state
-        As in `SurrogateClassifier`; a class that does not occur keeps its problems.
+    C, lam, tol, max_passes, max_seconds
+        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
+    n_classes, order, class_weight
+        Number of classes of labels that are codes, all of which keep their problems; order and weights of the classes.
+    warm_start, verbose, random_state
+        Whether a fit begins at the last solution, a line about each fit, and the seed of the visits.
 
     Examples
     --------
