@@ -76,6 +76,13 @@ class Entries(Mapping[str, Any]):
             self._refuse(name, "is neither true nor false")
         return value
 
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return a plain list of texts."""
+        texts = self[name]
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise ModelError(f"{name!r} are no list of text")
+        return tuple(texts)
+
     def csr(self, pattern: str, rows: int | None, columns: int) -> sparse.csr_array:
         """Return the sparse matrix (rows, columns), None for any number of rows, whose parts are named by a pattern such as ``rows_{}``."""
         data, indices, start, shape = (pattern.format(part) for part in ("data", "indices", "indptr", "shape"))

@@ -291,7 +291,8 @@ class Recipe:
             n_train = int(rows.sum())
         seed = self.seeds(number).of("fit") if seed is None else seed
         learner = method.at(hyper).make(self.n_classes, seed)
-        learner.limit(**limits)
+        has = learner.get_params(deep=False)
+        learner.set_params(**{name: value for name, value in limits.items() if name in has})
         clock = time.perf_counter()
         extra: dict[str, Any] = {"costs": part.costs} if part.costs is not None and learner.has_costs else {}
         extra |= {"groups": part.groups} if part.groups is not None and learner.has_groups else {}

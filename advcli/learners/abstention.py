@@ -17,12 +17,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.checks import FRACTION, refuse
 from ..core.errors import ConfigError, IncompatibleError
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels, Options
@@ -44,8 +46,9 @@ from ..problems.certificate import Certificate, settle, warn_unless_converged
 from ..problems.risk import Problem
 from ..solvers import Limits, make_solver
 from ..statistics.risk_coverage import Guarantee, RiskCoverage, guarantee, risk_coverage
-from .base import Bound, register_method
-from .options import one_of, own_options, refuse_unknown_options, seed_of
+from .base import Bound
+from .method import register_method
+from .options import check_options, one_of, own_options, seed_of
 from .surrogate import LIMITS, SurrogateClassifier
 
 METHODS = ("ova", "cs", "bep", "two_stage", "adversarial")
@@ -72,18 +75,16 @@ class AbstainingClassifier(SurrogateClassifier):
         Of bep: m digits -1 or 1 for every class. Another code makes another model.
     base, base_options : str, dict or None
         Of two_stage: the surrogate of the first stage and its options.
-    C, lam, tol : float
-        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap at which a fit is accepted.
-    max_passes, max_seconds : float
-        Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
     fit_intercept : bool
         Whether a constant 1 is appended to the features; ova, cs and bep then have K + 1 in the place of a Gaussian kernel K.
-    solver, features : str
-        ``"auto"`` or an algorithm by name; ``"linear"`` or a kernel, for adversarial also ``"threshold"``.
-    solver_options, features_options : dict or None
-        Further options of the solver and the feature map.
+    features : str
+        ``"linear"`` or a kernel, for adversarial also ``"threshold"``.
+    C, lam, tol, max_passes, max_seconds
+        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
+    solver, solver_options, features_options
+        ``"auto"`` or an algorithm by name; further options of the algorithm and the feature map.
     n_classes, extra_labels, order, class_weight
-        Number of classes of labels that are codes; the label of an abstention; the order of the labels; what a row of each class weighs.
+        Number of classes of labels that are codes; the label of an abstention; order and weights of the classes.
     warm_start, verbose, random_state, rule
         Whether a fit begins at the last solution, a line about each fit, the seed of the visits, and the adversarial loss's rule.
 
@@ -131,15 +132,13 @@ class AbstainingClassifier(SurrogateClassifier):
         return own_options(loss)
 
     @classmethod
-    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
+    def check(cls, loss: Options, features: Options, solver: Options, n_classes: int | None) -> None:
         """Refuse unknown options, and a loss, features or solver that do not go with abstaining."""
-        options = own_options(loss)
-        refuse_unknown_options(loss, options, tuple(name for name in _OPTIONS if name in inspect.signature(cls).parameters))
+        check_options(loss, [name for name in _OPTIONS if name in inspect.signature(cls).parameters])
         make_solver(solver["name"], **own_options(solver, LIMITS))
-        learner = cls(**options)
+        learner = cls(**own_options(loss))
         learner.features, learner.features_options = features["name"], own_options(features)
         learner.check_parameters()
-        make_features(features["name"], np.zeros((1, 1)), 2, **own_options(features))
         if n_classes is not None:
             learner._make_loss(n_classes)
 
@@ -167,9 +166,9 @@ class AbstainingClassifier(SurrogateClassifier):
             check_rejecting_alpha(self.alpha)
         elif self.method == "adversarial":
             np.vectorize(matrices.check_alpha)(self.alpha)
-        elif not (isinstance(self.alpha, (int, float, np.number)) and 0.0 < self.alpha < 1.0):
-            raise ConfigError(f"loss.alpha={self.alpha} is not valid; give a number between 0 and 1")
-        if self.tau is not None and (isinstance(self.tau, bool) or not isinstance(self.tau, (int, float, np.number)) or np.isnan(self.tau)):
+        else:
+            refuse("loss.alpha", self.alpha, FRACTION, "a number between 0 and 1")
+        if self.tau is not None and (isinstance(self.tau, bool) or not isinstance(self.tau, Real) or np.isnan(float(self.tau))):
             raise ConfigError(f"loss.tau={self.tau} is not valid; give a number, or null for that of the method")
         if self.method == "two_stage" and loss_class(self.base).needs_order:
             raise ConfigError(f"loss.base={self.base} is for ordered classes, whose errors are no all or nothing; choose zero_one or cs")

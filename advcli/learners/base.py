@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, make_dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -16,13 +15,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ..core.arrays import checked_csr
-from ..core.checks import LARGEST, collected, refuse_huge
+from ..core.arrays import checked_csr, dense, is_sparse
+from ..core.checks import LARGEST, at_least, collected, refuse, refuse_huge
 from ..core.errors import ConfigError, DataError, IncompatibleError
+from ..core.hyper import STRENGTH
 from ..core.registry import Registry
 from ..core.row_blocks import BlockRows, coded_by_parts
-from ..core.stored_arrays import MOST_COLUMNS
-from ..core.typing import Array, Labels
+from ..core.stored_arrays import MOST_COLUMNS, Entries
+from ..core.typing import Array, Labels, Options
 from ..data.labels.order import (
     are_codes,
     in_order,
@@ -37,28 +37,18 @@ from ..features import FeatureMap, feature_class, make_features
 from ..features.merging import over_all_rows
 from ..losses.rejecting import leads
 from ..problems.certificate import Certificate, WorstCase
-from .configuration import Configured
-from .saving import Saved
 
 IN_BLOCKS = "rows that are read in blocks serve a surrogate loss on features=linear with solver=auto: load them, X = numpy.load(FILE)"
-"""What is said of rows in blocks where they do not serve."""
+"""Words for rows in blocks where they do not serve."""
 
+State = tuple[dict[str, Any], dict[str, Any], Any]
+"""Saved parts of a model: parameters that need no other file, fitted attributes by name, rows that the features keep."""
 
 OF_PYTHON = ("order", "class_weight", "warm_start", "verbose")
 """Parameters that no configuration sets."""
 
-
-MOST_CLASSES = 1_000_000
-"""Most classes that a learner takes, since scores are stored for every class."""
-
-MOST_EMPTY = 100_000
-"""Classes beyond the number of rows, which cannot occur, that a learner takes."""
-
-
-def check_n_classes(n_classes: Any) -> None:
-    """Refuse a number of classes that is no whole number, or that nobody means, before anything is allocated."""
-    if isinstance(n_classes, bool) or not isinstance(n_classes, (int, np.integer)) or not 2 <= n_classes <= MOST_CLASSES:
-        raise ConfigError(f"n_classes={n_classes} is not valid; give a whole number from 2 to {MOST_CLASSES}, or None")
+MOST_CLASSES = 1_000_000  # that a learner takes, since scores are stored for every class
+MOST_EMPTY = 100_000  # classes beyond the number of rows, which cannot occur, that a learner takes
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,20 +75,14 @@ class Bound:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """New rows, validated and mapped once for all fits to one `Bound`; `potentials` and `predict_codes` take a view for X.
-
-    ``groups`` (n,) are the sequences of the rows, where the data have such.
-    """
+    """New rows, validated and mapped once for all fits to one `Bound`; `potentials` and `predict_codes` take a view for X."""
 
     at: Any
-    groups: Any = None
+    groups: Any = None  # (n,), the sequences of the rows, where the data have such
 
 
 def _is_plain(X: Any, read: bool = True) -> bool:
-    """Return whether rows are a plain array that scikit-learn and `refuse_huge` would return as it is, if its columns fit.
-
-    ``read=False``: as far as its shape and type tell.
-    """
+    """Return whether scikit-learn and `refuse_huge` would return rows as they are; without ``read`` as far as shape and type tell."""
     if type(X) is not np.ndarray or X.dtype != np.float64 or X.ndim != 2 or not X.flags.c_contiguous or X.size == 0:
         return False
     return not read or bool(X.min() >= -LARGEST and X.max() <= LARGEST)  # false for nan too
@@ -109,7 +93,7 @@ def _is_validated(X: Any, y: Any, read: bool = True) -> bool:
     return type(y) is np.ndarray and y.dtype.kind in "biuUS" and _is_plain(X, read) and y.shape == X.shape[:1]
 
 
-class Learner(Configured, Saved, ClassifierMixin, BaseEstimator):
+class Learner(ClassifierMixin, BaseEstimator):
     """An algorithm that learns a classifier from rows and labels.
 
     Attributes
@@ -129,6 +113,10 @@ class Learner(Configured, Saved, ClassifierMixin, BaseEstimator):
         What is to be said about the fit, such as why it stopped.
     """
 
+    name: ClassVar[str]
+    paths: ClassVar[tuple[str, ...]] = ()  # options that may name files, whose content a fit depends on
+    hyper: ClassVar[tuple[str, ...]] = (STRENGTH,)  # what selection searches, beside the hyper-parameters of the features
+    without_order: ClassVar[str] = "give it with dataset.order=[lowest,...,highest] or choose loss=zero_one"  # remedy where it needs one
     # labels to learn from: noisy (those seen), sample (a small clean one alone), true, or partial (the clean sample and all other rows
     # unlabelled, code -1)
     view: ClassVar[str] = "noisy"
@@ -136,6 +124,7 @@ class Learner(Configured, Saved, ClassifierMixin, BaseEstimator):
     empty_sets: ClassVar[bool] = False  # whether such rows may have none
     certified: ClassVar[bool] = True  # whether a fit has a certificate
     takes_blocks: ClassVar[bool] = False  # whether it learns from rows that are read in blocks (`advcli.core.row_blocks`)
+    checks_rows: ClassVar[bool] = False  # whether it has feature maps that read all numbers check them before a fit uses one
     has_costs: ClassVar[bool] = False  # whether it learns from costs of rows
     has_groups: ClassVar[bool] = False  # whether rows that form a sequence are one example
 
@@ -146,7 +135,6 @@ class Learner(Configured, Saved, ClassifierMixin, BaseEstimator):
     n_iter_: int
     theta_: Any
     solution_: Any
-
     n_classes: Any
     random_state: Any
 
@@ -165,6 +153,72 @@ class Learner(Configured, Saved, ClassifierMixin, BaseEstimator):
     def calibrates(self) -> bool:
         """Whether its probabilities come from fits to parts of the rows, so that `fit` makes them and `fit_bound` does not."""
         return False
+
+    # ---- from a configuration: ``loss``, ``features`` and ``solver`` are its groups of these names ------------------
+    @classmethod
+    @abstractmethod
+    def options_of(cls, loss: Options, solver: Options, hyper: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters that the groups set, and hyper-parameters of the learner alone; strength and features come beside them."""
+
+    @classmethod
+    def needs(cls, loss: Options) -> frozenset[str]:
+        """Return the facts of the data that the learner needs with these options."""
+        return frozenset()
+
+    @classmethod
+    def filled(cls, loss: Options, facts: Options) -> dict[str, Any]:
+        """Return the options with the facts that `needs` names in the place of null."""
+        return {**loss, **{name: facts[name] for name in cls.needs(loss) & facts.keys() if loss.get(name) is None}}
+
+    @classmethod
+    @abstractmethod
+    def searched(cls, loss: Options, features: Options) -> tuple[str, ...]:
+        """Return the hyper-parameters that selection searches: names of `advcli.core.hyper`, the regularisation in place of its views."""
+
+    @classmethod
+    def candidates(cls, loss: Options) -> dict[str, tuple[Any, ...]]:
+        """Return hyper-parameters of the learner alone, which no protocol has a grid of, and the values that a search tries.
+
+        Each is named by the key of the configuration that fixes it. Values are any plain data; of equally good ones the first is taken.
+        """
+        return {}
+
+    @classmethod
+    def reach(cls, loss: Options) -> dict[str, tuple[float, float]]:
+        """Return how far the values of `candidates` that are ordered numbers may go on past an end that wins: smallest and largest."""
+        return {}
+
+    @classmethod
+    def in_python(cls) -> str:
+        """Return how the learner is called in Python."""
+        return f"{cls.__name__} ({cls.__module__})"
+
+    @classmethod
+    def has_probabilities(cls, loss: Options) -> bool:
+        """Tell whether fits with these options have `probabilities`."""
+        return False
+
+    @classmethod
+    def calibrated(cls, loss: Options) -> type[Any]:
+        """Return the class whose fits estimate probabilities as ``loss.calibrate`` says; `IncompatibleError` where there is none."""
+        advice = "leave it out: it has probabilities of its own" if cls.has_probabilities(loss) else "choose loss=zero_one"
+        wanted = "the potentials of a surrogate loss or a threshold model"
+        raise IncompatibleError(f"calibrate={loss['calibrate']}", wanted, f"loss={loss['name']} is none: {advice}")
+
+    @classmethod
+    def names_features(cls, loss: Options, features: Options) -> bool:
+        """Tell whether the features are part of the name of methods with these options."""
+        return True
+
+    @classmethod
+    def takes_weights(cls, loss: Options) -> bool:
+        """Tell whether fits with these options take example weights."""
+        return True
+
+    @classmethod
+    @abstractmethod
+    def check(cls, loss: Options, features: Options, solver: Options, n_classes: int | None) -> None:
+        """Refuse options without meaning before any work; ``n_classes`` is None while the data are unknown."""
 
     # ---- fitting --------------------------------------------------------------------------------------------------
     def fit(self, X: Any, y: Any, sample_weight: Any = None, start: Any = None) -> Self:
@@ -202,7 +256,6 @@ class Learner(Configured, Saved, ClassifierMixin, BaseEstimator):
 
     def check_parameters(self) -> None:
         """Refuse parameters that no data can mend."""
-        return
 
     def _take(self, bound: Bound) -> None:
         """Set what a fit knows of its rows."""
@@ -239,35 +292,30 @@ class Learner(Configured, Saved, ClassifierMixin, BaseEstimator):
             order = own_order(y)
             X, y = self._validated(X, y)
             codes = self._in_order(self._encode(y, compact=isinstance(X, BlockRows)), order)
-        if hasattr(X, "tocsr") and not X.has_canonical_format:
+        if is_sparse(X) and not X.has_canonical_format:
             X = X.copy()  # the caller's arrays stay as they are
             X.sum_duplicates()
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if (own_weight := getattr(self, "class_weight", None)) is not None:
+        if (by_class := getattr(self, "class_weight", None)) is not None:
             if self.of_sets_:
                 raise ConfigError("class_weight weighs rows by their one label, and these rows have several: give fit a sample_weight")
-            weights = weighted_by_class(own_weight, self.order_, codes, weights)
+            weights = weighted_by_class(by_class, self.order_, codes, weights)
         return X, codes, weights
-
-    @property
-    def features_read_rows(self) -> bool:
-        """Whether the features look at all numbers of the rows, and refuse any that is not finite, before a fit uses one."""
-        return False
 
     @property
     def counts_steps(self) -> bool:
         """Whether the fit depends on the order of the classes, so that labels without one are refused."""
         return False
 
-    def _in_order(self, codes: Labels, known: list[Any] | None) -> Labels:
+    def _in_order(self, codes: Labels, labels_order: list[Any] | None) -> Labels:
         """Set `order_` to what the caller gave, or the labels have (`own_order`) where it matters; return the codes by it."""
         self.name_classes(self.classes_)
         if self.n_classes is not None:
             return codes  # the labels are codes
         order = getattr(self, "order", None)
         if order is None and self.counts_steps:
-            order = known
-            if known is None:
+            order = labels_order
+            if order is None:
                 refuse_unordered(self.classes_)
                 if are_codes(self.classes_):
                     refuse_codes_of_text(lambda: True)
@@ -282,12 +330,13 @@ class Learner(Configured, Saved, ClassifierMixin, BaseEstimator):
             self._check_blocks(X, **options)
             return (X, labels_of(X, *y)) if y else X
         # what scikit-learn asks takes longer than a small fit
-        if y and not options and _is_validated(X, y[0], not self.features_read_rows):
+        if y and not options and _is_validated(X, y[0], not (self.checks_rows and feature_class(self.features).checks_rows)):
             self.n_features_in_ = X.shape[1]
             if hasattr(self, "feature_names_in_"):
                 del self.feature_names_in_
             return X, *y
-        if options == {"reset": False} and not y and _is_plain(X) and self._knows_columns(X):
+        columns = None if hasattr(self, "feature_names_in_") else getattr(self, "n_features_in_", None)
+        if options == {"reset": False} and not y and _is_plain(X) and X.shape[1] == columns:
             return X
         if sparse.issparse(X):
             X = checked_csr(X)
@@ -300,10 +349,6 @@ class Learner(Configured, Saved, ClassifierMixin, BaseEstimator):
         validated = validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, order="C", **options)
         refuse_huge(validated[0] if y else validated, getattr(self, "feature_names_in_", None), "X")
         return validated
-
-    def _knows_columns(self, X: Array) -> bool:
-        """Return whether rows have as many columns as those of the fit, which have no names."""
-        return X.shape[1] == getattr(self, "n_features_in_", None) and not hasattr(self, "feature_names_in_")
 
     def needs_memory(self) -> str | None:
         """Return the parameter that rows read in blocks (`advcli.core.row_blocks`) do not serve; None where the learner reads such rows."""
@@ -328,7 +373,7 @@ class Learner(Configured, Saved, ClassifierMixin, BaseEstimator):
         if y.dtype.kind not in "biuUS":  # one column of these is labels in any case, and the look at its values is longer than a small fit
             check_classification_targets(y)
         if self.n_classes is not None:
-            check_n_classes(self.n_classes)
+            refuse("n_classes", self.n_classes, at_least(2, MOST_CLASSES), f"a whole number from 2 to {MOST_CLASSES}, or None")
             if self.n_classes > len(y) + MOST_EMPTY:
                 raise ConfigError(
                     f"n_classes={self.n_classes} is too many for {len(y)} rows: every class has weights and a score in every row, and "
@@ -371,12 +416,7 @@ class Learner(Configured, Saved, ClassifierMixin, BaseEstimator):
             return X.with_constant()
         ones = np.ones((X.shape[0], 1))
         stack: Any = sparse.hstack  # its stubs do not know estimators' X
-        return stack([X, ones], format="csr") if hasattr(X, "tocsr") else np.hstack([X, ones])
-
-    def limit(self, **limits: Any) -> None:
-        """Set those of ``tol``, ``max_passes`` and ``max_seconds`` that the algorithm has."""
-        has = self.get_params(deep=False)
-        self.set_params(**{name: value for name, value in limits.items() if name in has})
+        return stack([X, ones], format="csr") if is_sparse(X) else np.hstack([X, ones])
 
     # ---- what evaluation asks of a fit ----------------------------------------------------------------------------
     @property
@@ -434,12 +474,10 @@ class Learner(Configured, Saved, ClassifierMixin, BaseEstimator):
         rows = getattr(self, "rows_", None)
         if rows is None:
             return {}
-        own: Any = self
-        theta, dual = own.theta_, own.solution_.R
+        theta, dual = self.theta_, dense(self.solution_.R)
         if self.features_ is not None and not self.features_.euclidean:
             merged = len(np.unique(rows[rows >= 0]))
             theta = np.concatenate([over_all_rows(theta[:merged], rows), theta[merged:]])
-        dual = dual.toarray() if hasattr(dual, "toarray") else dual
         return {"theta": theta} | ({} if dual is None else {"r": np.where(rows[:, None] >= 0, dual[rows], 0.0)})
 
     def probabilities(self, X: Any) -> Array | None:
@@ -496,29 +534,67 @@ class Learner(Configured, Saved, ClassifierMixin, BaseEstimator):
         codes = self.predict_codes(X)
         return self.predictions_[codes]
 
+    # ---- saving (`advcli.models`) ---------------------------------------------------------------------------------
+    @classmethod
+    def needs_pickle(cls, loss: Options) -> bool:
+        """Tell whether fits with these options of a configuration fit no model file."""
+        return False
+
+    @property
+    def kept_by_pickle(self) -> bool:
+        """Whether this fit fits no model file."""
+        return False
+
+    @abstractmethod
+    def saved(self) -> State:
+        """Return what a saved model holds."""
+
+    @abstractmethod
+    def restore(self, attributes: Entries) -> None:
+        """Take over the fitted attributes of a saved model; `classes_`, `features_` and a certificate are there already.
+
+        A learner takes its saved arrays by the shape and the range that they must have (`advcli.core.stored_arrays.Entries.array`), because
+        a file may hold anything; entries that the learner does not take are refused.
+        """
+
+    @property
+    def appends_constant(self) -> bool:
+        """Whether a constant 1 is appended to the rows of feature maps that take one."""
+        raise NotImplementedError
+
+    @property
+    def n_columns_(self) -> int:
+        """Columns of the rows that the feature map is bound to: the features, and the constant where it is appended."""
+        return self.n_features_in_ + bool(self.appends_constant and feature_class(self.features).takes_constant)
+
+    @property
+    def n_mapped_(self) -> int:
+        """Columns of scores that the feature map gives: one for each class, unless the scores of classes are made of others."""
+        return len(self.classes_)
+
+    @property
+    def map_options(self) -> dict[str, Any]:
+        """Options of the feature map."""
+        return dict(self.features_options or {})
+
+    def _saved_parameters(self, more: Options) -> dict[str, Any]:
+        """Return the parameters as a saved model holds them: with options that the rows settled, a plain seed, and ``more``."""
+        parameters: dict[str, Any] = self.get_params(deep=False)
+        if not isinstance(parameters["random_state"], (int, np.integer)):
+            parameters["random_state"] = 0
+        if self.features_ is not None and self.features_.settled:
+            parameters["features_options"] = {**(parameters["features_options"] or {}), **self.features_.settled}
+        if isinstance(parameters.get("class_weight"), Mapping):  # keys of a mapping in JSON are text
+            parameters["class_weight"] = [[label, weight] for label, weight in parameters["class_weight"].items()]
+        return {**parameters, **more}
+
+    @classmethod
+    def from_saved(cls, parameters: Options) -> Self:
+        """Return an unfitted learner with the parameters that a saved model holds."""
+        weights = parameters.get("class_weight")
+        return cls(**{**parameters, "class_weight": dict(weights)} if isinstance(weights, list) else parameters)
+
 
 LearnerType = TypeVar("LearnerType", bound=type[Learner])
 registry: Registry[type[Learner]] = Registry("loss", "loss")
 register: Callable[..., Callable[[LearnerType], LearnerType]] = registry.register
-
-
-def register_method(name: str, family: type[Learner], hidden: Collection[str] = (), **fixed: Any) -> type[Learner]:
-    """Register one method of a family, a dataclass, under the name that configurations give it; return the class.
-
-    The method has the family's parameters but for those that ``fixed`` settles, and those ``hidden``, which keep their defaults.
-    """
-    known: Any = family
-    constants = {each.name: fixed.get(each.name, each.default) for each in fields(known) if each.name in {*hidden, *fixed}}
-    made: Any = make_dataclass(
-        f"{family.__name__}_{name}",
-        [(parameter, Any, field(default=value, init=False)) for parameter, value in constants.items()],
-        bases=(family,),
-        namespace={"__doc__": f"`{family.__name__}` as loss={name}.", "__module__": family.__module__},
-        kw_only=True,
-        eq=False,
-        repr=False,
-    )
-    given = [("" if not each.kw_only else f"{each.name}=") + f'"{fixed[each.name]}"' for each in fields(known) if each.name in fixed]
-    made.in_python = classmethod(lambda cls: f"{family.__name__}({', '.join(given)})")
-    setattr(sys.modules[family.__module__], made.__name__, made)  # where pickle looks for it
-    return register(name)(made)

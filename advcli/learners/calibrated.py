@@ -147,11 +147,9 @@ class Calibrated:
         return cls
 
     @classmethod
-    def build(cls, loss: Options, *parts: Any) -> Any:
-        """Return an unfitted learner with the way of calibration of ``loss``."""
-        learner: Any = super().build(loss, *parts)  # type: ignore[misc]
-        learner.calibrate = loss.get("calibrate")
-        return learner
+    def options_of(cls, loss: Options, *parts: Any) -> dict[str, Any]:
+        """Return the parameters that the groups set, the way of calibration among them."""
+        return {**super().options_of(loss, *parts), "calibrate": loss.get("calibrate")}  # type: ignore[misc]
 
     @property
     def calibrates(self) -> bool:

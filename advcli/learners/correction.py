@@ -15,21 +15,21 @@ lambda/2 tr(Theta M^-1 Theta') over the weights Theta of g with M = I or M = C'C
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ..core.arrays import is_sparse
 from ..core.compiled import compiled_rows, kernels
 from ..core.typing import Array, Labels
 from ..features.merging import merge_rows
 from ..losses import make_loss
 from ..problems.certificate import judge, warn_unless_converged
 from .base import register
-from .linear import LinearLearner
 from .options import seed_of
 from .refitting import check_limit, check_positive
-from .uma import confusion_matrix
+from .uma import LearnsFromConfusion, confusion_matrix
 
 
 class _CorrectedProblem:
@@ -45,7 +45,7 @@ class _CorrectedProblem:
         self.R, self.theta, self.padded_M = np.zeros((n, width)), np.zeros((d, width)), np.zeros((k, width))
         self.padded_M[:, :k] = self.M
         self.rows = compiled_rows(X)
-        squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() if hasattr(X, "multiply") else np.einsum("ij,ij->i", X, X)
+        squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() if is_sparse(X) else np.einsum("ij,ij->i", X, X)
         self.squares = np.ascontiguousarray(squares, dtype=np.float64)
         self.step = float(np.linalg.eigvalsh(self.M)[-1])
 
@@ -81,7 +81,7 @@ class _CorrectedProblem:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class _Corrected(LinearLearner):
+class _Corrected(LearnsFromConfusion):
     """Adversarial zero-one loss corrected for label noise.
 
     Parameters
@@ -101,14 +101,11 @@ class _Corrected(LinearLearner):
         Weights of the scores g of the true classes.
     """
 
-    takes: ClassVar[tuple[str, ...]] = ("confusion",)
-    paths: ClassVar[tuple[str, ...]] = ("confusion",)
     constant: ClassVar[bool] = True
     hyper: ClassVar[tuple[str, ...]] = ("regularisation",)
     certified: ClassVar[bool] = True
     forward: ClassVar[bool]
 
-    confusion: Any = field(default=None, kw_only=False)
     C: float = 1.0
     lam: float | None = None
     tol: float = 1e-3

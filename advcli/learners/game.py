@@ -41,13 +41,14 @@ def _has_proba(estimator: PlaysGame) -> bool:
 class PlaysGame(Minimiser):
     """A fit of a surrogate ``loss_``, which may be that of a game."""
 
+    loss: Any
     loss_: Any
     rule: str | None
 
     @property
     def given_loss(self) -> Any:
-        """The parameter that the surrogate is made from."""
-        raise NotImplementedError
+        """The parameter that the surrogate is made from: ``loss``, unless other parameters say it."""
+        return self.loss
 
     @property
     def decides(self) -> bool:

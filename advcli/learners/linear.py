@@ -14,10 +14,9 @@ from ..core import plugins
 from ..core.errors import ConfigError, IncompatibleError, ModelError
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels, Options
-from ..features import STRENGTH, feature_class, make_features
-from .base import OF_PYTHON, Bound, Learner, Rows
-from .options import NOT_OPTIONS, own_options, read_extend, read_grid, refuse_solver, refuse_unknown_options
-from .saving import State
+from ..features import STRENGTH, feature_class
+from .base import OF_PYTHON, Bound, Learner, Rows, State
+from .options import NOT_OPTIONS, check_options, own_options, read_extend, read_grid, refuse_box, refuse_solver
 
 _LINEAR = "choose features=linear, kernel_pca or nystroem"
 
@@ -50,8 +49,7 @@ class RowLearner(Learner):
         Rows of weight 0 are not learned from; a feature map that is fitted to rows (kernel PCA) is fitted to them as well.
         """
         X, codes, weights = self._checked(rows.X, y, rows.weight)
-        if not feature_class(self.features).multiclass_linear:
-            raise IncompatibleError(f"loss={self.name}", "linear scores", f"features={self.features} has others: {_LINEAR}")
+        self.check_features(self.name, self.features, self.features_options or {})
         features = self._bind(X)
         X = features.X
         if weights is not None and not weights.all():
@@ -108,35 +106,25 @@ class RowLearner(Learner):
         return {key: limits for name, limits in read_extend(loss).items() if (key := f"{cls.searched_in}.{name}") in searched}
 
     @classmethod
-    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
-        """Refuse unknown options, features without linear scores, and a solver: the learner is its own algorithm."""
-        refuse_unknown_options(loss, (*own_options(loss), *read_grid(loss)), cls.option_names())
-        if not feature_class(features["name"]).multiclass_linear:
-            raise IncompatibleError(f"loss={loss['name']}", "linear scores", f"features={features['name']} has others: {_LINEAR}")
-        if features.get("moments", "ball") != "ball":
-            raise IncompatibleError(
-                f"features.moments={features['moments']}", "a surrogate loss", f"loss={loss['name']} has no moments to hold"
-            )
+    def check(cls, loss: Options, features: Options, solver: Options, n_classes: int | None) -> None:
+        """Refuse unknown options, a solver, features without linear scores, and parameters that no data can mend."""
+        check_options(loss, cls.option_names())
         refuse_solver(loss, solver)
-        make_features(features["name"], np.zeros((1, 1)), 2, **own_options(features))
+        cls.check_features(loss["name"], features["name"], features)
+        cls(**cls.options_of(loss, solver, {}), features=features["name"], n_classes=n_classes).check_parameters()
 
     @classmethod
-    def build(
-        cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
-    ) -> Self:
-        """Return an unfitted learner; an option that is null was searched."""
-        mapped = {name: hyper[name] for name in feature_class(features["name"]).hyper if name in hyper}
-        options: dict[str, Any] = {name: hyper[name] for name in cls.hyper if name in hyper and name not in mapped}
-        options |= {name: hyper[f"loss.{name}"] for name in read_grid(loss) if f"loss.{name}" in hyper}
-        if STRENGTH in cls.hyper:
-            options |= {"C": float(hyper.get("C", 1.0)), "lam": float(hyper["lambda"]) if "lambda" in hyper else None, "tol": tol}
-        return cls(
-            **{**own_options(loss), **options},
-            features=features["name"],
-            features_options={**own_options(features), **mapped} or None,
-            n_classes=n_classes,
-            random_state=seed,
-        )
+    def check_features(cls, name: str, features: str, options: Options) -> None:
+        """Refuse features without linear scores, or with moments in a box."""
+        if not feature_class(features).multiclass_linear:
+            raise IncompatibleError(f"loss={name}", "linear scores", f"features={features} has others: {_LINEAR}")
+        refuse_box(name, options)
+
+    @classmethod
+    def options_of(cls, loss: Options, solver: Options, hyper: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of the group ``loss``; one that is null was searched."""
+        searched = [*((name, name) for name in cls.hyper), *((name, f"loss.{name}") for name in read_grid(loss))]
+        return own_options(loss) | {name: hyper[key] for name, key in searched if key in hyper}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -178,9 +166,8 @@ class LinearLearner(RowLearner):
         raise ConfigError(f"learn of {type(self).__name__} returned {what}, not {wanted}{plugins.defined_at(type(self).learn)}")
 
     def _scores(self, mapped: Any) -> Array:
-        rows = mapped
         # weights of very many classes come in factors, which know how to score
-        return np.ascontiguousarray(self.coef_.scores(rows) if hasattr(self.coef_, "scores") else rows @ self.coef_.T)
+        return np.ascontiguousarray(self.coef_.scores(mapped) if hasattr(self.coef_, "scores") else mapped @ self.coef_.T)
 
     def saved(self) -> State:
         """Return what a saved model holds.
@@ -188,23 +175,16 @@ class LinearLearner(RowLearner):
         The attributes are all whose name ends in ``_``: arrays and plain data. A learner with others (an object, a file) overrides this and
         `restore`.
         """
-        given = self.confusion_ if "confusion" in self.takes and getattr(self, "confusion", None) is not None else None
-        parameters = self._saved_parameters({} if given is None else {"confusion": given.tolist()})
         attributes = {name: value for name, value in vars(self).items() if name.endswith("_") and name not in _KEPT_APART}
         rows = None if self.features_ is None else self.features_.support(self.coef_)[0]
-        return parameters, attributes, rows
+        return self._saved_parameters({}), attributes, rows
 
     def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model; `classes_`, `features_` and a certificate are there already."""
-        confusion = getattr(self, "confusion", None)
-        if "confusion" in self.takes and confusion not in (None, "identity"):
-            k = len(self.classes_)
-            if isinstance(confusion, str) or np.shape(confusion) != (k, k) or not np.isfinite(np.array(confusion, dtype=np.float64)).all():
-                raise ModelError(f"its confusion is no matrix of {k} x {k} numbers")
         self.coef_ = self._restored_weights(attributes)
         for name in attributes.left():
-            own = getattr(type(self), name, None)
-            if not name.endswith("_") or name.startswith("_") or name in _KEPT_APART or isinstance(own, property) or callable(own):
+            member = getattr(type(self), name, None)
+            if not name.endswith("_") or name.startswith("_") or name in _KEPT_APART or isinstance(member, property) or callable(member):
                 raise ModelError(f"{name!r} is no attribute of a fitted {type(self).__name__}")
             value = attributes[name]
             setattr(self, name, tuple(value) if isinstance(value, list) else value)

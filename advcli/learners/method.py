@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+import sys
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields, make_dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
 
 from .. import losses
 from ..core.checks import POSITIVE, refuse
 from ..core.errors import ConfigError, IncompatibleError, nearest
 from ..core.hyper import SCALES, STRENGTH, refuse_two_scales
 from ..core.typing import Options
-from .base import Learner, registry
+from ..features import feature_class, make_features
+from .base import Learner, register, registry
+from .options import own_options
 from .surrogate import SurrogateClassifier
 
 
@@ -164,7 +169,13 @@ class Method:
 
     def check(self, ordered: bool, n_classes: int | None) -> None:
         """Refuse a combination without meaning before any work, by one line that names combinations that have one."""
-        self.learner.check(self.loss, self.features, self.solver, ordered, n_classes)
+        learner, name = self.learner, str(self.features["name"])
+        learner.check(self.loss, self.features, self.solver, n_classes)
+        counts = "order" in learner.needs(self.loss)
+        if (counts or feature_class(name).needs_order) and not ordered:
+            what = f"loss={self.loss['name']}" if counts else f"features={name}"
+            raise IncompatibleError(what, "labels with an order", learner.without_order)
+        make_features(name, np.zeros((1, 1)), 2, **own_options(self.features))
 
     def filled(self, facts: Mapping[str, Any]) -> Method:
         """Return the method with what its learner needs to know of the data in place of null.
@@ -181,5 +192,40 @@ class Method:
         valid = self.fixable | {*self.candidates}
         for name in sorted(set(self.hyper) - valid):
             raise ConfigError(f"hyper.{name} is no hyper-parameter of features={self.features['name']}: {nearest(name, valid)}")
-        tol = float(self.solver["tol"]) if tol is None else tol
-        return self.learner.build(self.loss, self.features, self.solver, self.hyper, n_classes, seed, tol)
+        features, learner = own_options(self.features), cast(Any, self.learner)
+        mapped = feature_class(self.features["name"]).searched(features)
+        options = learner.options_of(self.loss, self.solver, self.hyper)
+        if STRENGTH in learner.hyper:
+            lam = float(self.hyper["lambda"]) if "lambda" in self.hyper else None
+            tol = float(self.solver["tol"]) if tol is None else tol
+            options = {**options, "C": float(self.hyper.get("C", 1.0)), "lam": lam, "tol": tol}
+        made: Learner = learner(
+            **options,
+            features=self.features["name"],
+            features_options={**features, **{name: value for name, value in self.hyper.items() if name in mapped}} or None,
+            n_classes=n_classes,
+            random_state=seed,
+        )
+        return made
+
+
+def register_method(name: str, family: type[Learner], hidden: Collection[str] = (), **fixed: Any) -> type[Learner]:
+    """Register one method of a family, a dataclass, under the name that configurations give it; return the class.
+
+    The method has the family's parameters but for those that ``fixed`` settles, and those ``hidden``, which keep their defaults.
+    """
+    parameters = {parameter.name: parameter for parameter in fields(cast(Any, family))}
+    constants = {name: fixed.get(name, parameters[name].default) for name in parameters if name in {*hidden, *fixed}}
+    made: Any = make_dataclass(
+        f"{family.__name__}_{name}",
+        [(parameter, Any, field(default=value, init=False)) for parameter, value in constants.items()],
+        bases=(family,),
+        namespace={"__doc__": f"`{family.__name__}` as loss={name}.", "__module__": family.__module__},
+        kw_only=True,
+        eq=False,
+        repr=False,
+    )
+    arguments = [(f"{name}=" if parameters[name].kw_only else "") + f'"{fixed[name]}"' for name in parameters if name in fixed]
+    made.in_python = classmethod(lambda cls: f"{family.__name__}({', '.join(arguments)})")
+    setattr(sys.modules[family.__module__], made.__name__, made)  # where pickle looks for it
+    return register(name)(made)

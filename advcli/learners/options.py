@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..core.checks import POSITIVE
 from ..core.errors import ConfigError, IncompatibleError, nearest
-from ..core.hyper import SCALES
 from ..core.typing import Array, Options
+from ..features import feature_class
 
 NOT_OPTIONS = ("name", "description", "learner", "grid", "extend", "calibrate")
 """Keys of the group ``loss`` that say how it is used."""
@@ -49,53 +50,47 @@ def read_extend(loss: Options) -> dict[str, tuple[float, float]]:
     for name, limits in extend.items():
         if limits is None or name not in grid:
             continue
-        if not (isinstance(limits, list | tuple) and len(limits) == 2 and all(map(_is_positive, limits)) and limits[0] <= limits[1]):
+        if not (isinstance(limits, list | tuple) and len(limits) == 2 and all(map(POSITIVE["valid"], limits)) and limits[0] <= limits[1]):
             raise ConfigError(f"loss.extend.{name}={limits} is not valid; give [SMALLEST,LARGEST], numbers above 0, or null")
-        if all(map(_is_positive, grid[name])) and len(set(grid[name])) > 1:
+        if all(map(POSITIVE["valid"], grid[name])) and len(set(grid[name])) > 1:
             limits_by_option[str(name)] = (limits[0], limits[1])
     return limits_by_option
-
-
-def _is_positive(value: Any) -> bool:
-    return _is_number(value) and 0 < value < np.inf
 
 
 def _settled(value: Any) -> Any:
     return tuple(map(_settled, value)) if isinstance(value, list | tuple) else value
 
 
-def parameters_of(features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float) -> dict[str, Any]:
-    """Return the parameters of a learner with a strength that hyper-parameters and the groups ``features`` and ``solver`` set."""
-    mapped = {name: value for name, value in hyper.items() if name not in SCALES}
-    return {
-        "C": float(hyper.get("C", 1.0)),
-        "lam": float(hyper["lambda"]) if "lambda" in hyper else None,
-        "tol": tol,
-        "features": features["name"],
-        "features_options": {**own_options(features), **mapped} or None,
-        "n_classes": n_classes,
-        "random_state": seed,
-        **{key: solver[key] for key in ("max_passes", "max_seconds") if solver.get(key) is not None},
-    }
+def limits_of(solver: Options) -> dict[str, Any]:
+    """Return the limits of a fit that the group ``solver`` sets."""
+    return {key: solver[key] for key in ("max_passes", "max_seconds") if solver.get(key) is not None}
 
 
-def refuse_unknown_options(loss: Options, options: Iterable[str], known: tuple[str, ...]) -> None:
-    """Raise `ConfigError` for the first option of the group ``loss`` that its learner does not have."""
-    for key in options:
-        if key not in known:
-            raise ConfigError(f"loss={loss['name']} has no option {key!r}; {nearest(key, known)}")
+def check_options(loss: Options, names: Iterable[str]) -> None:
+    """Refuse the first option of the group ``loss`` that is none of these."""
+    for key in (*own_options(loss), *read_grid(loss)):
+        if key not in names:
+            raise ConfigError(f"loss={loss['name']} has no option {key!r}; {nearest(key, names)}")
 
 
 def refuse_solver(loss: Options, solver: Options) -> None:
-    """Raise `IncompatibleError` for a solver that was asked for by name, of a learner that is an algorithm of its own."""
+    """Refuse a solver that was asked for by name, of a learner that is an algorithm of its own."""
     if solver["name"] != "auto":
         raise IncompatibleError(
             f"solver={solver['name']}", "a surrogate loss", f"loss={loss['name']} is an algorithm of its own: choose solver=auto"
         )
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+def one_column(features: str) -> bool:
+    """Return whether a map has one column of parameters for every score: linear ones, and kernels without thresholds."""
+    mapped = feature_class(features)
+    return mapped.multiclass_linear or not (mapped.euclidean or mapped.needs_order)
+
+
+def refuse_box(name: str, features: Options) -> None:
+    """Refuse features whose moments are held in a box, of a learner without moments."""
+    if features.get("moments", "ball") != "ball":
+        raise IncompatibleError(f"features.moments={features['moments']}", "a surrogate loss", f"loss={name} has no moments to hold")
 
 
 def mass_of(n: int, weights: Array | None) -> float:
@@ -105,12 +100,6 @@ def mass_of(n: int, weights: Array | None) -> float:
     if not mass > 0:
         raise ConfigError("sample_weight is zero for every row")
     return mass
-
-
-def refuse_huge_mass(mass: float, C: float) -> None:
-    """Raise `ConfigError` where the sum of the example weights, or C times it, is more than a number can hold."""
-    if not (np.isfinite(mass) and np.isfinite(C * mass)):
-        raise ConfigError("sample_weight adds up to more than a number can hold; divide it by its largest value")
 
 
 def one_of(what: str, value: Any, known: Iterable[str]) -> str:

@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from ..core.checks import NOT_NEGATIVE, refuse_parameter
 from ..core.errors import ConfigError, IncompatibleError, ModelError
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels, Options
@@ -35,13 +36,13 @@ from ..problems.certificate import judge, warn_unless_converged
 from ..problems.threshold import ThresholdProblem
 from ..solvers.newton.scored_rows import ExplicitRows, KernelRows, ScoredRows
 from ..solvers.newton.threshold import ThresholdPoint, minimise, moved
-from .base import Bound, Rows, register_method
+from .base import Bound, Rows, State
 from .calibrated import Calibrated
 from .costs.given_costs import check_costs, matrix_of, metric_of, plain_cost, with_cost
 from .linear import RowLearner
-from .options import mass_of, one_of, own_options, refuse_huge_mass, refuse_solver, refuse_unknown_options
+from .method import register_method
+from .options import mass_of, one_column, one_of, refuse_box
 from .refitting import Minimiser
-from .saving import State, saved_remarks
 
 METHODS = {"at": (), "it": ("ordered",), "red_th": ("bias", "cost"), "svorim": (), "svorex": ("ordered",)}
 """Methods and the options that they have alone."""
@@ -76,8 +77,8 @@ class ThresholdLearner(Minimiser, RowLearner):
         tags = super().__sklearn_tags__()
         # one direction cannot separate classes that have no order
         tags.classifier_tags.poor_score = True
-        known = self.features is None or self.features in feature_registry
-        tags.input_tags.pairwise = known and feature_class(self.mapped_by).pairwise
+        mapped = self.features is None or self.features in feature_registry
+        tags.input_tags.pairwise = mapped and feature_class(self.mapped_by).pairwise
         return tags
 
     # ---- what a method is -----------------------------------------------------------------------------------------
@@ -120,27 +121,26 @@ class ThresholdLearner(Minimiser, RowLearner):
         return frozenset({"order"})
 
     @classmethod
-    def filled(cls, loss: Options, facts: Options) -> dict[str, Any]:
-        """Return the options; of red_th with a cost, that of the file where one is named."""
-        if cls.method != "red_th":
-            return dict(loss)
-        return {name: value for name, value in with_cost(loss, {**facts, "ordered": True}, "absolute").items() if name != "file"}
+    def option_names(cls) -> tuple[str, ...]:
+        """Return the options of the method, a file of costs among them."""
+        return (*super().option_names(), *(("file",) if cls.method == "red_th" else ()))
 
     @classmethod
-    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
-        """Refuse labels without an order, unknown options, features without one score, a solver, and costs that are no costs."""
-        costs = ("cost", "file") if cls.method == "red_th" else ()
-        loss, cost = {name: value for name, value in loss.items() if name not in costs}, loss.get("cost")
-        refuse_unknown_options(loss, own_options(loss), cls.option_names())
-        if not ordered:
-            raise IncompatibleError(
-                f"loss={cls.name}", "labels with an order", "give it with dataset.order=[lowest,...,highest] or choose loss=zero_one"
-            )
-        _check_features(cls.name, features["name"], own_options(features))
-        refuse_solver(loss, solver)
-        cls.build(loss, features, solver, {}, n_classes or 2, 0, 1e-3).check_parameters()
-        make_features(features["name"], np.zeros((1, 1)), 1, **own_options(features))
-        check_costs(cost, n_classes)
+    def options_of(cls, loss: Options, solver: Options, hyper: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of the group ``loss``; `filled` has read a file of costs."""
+        return {name: value for name, value in super().options_of(loss, solver, hyper).items() if name != "file"}
+
+    @classmethod
+    def filled(cls, loss: Options, facts: Options) -> dict[str, Any]:
+        """Return the options; of red_th with a cost, that of the file where one is named."""
+        return dict(loss) if cls.method != "red_th" else with_cost(loss, {**facts, "ordered": True}, "absolute")
+
+    @classmethod
+    def check_features(cls, name: str, features: str, options: Options) -> None:
+        """Refuse features with other scores than one, or with moments in a box."""
+        if not one_column(features):
+            raise IncompatibleError(f"loss={name}", "one score", f"features={features} has others: {_TAKEN}")
+        refuse_box(name, options)
 
     def check_parameters(self) -> None:
         """Refuse a method, an option that it does not have, and a strength, tolerance, limit, ridge or cost that no data can mend."""
@@ -149,8 +149,7 @@ class ThresholdLearner(Minimiser, RowLearner):
             if getattr(self, name) is not None and name not in METHODS[self.method]:
                 raise ConfigError(f"method={self.method} has no option {name}")
         super().check_parameters()
-        if isinstance(self.ridge, str) or not (np.isfinite(self.ridge) and self.ridge >= 0):
-            raise ConfigError(f"ridge={self.ridge} must be a number of at least 0")
+        refuse_parameter("ridge", self.ridge, NOT_NEGATIVE)
         if self.ridge and feature_class(self.mapped_by).euclidean:
             raise IncompatibleError(
                 f"ridge={self.ridge:g}", "a kernel", f"features={self.mapped_by} is none: choose features=rbf or ridge=0"
@@ -161,7 +160,7 @@ class ThresholdLearner(Minimiser, RowLearner):
     # ---- fitting --------------------------------------------------------------------------------------------------
     def bind(self, rows: Rows, y: Any) -> Bound:
         """Return rows and labels as fits take them: equal rows of equal label merged, in one canonical order; the kernel matrix."""
-        _check_features(self.name, self.mapped_by, self.features_options or {})
+        self.check_features(self.name, self.mapped_by, self.features_options or {})
         X, codes, weights = self._checked(rows.X, y, rows.weight)
         mass_of(len(codes), weights)
         merged = np.arange(len(codes))
@@ -192,9 +191,8 @@ class ThresholdLearner(Minimiser, RowLearner):
         rows: ScoredRows = bound.own["rows"]
         weight = np.ones(rows.n) if bound.weights is None else np.ascontiguousarray(bound.weights)
         mass = float(weight.sum())
-        self.lam_ = float(self.lam or 1.0 / (self.C * mass))
+        self.lam_ = self._lam_of(mass)
         C = float(self.C if self.lam is None else 1.0 / (self.lam * mass))
-        refuse_huge_mass(mass, C)
         k = len(self.classes_)
         self.observed_ = np.unique(bound.codes[weight > 0]) if self.neighbours else np.arange(k)
         if len(self.observed_) < k:
@@ -362,15 +360,7 @@ class ThresholdLearner(Minimiser, RowLearner):
         self.lam_ = attributes.number("lam_", least=0.0)
         self.n_iter_ = int(attributes.number("n_iter_", least=1.0))
         self.n_distinct_scores_ = int(attributes.number("n_distinct_scores_", least=1.0))
-        self.remarks_ = saved_remarks(attributes)
-
-
-def _check_features(name: str, features: str, options: Mapping[str, Any]) -> None:
-    chosen = feature_class(features)
-    if not chosen.multiclass_linear and not (issubclass(chosen, KernelMap) and not chosen.needs_order):
-        raise IncompatibleError(f"loss={name}", "one score", f"features={features} has others: {_TAKEN}")
-    if options.get("moments", "ball") != "ball":
-        raise IncompatibleError(f"features.moments={options['moments']}", "a surrogate loss", f"loss={name} has no moments to hold")
+        self.remarks_ = attributes.texts("remarks_")
 
 
 def _or_one(weights: Any) -> Any:
@@ -403,10 +393,6 @@ class OrdinalClassifier(Calibrated, ThresholdLearner):
         Of red_th: the cost matrix, rows = predictions, columns = classes, both in the order of the classes; or a frame with rows and
         columns named by the classes. Term j of a row of class y weighs ``|c_y[j] - c_y[j + 1]|``. Where c_y grows away from y, the terms
         on the wrong side of the score add up to the cost of the prediction. None: absolute.
-    C, lam : float
-        Weight of the summed loss against 1/2 |penalised|^2, lambda = 1/(n C); or lambda itself, which overrides ``C``.
-    tol : float
-        Relative duality gap at which the fit is accepted.
     max_passes : float
         Newton steps after which the fit is returned as it is, with a warning; n pairs of dual variables that move count as one.
     ridge : float
@@ -415,13 +401,10 @@ class OrdinalClassifier(Calibrated, ThresholdLearner):
     features, features_options : str, dict or None
         Feature map with linear scores, or one of the kernels ``rbf``, ``poly`` and ``precomputed``, and its options; None: ``rbf`` for
         svorim and svorex, else ``linear``.
-    n_classes : int or None
-        For labels that are codes 0..n_classes-1; None finds the classes in y.
-    order : sequence or None
-        The labels from the lowest to the highest, those that do not occur too. None: the order of an ordered pandas Categorical or a
-        polars Enum, else that of numbers; text without an order is refused.
-    class_weight : dict, "balanced" or None
-        What every row of a class weighs, by label, beside its ``sample_weight``; ``"balanced"``: all classes weigh the same.
+    C, lam, tol
+        Weight of the summed loss against 1/2 |penalised|^2, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit.
+    n_classes, order, class_weight
+        Number of classes of labels that are codes; the classes from the lowest to the highest; what a row of each weighs.
     warm_start, verbose, random_state
         Whether a fit begins at the last solution, and a line about each fit; nothing here is random.
     calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None

@@ -15,16 +15,17 @@ import joblib
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.checks import POSITIVE, or_null, refuse_parameter
 from ..core.errors import ConfigError, ModelError
 from ..core.row_blocks import BlockRows
 from ..core.stored_arrays import Entries
-from ..core.typing import Array, Labels
+from ..core.typing import Array, Labels, Options
 from ..data.labels.order import codes_of
 from ..features import feature_class, make_features
 from ..problems.certificate import Judged, settle, warn_unless_converged
 from ..problems.risk import Solution
 from .base import Bound, Learner, Rows
-from .options import refuse_huge_mass
+from .options import own_options
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -48,18 +49,13 @@ _OF_THE_SEARCH = frozenset(
 def check_positive(**values: float | None) -> None:
     """Refuse the first parameter that is no finite number above 0; None stands for one that is not given."""
     for name, value in values.items():
-        if value is not None and not (_is_number(value) and np.isfinite(value) and value > 0):
-            raise ConfigError(f"{name} must be a positive number, got {value!r}")
+        refuse_parameter(name, value, or_null(POSITIVE), "a positive number")
 
 
 def check_limit(name: str, value: Any, least: float) -> None:
-    """Refuse a limit of passes or seconds that is no number of at least ``least``."""
-    if not _is_number(value) or not value >= least:
+    """Refuse a limit of passes or seconds that is no number of at least ``least``; it may be infinite."""
+    if isinstance(value, bool) or not (isinstance(value, Real) and float(value) >= least):
         raise ConfigError(f"{name} must be at least {least:g}, got {value!r}")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -113,10 +109,6 @@ class Refitting(CallbackSupportMixin, Learner):
         self._fit(rows, y, start)
         context.call_on_fit_task_end(**task)
 
-    def _bound_again(self, before: Any, bound: Bound) -> Bound:
-        """Return what a fit that begins at the solution of ``before``, to equal rows, is bound to."""
-        return bound
-
     def _fit(self, rows: Rows, y: Any, start: Any) -> None:
         with self.named_in_errors():
             self.check_parameters()
@@ -127,7 +119,7 @@ class Refitting(CallbackSupportMixin, Learner):
             bound = self.bind(rows, y)
             problem = self._digest(bound) if self.warm_start else None
             if before is not None and problem == before._problem:
-                start, bound = before, self._bound_again(before, bound)
+                start = before
             self.fit_bound(bound, start)
         self._problem: str | None = problem
         if self.n_classes is None:
@@ -146,8 +138,8 @@ class Refitting(CallbackSupportMixin, Learner):
         if isinstance(bound.features.X, BlockRows):  # their checksum would be one of a copy
             return None
         try:
-            given = {name: bound.own.get(name) for name in ("cost", "costs", "start", "weights")}
-            return str(joblib.hash((parameters, bound.features.X, bound.codes, bound.weights, given)))
+            extras = {name: bound.own.get(name) for name in ("cost", "costs", "start", "weights")}
+            return str(joblib.hash((parameters, bound.features.X, bound.codes, bound.weights, extras)))
         except Exception:  # a parameter that cannot be pickled
             return None
 
@@ -155,13 +147,12 @@ class Refitting(CallbackSupportMixin, Learner):
         """Refuse a strength, tolerance, limit or switch that no data can mend."""
         super().check_parameters()
         for name in ("C", "tol"):
-            if getattr(self, name) is None:
-                raise ConfigError(f"{name} must be a positive number, got None")
+            refuse_parameter(name, getattr(self, name), POSITIVE, "a positive number")
         for name in ("warm_start", "verbose"):
             value = getattr(self, name)
             if not isinstance(value, (bool, int, np.bool_, np.integer)) or value < 0:
                 raise ConfigError(f"{name}={value!r} must be true or false")
-        check_positive(C=self.C, tol=self.tol, lam=self.lam, **({} if self.endless else {"max_passes": self.max_passes}))
+        check_positive(lam=self.lam, max_passes=None if self.endless else self.max_passes)
         check_limit("max_passes", self.max_passes, 1.0)
         if self.endless:
             check_limit("max_seconds", getattr(self, "max_seconds"), 0.0)  # noqa: B009
@@ -197,9 +188,15 @@ class Minimiser(Refitting):
             if value is not None and not isinstance(value, Mapping):
                 raise ConfigError(f"{name} must be a dict of options or None, got {value!r}")
 
+    @classmethod
+    def searched(cls, loss: Options, features: Options) -> tuple[str, ...]:
+        """Return the regularisation or tolerance, and the hyper-parameters of the feature map."""
+        return feature_class(features["name"]).searched(own_options(features))
+
     def _lam_of(self, mass: float) -> float:
         """Return lambda for rows whose weights add up to ``mass``."""
-        refuse_huge_mass(mass, self.C)
+        if not (np.isfinite(mass) and np.isfinite(self.C * mass)):
+            raise ConfigError("sample_weight adds up to more than a number can hold; divide it by its largest value")
         return float(self.lam if self.lam is not None else 1.0 / (self.C * mass))
 
     def _settle(self, problem: Judged, solution: Solution, said: str) -> None:

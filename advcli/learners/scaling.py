@@ -38,19 +38,11 @@ def _centred(F: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class VectorScaling:
-    """A slope and a bias for each of p classes.
+    """A slope and a bias for each of p classes."""
 
-    Attributes
-    ----------
-    slopes, biases : ndarray (p,)
-        Of classes whose rows have no weight 0 and -inf.
-    gradient : float
-        Largest entry of the gradient at these numbers, in units of the scores' root mean square.
-    """
-
-    slopes: Array
-    biases: Array
-    gradient: float
+    slopes: Array  # (p,)
+    biases: Array  # (p,), -inf of classes without rows of positive weight
+    gradient: float  # its largest entry at these numbers, in units of the scores' root mean square
 
     @classmethod
     def of(cls, scores: Array, codes: Labels, weights: Array) -> VectorScaling:

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.utils.extmath import row_norms
 
-from ..core.checks import is_number
+from ..core.arrays import dense, is_sparse
+from ..core.checks import POSITIVE, refuse_parameter
 from ..core.errors import ConfigError
 from ..core.typing import Array, Labels
-from .base import register, register_method
+from .base import register
 from .linear import LinearLearner
+from .method import register_method
 from .uma import UMAClassifier
 
 # batch perceptrons, UMA with C = I: on the labels as they are seen, on the small clean sample alone, on the true labels of all rows
@@ -68,8 +70,7 @@ class SemiSupervisedSVM(LinearLearner):
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
         """Alternate weights and labels."""
         for name in ("ratio", "ridge", "stages", "max_rounds"):
-            if not (is_number(getattr(self, name)) and getattr(self, name) > 0):
-                raise ConfigError(f"{name}={getattr(self, name)} must be a number above 0")
+            refuse_parameter(name, getattr(self, name), POSITIVE)
         k, unlabelled = len(self.classes_), y < 0
         if unlabelled.all():
             raise ConfigError("loss=s3vm needs labelled rows")
@@ -116,7 +117,7 @@ class _Ridge:
     def __init__(self, X: Any, sample: Array, unlabelled: NDArray[np.bool_], penalty: float) -> None:
         self.X, self.sample, self.unlabelled, self.penalty = X, sample, unlabelled, penalty
         n, d = X.shape
-        self.sparse = hasattr(X, "multiply")
+        self.sparse = is_sparse(X)
         self.primal, self.iterates = d <= n, self.sparse and min(n, d) > _DIRECT
         if self.iterates:
             self.transposed = X.T.tocsr()
@@ -124,12 +125,12 @@ class _Ridge:
         elif self.primal:
             self.grams = [self._gram(rows) for rows in (np.flatnonzero(~unlabelled), np.flatnonzero(unlabelled))]
         else:
-            self.grams = [_dense(X @ X.T)]
+            self.grams = [dense(X @ X.T)]
 
     def _gram(self, rows: Labels) -> Array:
         X, root = self.X[rows], np.sqrt(self.sample[rows])[:, None]
         X = X.multiply(root).tocsr() if self.sparse else X * root
-        return _dense(X.T @ X)
+        return dense(X.T @ X)
 
     def at(self, trust: float) -> Callable[[Array, Array, float], Array]:
         """Return (T (n, k), W near the least, relative residual that will do) -> the least W; only an iteration looks at the last two."""
@@ -173,7 +174,3 @@ class _Ridge:
             V *= np.where(active, slope / np.where(active, before, 1.0), 0.0)
             V += Z
         return np.asarray(self.transposed @ (root * B))
-
-
-def _dense(matrix: Any) -> Array:
-    return np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)

@@ -20,13 +20,13 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
+from ..core.arrays import dense
 from ..core.errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning, nearest
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Options
-from .base import Bound, register
+from .base import Bound, State, register
 from .linear import RowLearner
-from .options import read_grid, seed_of
-from .saving import State, saved_remarks
+from .options import own_options, read_grid, seed_of
 
 _SEEDS = 2**32  # scikit-learn takes seeds below it
 
@@ -80,13 +80,7 @@ class OutsideClassifier(RowLearner):
 
     # ---- the estimator --------------------------------------------------------------------------------------------
     def unfitted(self) -> Any:
-        """Return the estimator with its options and seeds.
-
-        Raises
-        ------
-        ConfigError
-            The estimator cannot be imported or made, lacks an option, or is no classifier.
-        """
+        """Return the estimator with its options and seeds; `ConfigError` for an estimator or option that there is not, or no classifier."""
         model = _made(self.estimator, dict(self.options or {}))
         if not (all(hasattr(model, name) for name in ("get_params", "fit", "predict")) and is_classifier(model)):
             raise ConfigError(_no_classifier(_named(self.estimator), type(model).__name__))
@@ -96,11 +90,11 @@ class OutsideClassifier(RowLearner):
 
     # ---- from a configuration -------------------------------------------------------------------------------------
     @classmethod
-    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
+    def check(cls, loss: Options, features: Options, solver: Options, n_classes: int | None) -> None:
         """Refuse an estimator that cannot be made, and options, grid values and limits of growth that the estimator does not take."""
-        super().check({key: value for key, value in loss.items() if key != "grid"}, features, solver, ordered, n_classes)
         if not isinstance(loss.get("options") or {}, Mapping):
             raise ConfigError(f"loss.options={loss['options']} is no group of options; give loss.options={{NAME:VALUE}}")
+        super().check({key: value for key, value in loss.items() if key != "grid"}, features, solver, n_classes)
         cls._described(loss)
         limits = cls.reach(loss)
         for name, values in cls.candidates(loss).items():
@@ -111,8 +105,7 @@ class OutsideClassifier(RowLearner):
     def _described(cls, loss: Options, hyper: Mapping[str, Any] | None = None) -> Any:
         """Return the unfitted estimator of a group ``loss``; searched parameters have values of ``hyper``, else the first of the grid."""
         first = {name: values[0] for name, values in cls.candidates(loss).items()}
-        learner = cls.build(loss, {"name": "linear"}, {"name": "auto"}, first | {**(hyper or {})}, 2, 0, 1.0)
-        return learner.unfitted()
+        return cls(**cls.options_of(loss, {}, {**first, **(hyper or {})})).unfitted()
 
     @classmethod
     def has_probabilities(cls, loss: Options) -> bool:
@@ -130,37 +123,34 @@ class OutsideClassifier(RowLearner):
         return bool(has_fit_parameter(cls._described(loss), "sample_weight"))
 
     @classmethod
-    def build(
-        cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, Any], n_classes: int, seed: int, tol: float
-    ) -> Self:
-        """Return an unfitted learner at these values of the grid."""
+    def options_of(cls, loss: Options, solver: Options, hyper: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the estimator and its options, at these values of the grid."""
         chosen = {name: hyper[f"loss.options.{name}"] for name in read_grid(loss) if f"loss.options.{name}" in hyper}
-        group = {**loss, "options": {**(loss.get("options") or {}), **chosen}, "grid": None}
-        return super().build(group, features, solver, hyper, n_classes, seed, tol)
+        return {**own_options(loss), "options": {**(loss.get("options") or {}), **chosen}}
 
     # ---- fitting --------------------------------------------------------------------------------------------------
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
         """Fit a new estimator to mapped rows and codes; `IncompatibleError` where it takes no weights, or no sparse rows, and has to."""
         self._take(bound)
         X, model, weights = bound.own["X"], self.unfitted(), bound.weights
-        said = f"{type(model).__name__}"
+        kind = f"{type(model).__name__}"
         if sparse.issparse(X) and not get_tags(model).input_tags.sparse:
-            raise IncompatibleError(said, "dense rows", "these are sparse: choose another estimator, or features=nystroem")
-        given = {}
+            raise IncompatibleError(kind, "dense rows", "these are sparse: choose another estimator, or features=nystroem")
+        arguments = {}
         if weights is not None:
             if has_fit_parameter(model, "sample_weight"):
-                given["sample_weight"] = weights
+                arguments["sample_weight"] = weights
             elif (weights != weights[0]).any():
-                raise IncompatibleError(said, "rows that count the same", "its fit takes no sample_weight: choose another estimator")
+                raise IncompatibleError(kind, "rows that count the same", "its fit takes no sample_weight: choose another estimator")
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            self.estimator_ = model.fit(X, bound.codes, **given)
+            self.estimator_ = model.fit(X, bound.codes, **arguments)
         self.of_sparse_ = sparse.issparse(X)
         for warning in caught:
             late = issubclass(warning.category, ConvergenceWarning)
             warnings.warn(str(warning.message), NotConvergedWarning if late else warning.category, stacklevel=3)
         # a remark is one line of the log; further lines of a warning are advice on options
-        self.remarks_ = tuple(dict.fromkeys(f"{said}: {str(warning.message).strip().splitlines()[0]}" for warning in caught))
+        self.remarks_ = tuple(dict.fromkeys(f"{kind}: {str(warning.message).strip().splitlines()[0]}" for warning in caught))
         if hasattr(model, "n_iter_"):
             self.n_iter_ = model.n_iter_
         return self
@@ -168,7 +158,8 @@ class OutsideClassifier(RowLearner):
     # ---- prediction -----------------------------------------------------------------------------------------------
     def predict_codes(self, X: Any) -> NDArray[np.intp]:
         """Return the estimator's own predictions as codes (n,), which need not be the classes of the largest potentials."""
-        return np.asarray(self.estimator_.predict(self.look(X).at)).astype(np.intp)
+        mapped = self.look(X).at  # says first that nothing is fitted
+        return np.asarray(self.estimator_.predict(mapped)).astype(np.intp)
 
     def _mapped(self, X: Any) -> Any:
         """Return mapped rows, sparse or dense as the training rows were: some estimators take no others."""
@@ -178,14 +169,14 @@ class OutsideClassifier(RowLearner):
         return sparse.csr_array(rows) if self.of_sparse_ else rows.toarray()
 
     def _scores(self, mapped: Any) -> Array:
-        model, k, known = self.estimator_, len(self.classes_), np.asarray(self.estimator_.classes_, dtype=np.intp)
+        model, k, classes = self.estimator_, len(self.classes_), np.asarray(self.estimator_.classes_, dtype=np.intp)
         if hasattr(model, "decision_function"):
             scores = np.asarray(model.decision_function(mapped), dtype=np.float64)
-            if scores.ndim == 1 and len(known) == 2:
+            if scores.ndim == 1 and len(classes) == 2:
                 scores = np.column_stack([-0.5 * scores, 0.5 * scores])
-            if scores.shape == (mapped.shape[0], len(known)):
+            if scores.shape == (mapped.shape[0], len(classes)):
                 F = np.repeat(scores.min(axis=1, keepdims=True), k, axis=1)
-                F[:, known] = scores
+                F[:, classes] = scores
                 return F
         if hasattr(model, "predict_proba"):
             return self._spread(model.predict_proba(mapped))
@@ -206,7 +197,8 @@ class OutsideClassifier(RowLearner):
 
     def probabilities(self, X: Any) -> Array | None:
         """Return the estimator's probabilities of the classes by their codes, shape (n, k); None where it has none."""
-        return self._spread(self.estimator_.predict_proba(self.look(X).at)) if hasattr(self, "predict_proba") else None
+        mapped = self.look(X).at
+        return self._spread(self.estimator_.predict_proba(mapped)) if hasattr(self, "predict_proba") else None
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def saved(self) -> State:
@@ -228,7 +220,7 @@ class OutsideClassifier(RowLearner):
     def restore(self, attributes: Entries) -> None:
         """Take over the numbers of a saved linear classifier."""
         self.of_sparse_ = attributes.flag("of_sparse_")
-        self.remarks_ = saved_remarks(attributes)
+        self.remarks_ = attributes.texts("remarks_")
         self.estimator_ = unpacked(self.unfitted(), attributes, self._n_weights, len(self.classes_))
 
     @classmethod
@@ -261,7 +253,7 @@ def _imported(path: str) -> Any:
         text = " ".join(str(error).split())
         raise ConfigError(f"loss.estimator={path}: cannot import {module}: {type(error).__name__}: {text}") from error
     if not hasattr(home, name):
-        classes = [each for each, value in vars(home).items() if isinstance(value, type)]
+        classes = [key for key, value in vars(home).items() if isinstance(value, type)]
         raise ConfigError(f"loss.estimator={path}: no {name!r} in {module}; {nearest(name, classes)}")
     named = getattr(home, name)
     if not isinstance(named, type) or not all(callable(getattr(named, method, None)) for method in ("fit", "predict", "get_params")):
@@ -285,18 +277,18 @@ def _made(estimator: Any, options: dict[str, Any]) -> Any:
         else:
             # options of parts are set once the whole estimator is made
             later = {name: value for name, value in options.items() if "__" in name}
-            own = {name: value for name, value in options.items() if name not in later}
-            taken = inspect.signature(source).parameters
-            for name in own:
-                if name not in taken and not any(each.kind is each.VAR_KEYWORD for each in taken.values()):
-                    raise ConfigError(f"loss.options.{name}: {said} has no parameter {name!r}; {nearest(name, taken)}")
-            model = source(**own)
+            arguments = {name: value for name, value in options.items() if name not in later}
+            signature = inspect.signature(source).parameters
+            for name in arguments:
+                if name not in signature and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.values()):
+                    raise ConfigError(f"loss.options.{name}: {said} has no parameter {name!r}; {nearest(name, signature)}")
+            model = source(**arguments)
         if not hasattr(model, "get_params"):
             return model
-        known = model.get_params()
+        parameters = model.get_params()
         for name in later:
-            if name not in known:
-                raise ConfigError(f"loss.options.{name}: {said} has no parameter {name!r}; {nearest(name, known)}")
+            if name not in parameters:
+                raise ConfigError(f"loss.options.{name}: {said} has no parameter {name!r}; {nearest(name, parameters)}")
         _check_values(model.set_params(**later), said)
     except ConfigError:
         raise
@@ -329,8 +321,8 @@ _OF_A_FIT = ("class_weight", "n_jobs", "random_state", "verbose", "warm_start") 
 
 
 def _class_of(name: str) -> Any:
-    module, _, own = name.rpartition(".")
-    return getattr(importlib.import_module(module), own)
+    module, _, class_name = name.rpartition(".")
+    return getattr(importlib.import_module(module), class_name)
 
 
 def listed_name(model: Any) -> str | None:
@@ -342,9 +334,9 @@ def listed_name(model: Any) -> str | None:
 
 def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the options of a fitted classifier of `LINEAR` that are no defaults, and its arrays by name."""
-    defaults = {name: each.default for name, each in inspect.signature(type(model)).parameters.items()}
+    defaults = {name: parameter.default for name, parameter in inspect.signature(type(model)).parameters.items()}
     options = {name: value for name, value in model.get_params(deep=False).items() if name not in _OF_A_FIT}
-    coef = model.coef_.toarray() if hasattr(model.coef_, "toarray") else np.atleast_2d(model.coef_)
+    coef = np.atleast_2d(dense(model.coef_))
     intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), (len(coef),))
     return (
         {name: value for name, value in options.items() if name in defaults and value is not defaults[name] and value != defaults[name]},
@@ -364,10 +356,10 @@ def unpacked(model: Any, arrays: Entries, n_columns: int, k: int) -> Any:
     """Return an unfitted classifier of `LINEAR` with the numbers of its fit to ``n_columns`` columns and codes below ``k``."""
     if listed_name(model) is None:
         raise ConfigError(f"a {type(model).__name__} is kept by pickle alone")
-    known = arrays.array("known", (None,), "i", 0, k - 1).astype(np.intp)
-    if len(known) < 2 or (np.diff(known) <= 0).any():
+    classes = arrays.array("known", (None,), "i", 0, k - 1).astype(np.intp)
+    if len(classes) < 2 or (np.diff(classes) <= 0).any():
         raise ModelError("'known' are no codes of two classes or more in their order")
-    rows = 1 if len(known) == 2 else len(known)
+    rows = 1 if len(classes) == 2 else len(classes)
     model.coef_, model.intercept_ = arrays.array("coef", (rows, n_columns)), arrays.array("intercept", (rows,))
-    model.n_features_in_, model.classes_ = n_columns, known
+    model.n_features_in_, model.classes_ = n_columns, classes
     return model

@@ -18,7 +18,7 @@ from ..core.row_blocks import BlockRows, in_blocks
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels, Options
 from ..data.labels.order import codes_of
-from ..features import FeatureMap, feature_class, make_features
+from ..features import FeatureMap, feature_class
 from ..features.merging import merge_rows
 from ..losses import AdversarialLoss, Loss, loss_class, make_loss, registry
 from ..losses import matrices as costs
@@ -30,13 +30,12 @@ from ..problems.risk import Problem, Solution
 from ..problems.row_blocks import BlockProblem
 from ..solvers import Limits, make_solver, solvers_for_a_box
 from ..solvers.base import refuse_answer
-from .base import Bound, Rows
+from .base import Bound, Rows, State
 from .base import registry as learners
 from .calibrated import Calibrated
 from .game import PlaysGame
 from .loss_parameter import given_options, loss_said, loss_type, made_loss, saved_loss
-from .options import OF_THE_FIT, mass_of, one_of, own_options, parameters_of, seed_of
-from .saving import State
+from .options import OF_THE_FIT, limits_of, mass_of, one_of, own_options, seed_of
 
 LIMITS = ("name", "description", "tol", "search_tol", "search_solver", "search_passes", "max_passes", "max_seconds")
 
@@ -121,6 +120,7 @@ class SurrogateClassifier(PlaysGame):
 
     endless = True
     takes_blocks = True
+    checks_rows = True
 
     loss: Any = field(default="zero_one", kw_only=False)
     fit_intercept: bool = True
@@ -155,11 +155,6 @@ class SurrogateClassifier(PlaysGame):
         return options
 
     @classmethod
-    def searched(cls, loss: Options, features: Options) -> tuple[str, ...]:
-        """Return the regularisation or tolerance and the hyper-parameters of the feature map."""
-        return feature_class(features["name"]).searched(own_options(features))
-
-    @classmethod
     def calibrated(cls, loss: Options) -> type[SurrogateClassifier]:
         """Return `AdversarialClassifier`; learners that do more with their potentials have none."""
         if cls is not SurrogateClassifier:
@@ -178,29 +173,19 @@ class SurrogateClassifier(PlaysGame):
             return True
 
     @classmethod
-    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
-        """Refuse unknown options of a loss, feature map or solver, and labels without an order where the loss or the features need one."""
+    def check(cls, loss: Options, features: Options, solver: Options, n_classes: int | None) -> None:
+        """Refuse unknown options of a loss or solver, and a rule that the loss does not have."""
         make_solver(solver["name"], **own_options(solver, LIMITS))
-        mapped, requires = feature_class(features["name"]), "order" in cls.needs(loss)
-        if (requires or mapped.needs_order) and not ordered:
-            raise IncompatibleError(
-                f"loss={loss['name']}" if requires else f"features={features['name']}",
-                "labels with an order",
-                "give it with dataset.order=[lowest,...,highest] or choose loss=zero_one",
-            )
         if n_classes is not None:
             made: Any = make_loss(loss["name"], n_classes, **own_options(loss, OF_THE_FIT))
             if loss.get("rule") is not None:
                 made.predict(np.zeros((1, n_classes)), loss["rule"])  # refuses a rule that the loss does not have
-        make_features(features["name"], np.zeros((1, 1)), 2, **own_options(features))
 
     @classmethod
-    def build(
-        cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
-    ) -> SurrogateClassifier:
-        """Return an unfitted estimator at these hyper-parameters."""
-        chosen = {"solver": solver["name"], "solver_options": own_options(solver, LIMITS) or None}
-        return cls(**cls._from_options(loss), **chosen, **parameters_of(features, solver, hyper, n_classes, seed, tol))
+    def options_of(cls, loss: Options, solver: Options, hyper: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters that the groups ``loss`` and ``solver`` set."""
+        chosen = {"solver": solver["name"], "solver_options": own_options(solver, LIMITS) or None, **limits_of(solver)}
+        return {**cls._from_options(loss), **chosen}
 
     @classmethod
     def _from_options(cls, loss: Options) -> dict[str, Any]:
@@ -215,11 +200,6 @@ class SurrogateClassifier(PlaysGame):
             return True
         return kind is not None and "order" in kind.needs(given_options(self.given_loss, self.loss_options))
 
-    @property
-    def given_loss(self) -> Any:
-        """What the surrogate is made from: the parameter ``loss``, unless other parameters say it."""
-        return self.loss
-
     # ---- fitting --------------------------------------------------------------------------------------------------
     def needs_memory(self) -> str | None:
         """Return the parameter that needs rows in memory: a learner beyond its loss, features that are not linear, a box."""
@@ -230,11 +210,6 @@ class SurrogateClassifier(PlaysGame):
         if self.map_options.get("moments", "ball") != "ball":
             return "features.moments=box"
         return None
-
-    @property
-    def features_read_rows(self) -> bool:
-        """Whether `bind` has the features check their rows."""
-        return feature_class(self.features).checks_rows
 
     def check_parameters(self) -> None:
         """Refuse a loss, strength, tolerance or limit that no data can mend."""
@@ -248,11 +223,11 @@ class SurrogateClassifier(PlaysGame):
 
     def _refuse_learner(self) -> None:
         """Refuse the name of an algorithm of its own in the place of a surrogate loss, and no loss at all."""
-        given = self.given_loss
-        if given is None:
+        loss = self.given_loss
+        if loss is None:
             raise ConfigError(f"loss=None is no loss: choose one of {', '.join(registry)}, or give a cost matrix")
-        if isinstance(given, str) and given not in registry and given in learners:
-            raise ConfigError(f"loss={given} is no surrogate loss but a learner of its own: use {learners.get(given).in_python()}")
+        if isinstance(loss, str) and loss not in registry and loss in learners:
+            raise ConfigError(f"loss={loss} is no surrogate loss but a learner of its own: use {learners.get(loss).in_python()}")
 
     def bind(self, rows: Rows, y: Any) -> Bound:
         """Return rows and labels as fits take them: equal rows of equal label merged, in one canonical order.
@@ -273,8 +248,8 @@ class SurrogateClassifier(PlaysGame):
             X, codes, weights, cost, merged = merge_rows(X, codes, weights, cost)
         features = self._bind(X)
         features.check_rows()
-        own = {"loss": loss, "cost": cost, "rows": merged, "total": total, "tolerance": features.tolerance(codes, weights)}
-        return self._as_bound(features, codes, weights, **own)
+        extras = {"loss": loss, "cost": cost, "rows": merged, "total": total, "tolerance": features.tolerance(codes, weights)}
+        return self._as_bound(features, codes, weights, **extras)
 
     def fit_bound(self, bound: Bound, start: SurrogateClassifier | None = None) -> Self:
         """Solve the problem of bound rows; with ``start``, a fit to the same rows at another C, from its solution."""
@@ -532,22 +507,13 @@ class AdversarialClassifier(Calibrated, SurrogateClassifier):
     Parameters
     ----------
     loss : str, array (l, k), frame, class, callable or Loss
-        Name of the surrogate, ``"zero_one"``, ``"absolute"``, ``"ww"``, ... (`advcli.losses.loss_names`), or a cost matrix, rows =
-        predictions, columns = classes; all forms in `SurrogateClassifier`.
-    C, lam, tol : float
-        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap at which a fit is accepted.
-    max_passes, max_seconds : float
-        Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
-    fit_intercept : bool
-        Whether a constant 1 is appended to the features.
-    solver, features : str
-        ``"auto"`` or an algorithm by name; ``"linear"``, ``"threshold"`` or a kernel (``"rbf"``, ``"poly"``, ``"precomputed"``).
-    loss_options, solver_options, features_options : dict or None
-        Further options of the loss, the solver and the feature map (``{"gamma": 0.1}``).
-    order : sequence or None
-        The labels from the lowest to the highest. None: sorted, or for losses that count steps the order that the labels have.
-    n_classes, extra_labels, class_weight
-        Number of classes of labels that are codes; labels of predictions that are no class; what a row of each class weighs.
+        Name of the surrogate, ``"zero_one"``, ``"absolute"``, ``"ww"``, ... (`advcli.losses.loss_names`), or a cost matrix.
+    C, lam, tol, max_passes, max_seconds
+        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
+    fit_intercept, solver, features, loss_options, solver_options, features_options
+        A constant 1 as feature; algorithm and feature map by name; further options of the three.
+    n_classes, extra_labels, order, class_weight
+        Number of classes of labels that are codes; labels of predictions that are no class; order and weights of the classes.
     warm_start, verbose, random_state, rule
         Whether a fit begins at the last solution, a line about each fit, the seed of the visits, and the rule of `predict`.
     calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
@@ -570,23 +536,16 @@ class OrdinalAdversarialClassifier(Calibrated, SurrogateClassifier):
     order : sequence or None
         The labels from the lowest to the highest. None: the order of an ordered pandas Categorical or a polars Enum, else that of numbers;
         text without an order is refused.
-    C, lam, tol : float
-        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap at which a fit is accepted.
-    max_passes, max_seconds : float
-        Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
-    fit_intercept : bool
-        Whether a constant 1 is appended to the features.
-    solver : str
-        ``"auto"``, or an algorithm by name.
-    loss_options, solver_options, features_options : dict or None
-        Further options of the loss, the solver and the feature map (``{"gamma": 0.1}``).
+    C, lam, tol, max_passes, max_seconds
+        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
+    fit_intercept, solver, loss_options, solver_options, features_options
+        A constant 1 as feature; the algorithm by name; further options of loss, algorithm and feature map.
     n_classes, extra_labels, class_weight
         Number of classes of labels that are codes; labels of predictions that are no class; what a row of each class weighs.
     warm_start, verbose, random_state, rule
         Whether a fit begins at the last solution, a line about each fit, the seed of the visits, and the rule of `predict`.
     calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
-        How `predict_proba` estimates class probabilities from cross-fitted potentials, at up to six times the cost (`Calibrated`). None:
-        it is the strategy of the game.
+        How `predict_proba` estimates class probabilities, as in `AdversarialClassifier`.
     """
 
     loss: Any = field(default="absolute", kw_only=False)

@@ -14,13 +14,15 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.extmath import row_norms
 
+from ..core.checks import NOT_NEGATIVE, at_least, refuse_parameter
 from ..core.compiled import compiled_rows, kernels
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, ModelError
 from ..core.paths import expanded
+from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels
 from ..data.labels.confusion import ILL_CONDITIONED, check_confusion, read_confusion
 from ..losses import matrices
-from .base import register
+from .base import State, register
 from .linear import LinearLearner
 from .options import one_of, seed_of
 
@@ -33,16 +35,32 @@ _STOPPED = (
 )
 
 
-def _at_least(what: str, value: Any, least: float, whole: bool = False) -> float:
-    valid = isinstance(value, (int, np.integer) if whole else (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not valid or not (np.isfinite(value) and value >= least):
-        raise ConfigError(f"{what}={value} must be a {'whole ' if whole else ''}number of at least {least:g}")
-    return value
+@dataclass(kw_only=True, eq=False, repr=False)
+class LearnsFromConfusion(LinearLearner):
+    """A learner that knows the confusion matrix behind its labels: the option ``confusion``."""
+
+    takes: ClassVar[tuple[str, ...]] = ("confusion",)
+    paths: ClassVar[tuple[str, ...]] = ("confusion",)
+
+    confusion: Any = field(default=None, kw_only=False)
+
+    def saved(self) -> State:
+        """Return what a saved model holds, the matrix as numbers."""
+        parameters, attributes, rows = super().saved()
+        return parameters | ({} if self.confusion is None else {"confusion": self.confusion_.tolist()}), attributes, rows
+
+    def restore(self, attributes: Entries) -> None:
+        """Take over the fitted attributes of a saved model; `ModelError` for a confusion that is no matrix of the classes."""
+        k, matrix = len(self.classes_), self.confusion
+        numbers = not isinstance(matrix, str) and np.shape(matrix) == (k, k) and np.isfinite(np.array(matrix, dtype=np.float64)).all()
+        if matrix not in (None, "identity") and not numbers:
+            raise ModelError(f"its confusion is no matrix of {k} x {k} numbers")
+        super().restore(attributes)
 
 
 @register("uma")
 @dataclass(kw_only=True, eq=False, repr=False)
-class UMAClassifier(LinearLearner):
+class UMAClassifier(LearnsFromConfusion):
     """UMA, the unconfused ultraconservative multiclass algorithm (louche2015, Algorithm 2).
 
     Parameters
@@ -65,14 +83,9 @@ class UMAClassifier(LinearLearner):
     max_updates : int
         Limit of updates. Under noise |z| does not become small, so that only the limit ends a fit.
     class_weight : dict, "balanced" or None
-        What every row of a class weighs, by the label seen (1 where it is left out), beside its ``sample_weight``; ``"balanced"``: n /
-        (classes x rows of the class), so that all classes weigh the same. The shares ``prior_`` are estimated with these weights.
-    features, features_options
-        Feature map with linear scores, and its options.
-    n_classes : int or None
-        For labels that are codes 0..n_classes-1; None finds the classes in y.
-    random_state : int
-        Seed of ``rule="random"``.
+        What a row of each class seen weighs, beside its ``sample_weight``, also in ``prior_``; ``"balanced"``: all weigh the same.
+    features, features_options, n_classes, random_state
+        Feature map with linear scores and its options; number of classes of labels that are codes; seed of ``rule="random"``.
 
     Attributes
     ----------
@@ -95,10 +108,6 @@ class UMAClassifier(LinearLearner):
     Memory: 2 k^2 d numbers for the sums. A tie for the largest score puts an example into the A_p of every tied class (at W = 0: all).
     """
 
-    takes: ClassVar[tuple[str, ...]] = ("confusion",)
-    paths: ClassVar[tuple[str, ...]] = ("confusion",)
-
-    confusion: Any = field(default=None, kw_only=False)
     rule: str = "error"
     step: str = "perceptron"
     unit_step: bool = False
@@ -114,8 +123,8 @@ class UMAClassifier(LinearLearner):
     def learn_from(self, W: Array, X: Any, y: Labels, weights: Array | None = None) -> Array:
         """Run Algorithm 2 from the weight vectors W (k, d) on codes y; W is not changed."""
         rule, step = RULES[one_of("rule", self.rule, RULES)], STEPS[one_of("step", self.step, STEPS)]
-        alpha, tol = _at_least("alpha", self.alpha, 0.0), _at_least("tol", self.tol, 0.0)
-        limit = int(_at_least("max_updates", self.max_updates, 1, whole=True))
+        for name, rule_of in {"alpha": NOT_NEGATIVE, "tol": NOT_NEGATIVE, "max_updates": at_least(1)}.items():
+            refuse_parameter(name, getattr(self, name), rule_of)
         if not isinstance(self.unit_step, (bool, np.bool_)):
             raise ConfigError(f"unit_step={self.unit_step} must be true or false")
         k = len(self.classes_)
@@ -133,12 +142,12 @@ class UMAClassifier(LinearLearner):
             self.prior_,
             W,
             F,
-            float(alpha),
-            float(tol),
+            float(self.alpha),
+            float(self.tol),
             rule,
             step,
             bool(self.unit_step),
-            limit,
+            int(self.max_updates),
             seed_of(self.random_state) & 0xFFFFFFFFFFFFFFFF,
         )
         self.stopped_, remark = _STOPPED[code]
@@ -160,10 +169,8 @@ class PerceptronClassifier(LinearLearner):
         all; the passive-aggressive step against the predicted class.
     epochs : int
         Passes over the examples, in a fresh order each; an epoch without a mistake is the last.
-    features, features_options, n_classes
-        Feature map with linear scores and its options; the number of classes of labels that are codes 0..n_classes-1.
-    random_state : int
-        Seed of the orders.
+    features, features_options, n_classes, random_state
+        Feature map with linear scores and its options; number of classes of labels that are codes; seed of the orders.
 
     Attributes
     ----------
@@ -188,17 +195,16 @@ class PerceptronClassifier(LinearLearner):
                 f"loss={self.name} updates example by example and cannot weigh them: give no sample_weight (dataset.weight), or take uma"
             )
         step = STEPS[one_of("step", self.step, STEPS)]
-        epochs = int(_at_least("epochs", self.epochs, 1, whole=True))
+        refuse_parameter("epochs", self.epochs, at_least(1))
         W = np.zeros((len(self.classes_), X.shape[1]))
-        rows = compiled_rows(X)
         square = row_norms(X, squared=True)
         self.n_iter_, self.n_updates_, last = kernels.uma.online(
-            *rows,
+            *compiled_rows(X),
             np.ascontiguousarray(y, dtype=np.intp),
             np.ascontiguousarray(square, dtype=np.float64),
             W,
             step,
-            epochs,
+            int(self.epochs),
             seed_of(self.random_state) & 0xFFFFFFFFFFFFFFFF,
         )
         self.remarks_ = ("an epoch without a mistake was the last" if last == 0 else "all epochs were used",)

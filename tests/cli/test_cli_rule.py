@@ -50,7 +50,7 @@ def test_a_saved_model_keeps_its_rule(tmp_path, monkeypatch):
 def test_a_rule_that_a_loss_does_not_have_is_refused_before_any_work(rule, said):
     name = "absolute" if rule == "mode" else "zero_one"
     with pytest.raises(ConfigError, match=said):
-        learner_class(name).check({"name": name, "rule": rule}, {"name": "linear"}, {"name": "auto"}, True, 3)
+        learner_class(name).check({"name": name, "rule": rule}, {"name": "linear"}, {"name": "auto"}, 3)
 
 
 def test_rows_that_are_no_classes_are_named_and_judged_as_such(tmp_path, monkeypatch, capfd):

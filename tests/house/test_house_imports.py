@@ -45,8 +45,6 @@ LIBRARIES = {
     "ray": {"solvers.shards", "cli.launching"},
 }
 """Where a library may be imported."""
-BELOW_A_BASE = {"learners.base": {"learners.configuration", "learners.saving"}}
-"""Base files and the siblings that they are made of: what a learner is asked by a configuration or a model file is no fit."""
 EAGER = {"learners": "learners", "cli.actions": "cli.actions", "data.registry": "data.sources"}
 """Modules that import, by name, all that stands in a package."""
 HEAVY = {"pandas", "sklearn", "scipy", "numpy", "joblib", "matplotlib"}
@@ -125,7 +123,7 @@ def violations(module: str, source: str) -> list[str]:
         where = f"advcli.{module}, line {line}:"
         if not allowed & set(around(target)):
             complaints.append(f"{where} imports advcli.{target}; the law allows {sorted(allowed)}")
-        if module.endswith(".base") and target.startswith(module.removesuffix("base")) and target not in BELOW_A_BASE.get(module, ()):
+        if module.endswith(".base") and target.startswith(module.removesuffix("base")):
             complaints.append(f"{where} a base file imports its sibling advcli.{target}")
         if name.startswith("_") and not name.startswith("__"):
             complaints.append(f"{where} takes the private name {name} of advcli.{target}")

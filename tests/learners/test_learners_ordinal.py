@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 from advcli import OrdinalClassifier, data
 from advcli.core.compiled import kernels
 from advcli.core.errors import ConfigError, IncompatibleError, NotConvergedWarning
-from advcli.learners import learner_class
+from advcli.learners import Method
 from advcli.learners.base import Rows
 from advcli.problems.threshold import COUPLINGS, ThresholdProblem, optimal_interval
 from advcli.solvers.newton.scored_rows import ExplicitRows, KernelRows
@@ -467,7 +467,7 @@ def test_bad_parameters_are_refused_in_one_line(given, error, said):
 @pytest.mark.parametrize("name", METHODS)
 def test_labels_without_an_order_are_refused(name):
     with pytest.raises(IncompatibleError, match=r"labels with an order; give it with dataset\.order"):
-        learner_class(name).check({"name": name}, {"name": "linear"}, {"name": "auto"}, False, 3)
+        Method({"name": name}, {"name": "linear"}, {"name": "auto"}).check(False, 3)
 
 
 @pytest.mark.parametrize("method", METHODS)

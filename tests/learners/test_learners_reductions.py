@@ -438,7 +438,7 @@ LINEAR, AUTO = {"name": "linear"}, {"name": "auto"}
 )
 def test_options_without_meaning_are_refused_before_any_work(loss: Any, features: Any, solver: Any, ordered: bool, message: str) -> None:
     with pytest.raises((ConfigError, IncompatibleError), match=message):
-        learner_class(loss["name"]).check(loss, features, solver, ordered, 3)
+        Method(loss, features, solver).check(ordered, 3)
 
 
 def test_costs_default_to_what_the_labels_are(tmp_path: Path) -> None:
@@ -449,7 +449,7 @@ def test_costs_default_to_what_the_labels_are(tmp_path: Path) -> None:
     assert Method({"name": "ova"}, LINEAR, AUTO).filled(facts).loss == {"name": "ova"}
     file = tmp_path / "costs.csv"
     file.write_text("says,high,low\nhigh,0,7\nlow,3,0\n")
-    given = Method({"name": "csova", "cost": None, "file": str(file)}, LINEAR, AUTO).filled(facts)
+    given = Method({"name": "csova", "cost": None, "file": str(file)}, LINEAR, AUTO).filled(facts).loss
     assert given["cost"] == [[0.0, 3.0], [7.0, 0.0]]  # in the order of the labels
     model = Method(given, LINEAR, AUTO, {"C": 2.0}).make(2, 0, 1e-3)
     assert (model.cost, model.C) == ([[0.0, 3.0], [7.0, 0.0]], 2.0)

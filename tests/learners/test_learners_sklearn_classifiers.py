@@ -61,7 +61,7 @@ def test_a_ready_name_is_the_estimator_itself(name: str) -> None:
     """Built from its YAML file at the first values of its grid, it predicts what the estimator alone does with the same seed."""
     loss = group(name)
     kind = Method(loss, LINEAR, AUTO).learner
-    kind.check(loss, LINEAR, AUTO, False, 3)
+    kind.check(loss, LINEAR, AUTO, 3)
     chosen = {key: values[0] for key, values in kind.candidates(loss).items()}
     learner = Method(loss, LINEAR, AUTO, chosen).make(3, 7, 1e-3).fit(X, Y)
     alone = clone(learner.estimator_).set_params(**{key.rpartition(".")[2]: value for key, value in chosen.items()})
@@ -225,7 +225,7 @@ def test_what_is_no_class_with_fit_is_refused_before_it_is_called(name: str, mon
     words = {"name": "sklearn", "estimator": f"spied.{name}", "options": {"command": 1}, "grid": None, "extend": None}
     for use in (
         lambda: OutsideClassifier(f"spied.{name}").fit(X, Y),
-        lambda: OutsideClassifier.check(words, {"name": "linear"}, {"name": "auto"}, False, 3),
+        lambda: OutsideClassifier.check(words, {"name": "linear"}, {"name": "auto"}, 3),
         lambda: OutsideClassifier.has_probabilities(words),
         lambda: OutsideClassifier.takes_weights(words),
     ):
@@ -515,7 +515,7 @@ def test_an_estimator_that_raises_is_a_failed_cell(monkeypatch: pytest.MonkeyPat
 def test_limits_that_mean_nothing_are_refused_before_any_work(words, says):
     loss = {"name": "sklearn", "learner": "sklearn", "estimator": "sklearn.linear_model.LogisticRegression", "options": {}, **words}
     with pytest.raises(ConfigError, match=says):
-        OutsideClassifier.check(loss, {"name": "linear"}, {"name": "auto"}, False, None)
+        OutsideClassifier.check(loss, {"name": "linear"}, {"name": "auto"}, None)
 
 
 def test_limits_of_what_is_fixed_or_has_no_ends_are_none():

@@ -562,8 +562,8 @@ RECIPE = (
     ),
     Mutant(
         "advcli/evaluation/recipe.py",
-        "learner = method.at(hyper).make(self.n_classes, seed)\n        learner.limit",
-        "learner = method.at(hyper).in_search.make(self.n_classes, seed)\n        learner.limit",
+        "learner = method.at(hyper).make(self.n_classes, seed)\n        has",
+        "learner = method.at(hyper).in_search.make(self.n_classes, seed)\n        has",
         f"{RUNNER_TESTS} -k rows_of_one",
     ),
     Mutant(
@@ -759,13 +759,13 @@ SETTINGS = (
     ),
     # what a learner is told of the data
     Mutant(
-        "advcli/learners/configuration.py",
+        "advcli/learners/base.py",
         "for name in cls.needs(loss) & facts.keys() if loss.get(name) is None}",
         "for name in ()}",
         FACTORY,
     ),
     Mutant(
-        "advcli/learners/configuration.py",
+        "advcli/learners/base.py",
         "& facts.keys() if loss.get(name) is None}",
         "& facts.keys()}",
         FACTORY,
@@ -782,12 +782,12 @@ SETTINGS = (
     ),
     Mutant(
         "advcli/learners/base.py",
-        "2 <= n_classes <= MOST_CLASSES",
-        "2 <= n_classes",
+        "at_least(2, MOST_CLASSES)",
+        "at_least(2)",
         "tests/learners/test_learners_estimators_contract.py -k nobody",
     ),
     Mutant(
-        "advcli/learners/linear.py",
+        "advcli/learners/method.py",
         '"tol": tol}',
         '"tol": 1e-3}',
         FACTORY,

@@ -25,16 +25,15 @@ from numpy.typing import NDArray
 from ...core.errors import ConfigError, IncompatibleError, nearest
 from ...core.stored_arrays import Entries
 from ...core.typing import Array, Labels, Options
-from ...features import FeatureMap, feature_class, make_features
+from ...features import FeatureMap, feature_class
 from ...features.base import Directions
 from ...features.merging import merge_rows
 from ...losses import Loss, make_loss
 from ...problems.certificate import Judged, WorstCase
 from ...problems.risk import Solution
 from ...solvers import Limits, make_solver
-from ..base import Bound, Learner, Rows, register
-from ..options import mass_of, own_options, refuse_unknown_options, seed_of
-from ..saving import State
+from ..base import Bound, Learner, Rows, State, register
+from ..options import check_options, mass_of, own_options, seed_of
 from ..surrogate import LIMITS, SurrogateClassifier
 from .games import OutcomeProblem, solve_outcome_games, solve_outcomes
 from .given_costs import LearnsFromCosts, check_costs
@@ -58,15 +57,7 @@ _RULES = ("default", "predictor", "potentials")
 
 
 class OutcomeScores(FeatureMap):
-    """The scores -A's of the outcomes, from the scores s of the predictions by another map.
-
-    Parameters
-    ----------
-    inner : FeatureMap
-        Multiclass linear, with l scores.
-    outcomes : ndarray (l, m)
-        The matrix A of (1).
-    """
+    """The scores -A's of the outcomes A (l, m) of (1), from the scores s of the predictions by another map, which is multiclass linear."""
 
     name = "outcomes"
 
@@ -105,18 +96,16 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
     cost : {"zero_one", "absolute", "squared"}, array (k, k) or None
         The cost matrix for labels, in the order of `order_` or a frame that is named by them; its columns are the outcomes. Not used
         when `fit` is given costs of rows.
-    C, lam, tol : float
-        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap at which a fit is accepted.
-    max_passes, max_seconds : float
-        Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
-    fit_intercept : bool
-        Whether a constant 1 is appended to the features.
-    features, features_options : {"linear", "kernel_pca", "nystroem"}, dict or None
-        Maps with one column of parameters for each prediction, and their options.
-    solver, solver_options : {"auto", "newton"}, dict or None
-        The algorithm and its options.
+    features : {"linear", "kernel_pca", "nystroem"}
+        Maps with one column of parameters for each prediction.
+    solver : {"auto", "newton"}
+        The algorithm.
+    C, lam, tol, max_passes, max_seconds
+        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
+    fit_intercept, solver_options, features_options
+        A constant 1 as feature; further options of the algorithm and the feature map.
     n_classes, order, class_weight
-        Number of classes of labels that are codes; the labels from the lowest to the highest; what a row of each class weighs.
+        Number of classes of labels that are codes; the classes from the lowest to the highest; what a row of each weighs.
     warm_start, verbose, random_state
         Whether a fit begins at the last solution, a line about each fit, and the seed of the visits.
 
@@ -150,15 +139,11 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
         return True
 
     @classmethod
-    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
+    def check(cls, loss: Options, features: Options, solver: Options, n_classes: int | None) -> None:
         """Refuse unknown options, maps without one column a score, solvers of other problems, and costs that are no costs."""
-        refuse_unknown_options(loss, own_options(loss), cls.option_names())
+        check_options(loss, cls.option_names())
         make_solver(solver["name"], **own_options(solver, LIMITS))
-        learner = cls(solver=solver["name"], features=features["name"], features_options=own_options(features))
-        learner.check_parameters()
-        if "order" in cls.needs(loss) and not ordered:
-            raise IncompatibleError(f"loss={loss['name']}", "labels with an order", cls.without_order)
-        make_features(features["name"], np.zeros((1, 1)), 2, **own_options(features))
+        cls(solver=solver["name"], features=features["name"], features_options=own_options(features)).check_parameters()
         check_costs(loss.get("cost"), n_classes)
 
     @classmethod
@@ -207,8 +192,8 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
             raise IncompatibleError(
                 "adversarial_costs", f"at most {_MOST_PARAMETERS} parameters (here {size})", "choose features=kernel_pca"
             )
-        own = {"loss": loss, "cost": loss.cost_weights(y, None), "rows": rows, "total": total, "tolerance": None}
-        return self._as_bound(OutcomeScores(inner, self.outcomes_), y, weights, **own)
+        extras = {"loss": loss, "cost": loss.cost_weights(y, None), "rows": rows, "total": total, "tolerance": None}
+        return self._as_bound(OutcomeScores(inner, self.outcomes_), y, weights, **extras)
 
     def _take(self, bound: Bound) -> None:
         super()._take(bound)
@@ -320,7 +305,7 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def _saved_loss(self) -> dict[str, Any]:
-        return self._saved_cost()
+        return {}
 
     def saved(self) -> State:
         """Return what a saved model holds, the outcomes among the attributes."""
@@ -331,4 +316,3 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
         """Take over the fitted attributes of a saved model; `classes_`, `features_` and `certificate_` are there already."""
         self.outcomes_ = attributes.array("outcomes", (len(self.classes_), None), least=0.0)
         super().restore(attributes)
-        self.cost_matrix()

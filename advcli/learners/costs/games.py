@@ -152,11 +152,11 @@ class _OutcomeRows(CuttingPlaneProblem):
         self.games = games = solve_outcome_games(problem.outcomes, U, None if before is None else before.columns, self.tolerance)
         R = _listed(np.arange(len(U)), games.columns, games.shares)
         C = problem.mixtures(R) @ problem.outcomes.T
-        constant, own = C.min(axis=1), (U * problem.costs).sum(axis=1)
+        constant, row_costs = C.min(axis=1), (U * problem.costs).sum(axis=1)
         parts = sparse.csr_array(problem.costs - C)
-        upper = np.maximum(games.upper + own, 0.0)
+        upper = np.maximum(games.upper + row_costs, 0.0)
         self.tolerance = _LOOSE * self.tol * float(self.share @ upper)
-        return Cuts(parts, constant, np.maximum(games.lower + own, 0.0), upper, len(U))
+        return Cuts(parts, constant, np.maximum(games.lower + row_costs, 0.0), upper, len(U))
 
 
 class _Mixtures(CuttingPlanes):

@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
 from ...core.errors import ConfigError, DataError
+from ...core.stored_arrays import Entries
 from ...core.typing import Array, Labels, Options
 from ...losses import matrices
-from ..base import Learner, Rows
+from ..base import Learner, Rows, State
 from ..options import one_of
 
 NAMED = {"zero_one": ("error", matrices.zero_one), "absolute": ("mae", matrices.absolute), "squared": ("mse", matrices.squared)}
@@ -20,13 +21,7 @@ NAMED = {"zero_one": ("error", matrices.zero_one), "absolute": ("mae", matrices.
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LearnsFromCosts(Learner):
-    """A learner of what predicting each class costs: by a matrix of predictions and true classes, or on every row.
-
-    Parameters
-    ----------
-    cost : {"zero_one", "absolute", "squared"}, array (k, k), frame or None
-        The cost matrix, rows = predictions, columns = classes; None: ``default_cost``.
-    """
+    """A learner of what predicting each class costs: by a matrix of predictions and true classes, ``cost``, or on every row."""
 
     has_costs: ClassVar[bool] = True
     paths: ClassVar[tuple[str, ...]] = ("file",)
@@ -96,10 +91,7 @@ class LearnsFromCosts(Learner):
 
         ``_bound`` of the learner takes checked rows, their labels, their costs (n, k), and weights.
         """
-        if rows.costs is not None:
-            return self._bound(*self._checked_costs(rows, y))
-        X, codes, weights = self._checked(rows.X, y, rows.weight)
-        return self._bound(X, codes, np.ascontiguousarray(self.cost_matrix()[:, codes].T), weights)
+        return super().bind(rows, y) if rows.costs is None else self._bound(*self._checked_costs(rows, y))  # type: ignore[safe-super]
 
     def _checked_costs(self, rows: Rows, y: Any) -> tuple[Any, Labels, Array, Array | None]:
         """Return validated rows, their first cheapest classes, their costs by `order_`, and weights."""
@@ -131,9 +123,15 @@ class LearnsFromCosts(Learner):
         """The cost matrix (k, k)."""
         return self.cost_matrix()
 
-    def _saved_cost(self) -> dict[str, Any]:
-        """Return the parameter ``cost`` as a saved model holds it, a matrix as numbers."""
-        return {"cost": plain_cost(self.cost, self.order_)}
+    def saved(self) -> State:
+        """Return what a saved model holds, the cost matrix as numbers."""
+        parameters, attributes, rows = super().saved()  # type: ignore[safe-super]
+        return {**parameters, "cost": plain_cost(self.cost, self.order_)}, attributes, rows
+
+    def restore(self, attributes: Entries) -> None:
+        """Take over the fitted attributes of a saved model; refuse a cost that is none."""
+        super().restore(attributes)  # type: ignore[safe-super]
+        self.cost_matrix()
 
 
 def with_cost(loss: Options, facts: Options, default: str) -> dict[str, Any]:

@@ -18,19 +18,18 @@ import numpy as np
 from ...core.errors import IncompatibleError
 from ...core.stored_arrays import Entries
 from ...core.typing import Array, Labels, Options
-from ...features import FeatureMap, feature_class, make_features
-from ...features.base import KernelMap
+from ...features import FeatureMap, feature_class
 from ...features.merging import merge_rows
 from ...losses import matrices
 from ...problems.binary import BinaryProblems, scores_of
 from ...solvers import Limits
 from ...solvers.newton.binary import solve_binary
 from ...solvers.newton.free_bias import solve_free
-from ..base import Bound, Rows, register, register_method
+from ..base import Bound, Rows, State, register
 from ..costs.given_costs import LearnsFromCosts, check_costs
-from ..options import mass_of, one_of, own_options, parameters_of, refuse_solver, refuse_unknown_options, seed_of
+from ..method import register_method
+from ..options import check_options, limits_of, mass_of, one_column, one_of, own_options, refuse_solver, seed_of
 from ..refitting import Minimiser
-from ..saving import State
 from .schemes import PAIRS, SCHEMES, Scheme
 
 BIASES = ("regularised", "free")
@@ -39,12 +38,6 @@ _MOST_NUMBERS, _ARRAYS = 2 * 10**8, 6
 """Rows times binary problems at most, and how many arrays there are of that size: about 10 GB."""
 
 _FEATURES = "choose features=linear, kernel_pca, nystroem, rbf, poly or precomputed"
-
-
-def _takes(features: str) -> bool:
-    """Tell whether a feature map has one column of parameters for every score: linear ones, and kernels without thresholds."""
-    mapped = feature_class(features)
-    return mapped.multiclass_linear or (issubclass(mapped, KernelMap) and not mapped.needs_order)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -64,7 +57,6 @@ class ReductionLearner(Minimiser):
 
     endless = True
     method: ClassVar[str]
-    without_order: ClassVar[str] = "give it with dataset.order=[lowest,...,highest]"
 
     max_passes: float = 100_000
     max_seconds: float = float("inf")
@@ -82,37 +74,21 @@ class ReductionLearner(Minimiser):
         return ("bias",)
 
     @classmethod
-    def needs(cls, loss: Options) -> frozenset[str]:
-        """Return nothing: labels are enough."""
-        return frozenset()
-
-    @classmethod
-    def searched(cls, loss: Options, features: Options) -> tuple[str, ...]:
-        """Return the regularisation and the hyper-parameters of the feature map."""
-        return feature_class(features["name"]).searched(own_options(features))
-
-    @classmethod
-    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
-        """Refuse unknown options, a map without one column a score, a solver, and labels without the order that costs count steps in."""
+    def check(cls, loss: Options, features: Options, solver: Options, n_classes: int | None) -> None:
+        """Refuse unknown options, a map without one column a score, and a solver."""
+        check_options(loss, cls.option_names())
+        refuse_solver(loss, solver)
         name = loss["name"]
-        refuse_unknown_options(loss, own_options(loss), cls.option_names())
         one_of("bias", loss.get("bias", BIASES[0]), BIASES)
-        if not _takes(features["name"]):
+        if not one_column(features["name"]):
             raise IncompatibleError(f"loss={name}", "one column of parameters for every score", _FEATURES)
         if features.get("moments", "ball") != "ball":
             raise IncompatibleError(f"features.moments={features['moments']}", "an adversary", f"loss={name} has none: choose moments=ball")
-        refuse_solver(loss, solver)
-        if "order" in cls.needs(loss) and not ordered:
-            raise IncompatibleError(f"loss={name}", "labels with an order", cls.without_order)
-        make_features(features["name"], np.zeros((1, 1)), 2, **own_options(features))
 
     @classmethod
-    def build(
-        cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
-    ) -> ReductionLearner:
-        """Return an unfitted learner at these hyper-parameters."""
-        options = {key: value for key, value in own_options(loss).items() if value is not None and key != "file"}
-        return cls(**options, **parameters_of(features, solver, hyper, n_classes, seed, tol))
+    def options_of(cls, loss: Options, solver: Options, hyper: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options that are set, and the solver's limits."""
+        return {key: value for key, value in own_options(loss).items() if value is not None and key != "file"} | limits_of(solver)
 
     # ---- fitting --------------------------------------------------------------------------------------------------
     @property
@@ -129,7 +105,7 @@ class ReductionLearner(Minimiser):
         """Refuse a strength, tolerance or limit that no data can mend."""
         super().check_parameters()
         one_of("bias", self.bias, BIASES)
-        if not _takes(self.features):
+        if not one_column(self.features):
             raise IncompatibleError(f"{type(self).__name__}", "one column of parameters for every score", _FEATURES)
 
     def cost_matrix(self) -> Array:
@@ -184,7 +160,7 @@ class ReductionLearner(Minimiser):
     @property
     def _constant(self) -> float:
         """The constant that is added to a kernel: 1, or 0 with a free bias."""
-        return 1.0 if not self._free and issubclass(feature_class(self.features), KernelMap) else 0.0
+        return 0.0 if self._free or feature_class(self.features).euclidean else 1.0
 
     # ---- the parameters in scikit-learn's shapes --------------------------------------------------------------------
     @property
@@ -199,8 +175,8 @@ class ReductionLearner(Minimiser):
 
     def _objective(self, X: Any, codes: Labels, weights: Array | None) -> tuple[float, float]:
         costs = np.ascontiguousarray(self.cost_matrix()[:, codes].T)
-        labels, own, margins = self.scheme.split(codes, costs, getattr(self, "pairs", PAIRS[0]))
-        problems = BinaryProblems(self._mapped(X), labels, own, self.lam_, weights, margins, self._constant, self._free)
+        labels, problem_weights, margins = self.scheme.split(codes, costs, getattr(self, "pairs", PAIRS[0]))
+        problems = BinaryProblems(self._mapped(X), labels, problem_weights, self.lam_, weights, margins, self._constant, self._free)
         if problems.features.euclidean or self.features_ is None:
             penalty = problems.ridge(self.theta_)
         else:  # |v|^2 is measured by the kernel of the training rows
@@ -241,16 +217,12 @@ class OneVersusAllClassifier(ReductionLearner):
 
     Parameters
     ----------
-    C, lam, tol : float
-        Weight of the losses of every problem, lambda = 1/(n C), or lambda itself; relative duality gap that is accepted.
-    max_passes, max_seconds : float
-        Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
-    features, features_options : str, dict or None
-        ``"linear"``, ``"kernel_pca"``, ``"nystroem"`` or a kernel (``"rbf"``, ``"poly"``, ``"precomputed"``), and the map's options.
-    bias : {"regularised", "free"}
-        Whether the constant of every problem is penalised: one that is appended to linear rows, or added to a kernel.
+    features, features_options, bias
+        Linear feature map or kernel, and its options; whether the constants are ``"regularised"`` or ``"free"``.
+    C, lam, tol, max_passes, max_seconds
+        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
     n_classes, order, class_weight
-        Number of classes of labels that are codes; the labels from the lowest to the highest; what a row of each class weighs.
+        Number of classes of labels that are codes; the classes from the lowest to the highest; what a row of each weighs.
     warm_start, verbose, random_state
         Whether a fit begins at the last solution, a line about each fit, and the seed of the visits.
     """
@@ -264,16 +236,12 @@ class OneVersusOneClassifier(ReductionLearner):
 
     Parameters
     ----------
-    C, lam, tol : float
-        Weight of the losses of every problem, lambda = 1/(n C), or lambda itself; relative duality gap that is accepted.
-    max_passes, max_seconds : float
-        Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
-    features, features_options : str, dict or None
-        ``"linear"``, ``"kernel_pca"``, ``"nystroem"`` or a kernel (``"rbf"``, ``"poly"``, ``"precomputed"``), and the map's options.
-    bias : {"regularised", "free"}
-        Whether the constant of every problem is penalised: one that is appended to linear rows, or added to a kernel.
+    features, features_options, bias
+        Linear feature map or kernel, and its options; whether the constants are ``"regularised"`` or ``"free"``.
+    C, lam, tol, max_passes, max_seconds
+        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
     n_classes, order, class_weight
-        Number of classes of labels that are codes; the labels from the lowest to the highest; what a row of each class weighs.
+        Number of classes of labels that are codes; the classes from the lowest to the highest; what a row of each weighs.
     warm_start, verbose, random_state
         Whether a fit begins at the last solution, a line about each fit, and the seed of the visits.
     """
@@ -299,19 +267,14 @@ class CostSensitiveClassifier(LearnsFromCosts, ReductionLearner):
     cost : {"zero_one", "absolute", "squared"}, array (k, k), frame or None
         The cost matrix, rows = predictions, columns = classes, both in the order of `order_`, or a frame whose rows and columns are named
         by the classes; ``"absolute"`` and ``"squared"`` count steps between classes. None: ``"zero_one"``.
-    C, lam, tol : float
-        Weight of the losses of every problem, lambda = 1/(n C), or lambda itself; relative duality gap that is accepted.
-    max_passes, max_seconds : float
-        Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
     features, features_options : str, dict or None
         ``"linear"``, ``"kernel_pca"``, ``"nystroem"`` or a kernel (``"rbf"``, ``"poly"``, ``"precomputed"``), and the map's options.
     bias : {"regularised", "free"}
         Whether the constant of every problem is penalised: one that is appended to linear rows, or added to a kernel.
-    order : sequence or None
-        The labels from the lowest to the highest, those that do not occur too: `order_` then has this order. None: sorted; where costs
-        count steps between classes the order of an ordered pandas Categorical or a polars Enum, and text without an order is refused.
-    n_classes, class_weight
-        Number of classes of labels that are codes, where a class that does not occur keeps its problems; what a row of each class weighs.
+    C, lam, tol, max_passes, max_seconds
+        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
+    n_classes, order, class_weight
+        Number of classes of labels that are codes, all of which keep their problems; order and weights of the classes.
     warm_start, verbose, random_state
         Whether a fit begins at the last solution, a line about each fit, and the seed of the visits.
 
@@ -343,9 +306,9 @@ class CostSensitiveClassifier(LearnsFromCosts, ReductionLearner):
         return frozenset({"order"}) if cls.method == "red_mc" else super().needs(loss)
 
     @classmethod
-    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
+    def check(cls, loss: Options, features: Options, solver: Options, n_classes: int | None) -> None:
         """Refuse what a reduction refuses, unknown pairs, and a cost matrix that is none."""
-        super().check(loss, features, solver, ordered, n_classes)
+        super().check(loss, features, solver, n_classes)
         one_of("pairs", loss.get("pairs", PAIRS[0]), PAIRS)
         check_costs(loss.get("cost"), n_classes)
 
@@ -360,17 +323,6 @@ class CostSensitiveClassifier(LearnsFromCosts, ReductionLearner):
         one_of("method", self.method, METHODS)
         one_of("pairs", self.pairs, PAIRS)
         super().check_parameters()
-
-    # ---- saving ---------------------------------------------------------------------------------------------------
-    def saved(self) -> State:
-        """Return what a saved model holds, the matrix as numbers."""
-        parameters, attributes, rows = super().saved()
-        return {**parameters, **self._saved_cost()}, attributes, rows
-
-    def restore(self, attributes: Entries) -> None:
-        """Take over the fitted attributes of a saved model."""
-        super().restore(attributes)
-        self.cost_matrix()
 
 
 for _name in METHODS:

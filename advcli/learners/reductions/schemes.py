@@ -91,21 +91,11 @@ def _votes(S: Array, k: int, trained: NDArray[np.bool_]) -> Array:
 
 
 class Scheme(NamedTuple):
-    """One reduction.
+    """One reduction."""
 
-    Attributes
-    ----------
-    problems : callable
-        Number of problems for k classes.
-    split : callable
-        From labels y (n,), costs (n, k) and ``pairs``: the problems' labels, weights and margins.
-    join : callable
-        From the scores (n, m), k and which problems are other than 0 (m,): scores (n, k) whose first largest is the prediction.
-    """
-
-    problems: Callable[[int], int]
-    split: Callable[[Labels, Array, str], Split]
-    join: Callable[[Array, int, NDArray[np.bool_]], Array]
+    problems: Callable[[int], int]  # the number of problems for k classes
+    split: Callable[[Labels, Array, str], Split]  # from labels (n,), costs (n, k) and `PAIRS`
+    join: Callable[[Array, int, NDArray[np.bool_]], Array]  # scores (n, k) from the problems', k, and which problems had rows (m,)
 
 
 SCHEMES = {

@@ -92,20 +92,10 @@ class StructuredLearner(Refitting, LinearLearner):
         return tuple(name for name in super().option_names() if name != "max_seconds")
 
     @classmethod
-    def build(
-        cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
-    ) -> Self:
-        """Return an unfitted learner with the solver's limit of seconds."""
-        learner = super().build(loss, features, solver, hyper, n_classes, seed, tol)
-        if solver.get("max_seconds") is not None:
-            learner.max_seconds = float(solver["max_seconds"])
-        return learner
-
-    @classmethod
-    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
-        """Refuse options without meaning before any work."""
-        super().check(loss, features, solver, ordered, n_classes)
-        cls.build(loss, features, solver, {}, n_classes or 2, 0, 1e-3).check_parameters()
+    def options_of(cls, loss: Options, solver: Options, hyper: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of the group ``loss``, and the solver's limit of seconds."""
+        limits = {"max_seconds": float(solver["max_seconds"])} if solver.get("max_seconds") is not None else {}
+        return {**super().options_of(loss, solver, hyper), **limits}
 
     def check_parameters(self) -> None:
         """Refuse parameters that no data can mend."""
