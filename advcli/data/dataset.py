@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ..core.arrays import is_sparse
 from ..core.checks import refuse_huge
 from ..core.errors import DataError
 
@@ -100,7 +101,7 @@ class Dataset:
     @property
     def multilabel(self) -> bool:
         """Whether rows have sets of labels."""
-        return hasattr(self.y, "indptr")
+        return is_sparse(self.y)
 
     def class_sizes(self) -> dict[Any, int]:
         """Return the number of rows of every class, by its original label."""
@@ -127,16 +128,16 @@ def content_sha256(data: Dataset) -> str:
         for part in X.parts():
             digest.update(X.dense(part.start, part.stop).astype("<f8", copy=False).tobytes())
         parts = []
-    elif hasattr(X, "indptr"):
+    elif is_sparse(X):
         parts = [X.indptr.astype("<i8"), X.indices.astype("<i8"), X.data.astype("<f8")]
     else:
         parts = [np.ascontiguousarray(X, "<f8")]
-    parts += [y.indptr.astype("<i8"), y.indices.astype("<i8")] if hasattr(y, "indptr") else [np.asarray(y, "<i8")]
+    parts += [y.indptr.astype("<i8"), y.indices.astype("<i8")] if is_sparse(y) else [np.asarray(y, "<i8")]
     more = ((data.example_weight, "<f8"), (data.costs, "<f8"), (data.groups, "<i8"))
     parts += [np.asarray(array, kind) for array, kind in more if array is not None]
     if cells is not None:
-        parts += [cells.indptr.astype("<i8"), cells.indices.astype("<i8")] if hasattr(cells, "indptr") else []
-        values = np.asarray(cells.data if hasattr(cells, "indptr") else cells, "<f8")
+        parts += [cells.indptr.astype("<i8"), cells.indices.astype("<i8")] if is_sparse(cells) else []
+        values = np.asarray(cells.data if is_sparse(cells) else cells, "<f8")
         parts.append(np.where(np.isnan(values), np.nan, values))  # one pattern of bits for no value
     for array in parts:
         digest.update(repr(array.shape).encode())
@@ -170,14 +171,14 @@ def make_dataset(*, name: str, X: Any, y: Any, classes: Sequence[Any], feature_n
 
     from ..core.row_blocks import BlockRows
 
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         X = X.astype(np.float64)
         X.sum_duplicates()  # also sorts: equal content has one checksum
         if X.nnz < 2**31:  # scikit-learn takes no wider ones
             X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     elif not isinstance(X, BlockRows):
         X = np.ascontiguousarray(X, dtype=np.float64)
-    if hasattr(y, "indptr"):
+    if is_sparse(y):
         y.sort_indices()
     else:
         y = np.ascontiguousarray(y, dtype=np.intp)

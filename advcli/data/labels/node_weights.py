@@ -24,6 +24,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 from scipy.special import expit
 
+from ...core.checks import is_number, refuse, rule
 from ...core.errors import ConfigError, IncompatibleError
 from ...core.label_graph import LabelGraph
 from ...core.typing import Array
@@ -31,6 +32,7 @@ from ...core.typing import Array
 DAG_SUM = 1.5
 """T of (6.8) in the published experiments on DAGs."""
 
+_FROM_1 = rule("a finite number of at least 1", lambda value: is_number(value) and value >= 1)
 _NEWTON_STEPS = 60
 _PRECISION = 1e-11
 
@@ -45,11 +47,9 @@ def node_weights(
     alpha_child >= alpha_parent with rho > 1 as well. Sums along a leaf's ancestor set lie in [1, T] with T = ``largest_sum`` (None: 1 on
     trees, `DAG_SUM` on DAGs). ``keep_shared`` lets nodes that all leaves share take part instead of weighing 0.
     """
-    if not (np.isfinite(rho) and rho >= 1.0):
-        raise ConfigError(f"rho={rho} must be a number of at least 1 (1: the linear program, above: the sum of powers)")
-    T = (1.0 if graph.is_tree else DAG_SUM) if largest_sum is None else float(largest_sum)
-    if not (np.isfinite(T) and T >= 1.0):
-        raise ConfigError(f"largest_sum={largest_sum} must be at least 1: no weights have sums from 1 to less than 1")
+    refuse("rho", rho, _FROM_1)
+    T = (1.0 if graph.is_tree else DAG_SUM) if largest_sum is None else largest_sum
+    refuse("largest_sum", T, _FROM_1)
     kept = np.ones(graph.size, dtype=bool) if keep_shared else ~shared_by_all(graph)
     if rho > 1.0 and graph.is_tree and not directional and T == 1.0:
         return _tree(graph, float(rho), kept)

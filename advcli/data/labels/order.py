@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 
+from ...core.checks import NOT_NEGATIVE, refuse_parameter
 from ...core.errors import ConfigError, nearest
 from ...core.typing import Array, Labels
 
@@ -36,9 +37,9 @@ def own_order(y: Any) -> list[Any] | None:
 
 def codes_of(y: Any, labels: NDArray[Any]) -> Labels:
     """Return labels y (n,) as places among those of a fit (k,); `ConfigError` for one that is none of them, such as text among numbers."""
-    place = {label: at for at, label in enumerate(labels.tolist())}
+    place = {label: code for code, label in enumerate(labels.tolist())}
     cells = np.asarray(y).ravel().tolist()
-    strange = next((at for at, label in enumerate(cells) if label not in place), None)
+    strange = next((row for row, label in enumerate(cells) if label not in place), None)
     if strange is not None:
         raise ConfigError(f"y holds {cells[strange]!r} in row {strange + 1}, which is no class of the fit; the classes are {_said(labels)}")
     return np.array([place[label] for label in cells], dtype=np.intp)
@@ -140,10 +141,9 @@ def weighted_by_class(class_weight: Any, classes: NDArray[Any], codes: Labels, w
         for label, weight in class_weight.items():
             if label not in place:
                 raise ConfigError(f"class_weight names {label!r}, which is no class: {nearest(str(label), map(str, place))}")
-            if isinstance(weight, bool) or not isinstance(weight, (int, float, np.number)) or not 0 <= float(weight) < np.inf:
-                raise ConfigError(f"class_weight of {label!r} must be a finite number of at least 0, got {weight!r}")
+            refuse_parameter(f"class_weight of {label!r}", weight, NOT_NEGATIVE)
             by_class[place[label]] = float(weight)
     else:
         raise ConfigError(f'class_weight={class_weight!r} is not valid; give "balanced" or a dict {{LABEL: WEIGHT}}')
-    own: Array = by_class[codes]
-    return own if weights is None else own * weights
+    by_row: Array = by_class[codes]
+    return by_row if weights is None else by_row * weights

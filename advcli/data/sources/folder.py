@@ -20,8 +20,9 @@ from ..catalogue import CATALOGUE, known_set
 from ..dataset import Dataset
 from ..manifest import check_file, entries_by_file, find_file, own_file, read_manifest
 from ..source import COLUMN_OPTIONS, LABEL_OPTIONS, SEQUENCE_OPTIONS, TABLE_OPTIONS, Entry, Source, options_give_order
+from ..tables.opening import read_bytes
 from ..tables.options import TableOptions
-from ..tables.table import read_bytes, read_table
+from ..tables.table import read_table
 from ..tables.tabular import table_dataset
 
 _LOADABLE = ("multiclass", "ordinal", "regression_to_ordinal")

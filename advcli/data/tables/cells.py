@@ -17,7 +17,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ...core.errors import ConfigError
-from .table import is_number
 
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-"}
 """What cells of features hold that have no value, in small letters."""
@@ -28,6 +27,19 @@ TRUTHS = {"true": 1.0, "false": 0.0}
 _THOUSANDS = re.compile(r"(?<![0-9])[1-9][0-9]{0,2}\.[0-9]{3}(?![0-9])")
 
 _INFINITE = {"inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"}
+
+
+_NUMBERS = "iufb"  # kinds of types that are numbers
+
+
+def is_number(column: pd.Series) -> bool:
+    """Return whether a column came as numbers, or as true and false."""
+    return column.dtype.kind in _NUMBERS
+
+
+def number_columns(frame: pd.DataFrame) -> set[str]:
+    """Return the names of the columns that `is_number`, without a look at each of them."""
+    return {str(name) for name, kind in zip(frame.columns.tolist(), frame.dtypes.tolist(), strict=True) if kind.kind in _NUMBERS}
 
 
 # ---- text -------------------------------------------------------------------------------------------------------------

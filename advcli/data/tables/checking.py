@@ -17,12 +17,11 @@ from pandas.util import hash_array, hash_pandas_object
 from ...core.errors import DataError, ProblemsError
 from ..registry import complete_options
 from ..source import COLUMN_OPTIONS
-from .cells import MISSING, PLAIN, TRUTHS, Look, Notation, cell_text, gaps_in, numbers_of, reads_as_numbers
-from .opening import WINDOWS, NotTextError, check_encoding
+from .cells import MISSING, PLAIN, TRUTHS, Look, Notation, cell_text, gaps_in, is_number, numbers_of, reads_as_numbers
+from .opening import WINDOWS, NotTextError, check_encoding, decode, read_bytes
 from .options import TableOptions
-from .reading import format_of, frame_table, read_frame
 from .suspects import SAID, counted, likely_order, looks_like, nearly_numbers, notation_words, number_look
-from .table import Table, decode, find_target, is_number, listed, read_bytes, separator_of, table_of
+from .table import Table, find_target, format_of, frame_table, listed, read_frame, separator_of, table_of
 from .tabular import table_dataset
 from .target import code_labels, label_numbers, written_alike
 

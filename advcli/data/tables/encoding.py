@@ -16,10 +16,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ...core.arrays import dense, is_sparse
 from ...core.errors import DataError, refuse_all
 from ...core.groups import interrupted
-from .cells import PLAIN, Notation, cell_text, gaps_in, numbers_of
-from .table import Table, choose_column, listed, number_columns
+from .cells import PLAIN, Notation, cell_text, gaps_in, number_columns, numbers_of
+from .table import Table, choose_column, listed
 from .target import match_labels
 
 Remedies = Callable[[str], tuple[str, str]]
@@ -109,13 +110,9 @@ def refuse_faults(faults: Sequence[Fault]) -> list[str]:
     return [fault.text for fault in faults if fault.kind == "text" or fault.column not in texts]
 
 
-def _dense(block: Any) -> NDArray[np.float64]:
-    return np.asarray(block.toarray() if hasattr(block, "toarray") else block)
-
-
 def _beside(blocks: list[Any]) -> Any:
     """Return columns of cells or features side by side, CSR where some are."""
-    if any(sparse.issparse(block) for block in blocks):
+    if any(is_sparse(block) for block in blocks):
         return sparse.csr_array(sparse.hstack(blocks, format="csr"))
     return np.ascontiguousarray(np.hstack(blocks))
 
@@ -362,7 +359,7 @@ class Encoding:
             from sklearn.impute import SimpleImputer
 
             strategy = "mean" if self.missing == "indicator" else self.missing
-            block = _dense(cells[:, [starts[place] for place in numbers]])
+            block = dense(cells[:, [starts[place] for place in numbers]])
             imputer = SimpleImputer(strategy=strategy, keep_empty_features=True).fit(block)
             fills = dict(zip(numbers, imputer.statistics_.tolist(), strict=True))
             gaps = {numbers[gap] for gap in np.flatnonzero(np.isnan(block).any(axis=0)).tolist()} if self.missing == "indicator" else set()
@@ -371,7 +368,7 @@ class Encoding:
             if place in fills:
                 column = replace(column, fill=float(fills[place]), indicator=place in gaps)
             elif column.categories is not None:
-                column = self._fit_categories(column, _dense(cells[:, [starts[place]]])[:, 0])
+                column = self._fit_categories(column, dense(cells[:, [starts[place]]])[:, 0])
             learned.append(column)
         return replace(self, columns=tuple(learned))
 
@@ -405,7 +402,7 @@ class Encoding:
         blocks: list[Any] = [
             cells[:, start : start + len(column.attributes)]
             if column.attributes is not None
-            else column.features(_dense(cells[:, [start]])[:, 0])
+            else column.features(dense(cells[:, [start]])[:, 0])
             for start, column in zip(starts, self.columns, strict=True)
         ]
         return _beside(blocks)

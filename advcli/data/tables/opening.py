@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ...core.errors import ConfigError, DataError, nearest
-from ...core.paths import read_once
+from ...core.paths import read_once, refuse_pipe
 
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\0": "xz", b"PK\x03\x04": "zip"}
 _ENDINGS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip"}
@@ -83,8 +83,10 @@ def check_encoding(name: Any) -> str | None:
     return str(name)
 
 
-def open_bytes(path: Path) -> IO[bytes]:
-    """Open a file, or a pipe, as it is; nobody is waited for who has not begun to write."""
+def open_bytes(path: Path, once: bool = True) -> IO[bytes]:
+    """Open a file as it is, or a pipe where its content is asked for ``once``; nobody is waited for who has not begun to write."""
+    if not once:
+        refuse_pipe(path)
     if path.is_dir():
         raise DataError(f"{path} is a folder, not a file; name the CSV file in it")
     if not read_once(path):
@@ -190,3 +192,34 @@ def declared_separator(text: str, separator: str, encoding: str) -> tuple[str, s
     heading = text.partition("\n")[0]
     tabs = separator == "," and encoding.startswith("utf-16") and "\t" in heading and "," not in heading
     return text, "\t" if tabs else separator
+
+
+def read_bytes(path: Path, once: bool = False) -> bytes:
+    """Return the content of a file; a pipe is read only if nobody asks for the same content again (``once``)."""
+    try:
+        with open_bytes(path, once) as file:
+            return file.read()
+    except FileNotFoundError:
+        raise missing_file(path) from None
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def decode(path: Path, raw: bytes, separator: str = ",", encoding: str | None = None) -> tuple[str, str]:
+    """Return the text of a file, unpacked, and the separator of its fields, which the file may say (`declared_separator`)."""
+    with opened(path, raw) as file:
+        wrapped = as_text(file, encoding)
+        try:
+            text = wrapped.read()
+        except UnicodeError as error:
+            raise not_text(path, error, wrapped, True) from None
+    refuse_zero_bytes(path, text)
+    if not text.strip():
+        raise DataError(f"{path} is empty; it needs a heading line and rows")
+    return declared_separator(text, separator, wrapped.encoding)
+
+
+def refuse_zero_bytes(path: Path, text: str) -> None:
+    """Refuse text that is none."""
+    if "\0" in text:
+        raise DataError(f"{path} is not a text file (it has zero bytes); save it as CSV with the encoding UTF-8")

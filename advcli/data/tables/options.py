@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ...core.checks import at_least
-from ...core.errors import ConfigError, nearest
+from ...core.checks import ANY, at_least, choice, refuse, rule
+from ...core.errors import ConfigError
 from .cells import PLAIN, Notation
 from .opening import check_encoding
 
@@ -16,6 +16,17 @@ MISSING_WAYS = ("refuse", "mean", "median", "most_frequent", "indicator")
 
 CUTS = ("none", "equal_width", "equal_frequency", "edges")
 """Ways to cut a continuous target into ordered classes (``dataset.cut``)."""
+
+_RULES = {
+    "missing": choice(*MISSING_WAYS),
+    "max_categories": at_least(2),
+    "separator": rule("one character", lambda value: isinstance(value, str) and len(value) == 1 and value not in '"\n\r'),
+    "order": rule("the list of the labels, lowest first", lambda value: isinstance(value, (list, tuple))),
+    "cut": choice(*CUTS),
+    "several_tops": ANY,
+    "stub_leaves": ANY,
+    "label_separator": rule("the text between the labels of a cell, or null", lambda value: isinstance(value, str) and bool(value)),
+}
 
 
 @dataclass(frozen=True)
@@ -80,7 +91,9 @@ class TableOptions:
             given["features"] = names_of(given["features"], "features")
         if "costs" in given:
             given["costs"] = _cost_columns(given)
-        _check_cells(given)
+        for key, about in _RULES.items():
+            if key in given:
+                refuse(f"dataset.{key}", given[key], about)
         _check_target(given)
         given["notation"] = Notation.of(options)
         given["encoding"] = check_encoding(given.get("encoding"))
@@ -127,34 +140,14 @@ def _cost_columns(given: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(name) for name in costs)
 
 
-def _check_cells(given: Mapping[str, Any]) -> None:
-    """Refuse what cannot be of the options that say how cells are read."""
-    missing, most, separator = given.get("missing", "refuse"), given.get("max_categories"), given.get("separator", ",")
-    if missing not in MISSING_WAYS:
-        raise ConfigError(f"dataset.missing={missing} must be {', '.join(MISSING_WAYS[:-1])} or {MISSING_WAYS[-1]}")
-    if most is not None and not at_least(2)["valid"](most):
-        raise ConfigError(f"dataset.max_categories={most} must be a whole number of at least 2, or null for no bound")
-    if not isinstance(separator, str) or len(separator) != 1 or separator in '"\n\r':
-        raise ConfigError(f"dataset.separator={separator!r} must be one character")
-
-
 def _check_target(given: Mapping[str, Any]) -> None:
-    """Refuse what cannot be of the options that say how the target becomes classes."""
-    cut, order, label_separator = given.get("cut", "none"), given.get("order"), given.get("label_separator")
-    if cut not in CUTS:
-        raise ConfigError(f"dataset.cut={cut} is not a way to cut a target; {nearest(cut, CUTS)}")
+    """Refuse options of the target that contradict each other."""
+    cut = given.get("cut", "none")
     if "n_classes" in given and cut not in ("equal_width", "equal_frequency"):
         raise ConfigError(
             f"dataset.n_classes={given['n_classes']} needs dataset.cut=equal_width or equal_frequency (is {cut}); else set it to null"
         )
     if "edges" in given and cut != "edges":
         raise ConfigError(f"dataset.edges needs dataset.cut=edges (is {cut}); else set it to null")
-    if order is not None and cut != "none":
+    if "order" in given and cut != "none":
         raise ConfigError(f"dataset.order lists labels; it has no meaning with dataset.cut={cut}")
-    if order is not None and not isinstance(order, (list, tuple)):
-        raise ConfigError(f"dataset.order={order} must be the list of the labels, lowest first")
-    for key in ("several_tops", "stub_leaves"):
-        if not isinstance(given.get(key, False), bool):
-            raise ConfigError(f"dataset.{key}={given[key]} must be true or false")
-    if label_separator is not None and (not isinstance(label_separator, str) or not label_separator):
-        raise ConfigError(f"dataset.label_separator={label_separator!r} must be the text between the labels of a cell, or null")

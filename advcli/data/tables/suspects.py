@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .cells import CHARACTER_NAMES, PLAIN, Look, Notation, cell_text, gaps_in, look_of, present, reads_as_numbers
+from .cells import CHARACTER_NAMES, PLAIN, Look, Notation, cell_text, gaps_in, is_number, look_of, number_columns, present, reads_as_numbers
 from .options import TableOptions
-from .table import Table, is_number, number_columns
+from .table import Table
 
 SUSPECT = "looks like"
 """What notes say of columns that are something else than they are taken for, to be read before any work."""

@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import sparse
 
+from ...core.arrays import is_sparse
 from ...core.errors import ConfigError, DataError, ProblemsError, refuse_all
 from ..dataset import Dataset, make_dataset
 from ..labels.sets import read_label_sets
-from .cells import TRUTHS, cell_text, gaps_in, numbers_of, reads_as_numbers
+from .cells import TRUTHS, cell_text, gaps_in, number_columns, numbers_of, reads_as_numbers
 from .encoding import Column, Encoding, Fault, attribute_columns, number_faults, read_groups, refuse_faults
 from .options import TableOptions
-from .reading import frame_table
 from .suspects import SUSPECT, looks_like, named_as_ids, nearly_numbers, number_look, remedies_for, suspects
-from .table import Table, choose_column, listed, number_columns, target_columns
+from .table import Table, choose_column, frame_table, listed, target_columns
 from .target import code_labels, target_codes
 
 
@@ -29,7 +28,7 @@ def from_table(table: pd.DataFrame, options: Mapping[str, Any], *, where: str = 
     Parameters
     ----------
     table : DataFrame
-        The raw columns, of any type (`advcli.data.tables.reading.frame_table`).
+        The raw columns, of any type (`advcli.data.tables.table.frame_table`).
     options : mapping
         What `Source.load` is called with: the common options and `advcli.data.source.TABLE_OPTIONS`; where they are there too,
         `advcli.data.source.LABEL_OPTIONS` and `advcli.data.source.SEQUENCE_OPTIONS`.
@@ -234,7 +233,7 @@ def gap_note(encoding: Encoding, cells: Any) -> list[str]:
     """Return what is said about the cells without a value, as a list of at most one line."""
     if encoding.missing == "refuse":
         return []
-    count = int(np.isnan(cells.data if hasattr(cells, "indptr") else cells).sum())
+    count = int(np.isnan(cells.data if is_sparse(cells) else cells).sum())
     if not count:
         return []
     way = encoding.missing.replace("_", " ")
@@ -262,7 +261,7 @@ def _token_column(table: Table, tokens: list[str], options: TableOptions, notes:
 def _cell_problems(table: Table, encoding: Encoding, cells: Any, faults: list[Fault]) -> list[str]:
     """Return a line for every fault, and for every column without a value in any row: nothing could stand in their place."""
     empty = {column.name for column in encoding.columns if column.categories == ()}
-    if not sparse.issparse(cells):
+    if not is_sparse(cells):
         nothing = np.isnan(cells).all(axis=0).tolist()
         empty |= {column.name for column, every in zip(encoding.columns, nothing, strict=True) if every}
     empty -= {fault.column for fault in faults if fault.kind == "text"}

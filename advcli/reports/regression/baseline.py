@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ...core.errors import ConfigError, ResultsError
+from ...core.checks import NOT_NEGATIVE, or_null, refuse_parameter
+from ...core.errors import ResultsError
 from ...core.files import write_text
 from ...metrics import meaning
 from ...results import provenance
@@ -263,8 +264,7 @@ def make_baseline(
     ``splits`` are from `split_fingerprints`, ``made`` from `made_texts`; ``tolerance`` is that of every entry, default
     `default_tolerance` of each, and ``previous`` the baseline before, whose tolerances stay.
     """
-    if tolerance is not None and not tolerance >= 0:
-        raise ConfigError(f"the tolerance of a baseline must be at least 0, got {tolerance}")
+    refuse_parameter("the tolerance of a baseline", tolerance, or_null(NOT_NEGATIVE))
     rows = [] if previous is None else previous.to_dict("records")
     tolerances = {(row["dataset"], row["method"], row["metric"]): row["tolerance"] for row in rows}
     entries = read_entries(runs, splits, made)
