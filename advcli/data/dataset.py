@@ -206,8 +206,8 @@ def _check(data: Dataset) -> None:
         raise DataError(_one_class(data.name, classes))
     longest = max((str(label) for label in classes), key=len)
     if len(longest) > LONGEST_LABEL:
-        said = f"a label of {len(longest)} characters ({longest[:20]!r} and so on), more than {LONGEST_LABEL}"
-        raise DataError(f"{what} has {said}; is dataset.target the right column?")
+        fault = f"a label of {len(longest)} characters ({longest[:20]!r} and so on), more than {LONGEST_LABEL}"
+        raise DataError(f"{what} has {fault}; is dataset.target the right column?")
     if len(data.feature_names) != d:
         raise DataError(f"{what} has {d} features and {len(data.feature_names)} names of features")
     if y.shape[0] != n:
@@ -253,8 +253,8 @@ def lonely_classes(dataset: Dataset) -> str:
         return ""
     n = dataset.X.shape[0]
     if 2 * len(alone) > n:
-        said = f"{len(alone)} of its {n} rows are the only ones of their class"
-        raise DataError(f"data set {dataset.name!r}: {said}; is dataset.target the right column? dataset.cut makes classes of numbers")
+        share = f"{len(alone)} of its {n} rows are the only ones of their class"
+        raise DataError(f"data set {dataset.name!r}: {share}; is dataset.target the right column? dataset.cut makes classes of numbers")
     listed = ", ".join(map(str, alone[:5])) + (f" and {len(alone) - 5} more" if len(alone) > 5 else "")
     return f"classes that occur once are in one part of a split alone: {listed}; merge or remove them"
 

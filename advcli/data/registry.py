@@ -35,18 +35,18 @@ def _bundled() -> dict[str, Source]:
 
 
 def _found(modules: list[ModuleType]) -> dict[str, Source]:
-    found = [source for module in modules for source in getattr(module, "SOURCES", None) or [getattr(module, "SOURCE", None)]]
-    return {source.name: source for source in found if source is not None}
+    items = [source for module in modules for source in getattr(module, "SOURCES", None) or [getattr(module, "SOURCE", None)]]
+    return {source.name: source for source in items if source is not None}
 
 
 def _source(name: str) -> Source:
-    known = sources()
-    if name not in known:
-        own = next((file for file in plugins.files("dataset") if file.stem == name), None)
-        if own is not None:
-            raise ConfigError(f"{own} defines no SOURCE with the name {name!r}; write SOURCE = Source({name!r}, options, load)")
-        raise ConfigError(f"dataset.source={name} does not exist; {nearest(name, known)}")
-    return known[name]
+    by_name = sources()
+    if name not in by_name:
+        file_of_name = next((file for file in plugins.files("dataset") if file.stem == name), None)
+        if file_of_name is not None:
+            raise ConfigError(f"{file_of_name} defines no SOURCE with the name {name!r}; write SOURCE = Source({name!r}, options, load)")
+        raise ConfigError(f"dataset.source={name} does not exist; {nearest(name, by_name)}")
+    return by_name[name]
 
 
 def source_options(source: str) -> dict[str, Any]:
@@ -83,28 +83,26 @@ def load(options: Mapping[str, Any], data_dir: Path, author_splits: bool = False
     DataError
         Data that are missing, damaged or not usable; the message names file, column and row, and the remedy.
     """
-    complete = complete_options(options)
-    source = sources()[complete["source"]]
+    source, complete = _chosen(options)
     if author_splits and not source.own_splits:
         dataset = load_author_splits(complete, data_dir, source.load)
     else:
         dataset = source.load(complete, data_dir)
         if not isinstance(dataset, Dataset):
-            made = f"returned a {type(dataset).__name__}, not a Dataset (advcli.data.make_dataset)"
-            raise DataError(f"dataset.source={source.name}: its load {made}{plugins.defined_at(source.load)}")
-    known = known_set(complete["name"], source.name)
-    if known is None:
+            fault = f"returned a {type(dataset).__name__}, not a Dataset (advcli.data.make_dataset)"
+            raise DataError(f"dataset.source={source.name}: its load {fault}{plugins.defined_at(source.load)}")
+    facts = known_set(complete["name"], source.name)
+    if facts is None:
         return dataset
-    said, occurring = [known.note] if known.note else [], len(dataset.classes)
-    if known.printed_classes not in (None, occurring) and complete.get("cut") in (None, "none"):
-        said.append(f"{occurring} classes occur; the papers print {known.printed_classes}")
-    return replace(dataset, notes=(*dataset.notes, *said))
+    notes, occurring = [facts.note] if facts.note else [], len(dataset.classes)
+    if facts.printed_classes not in (None, occurring) and complete.get("cut") in (None, "none"):
+        notes.append(f"{occurring} classes occur; the papers print {facts.printed_classes}")
+    return replace(dataset, notes=(*dataset.notes, *notes))
 
 
 def missing_files(options: Mapping[str, Any], data_dir: Path, author_splits: bool = False) -> list[Path]:
     """Return the files of a set of the catalogue that are not in the data folder, none where it needs none; parameters as for `load`."""
-    complete = complete_options(options)
-    source = sources()[complete["source"]]
+    source, complete = _chosen(options)
     if source.files is None or known_set(complete["name"], source.name) is None:
         return []
     files = source.files(complete, data_dir)
@@ -116,13 +114,13 @@ def missing_files(options: Mapping[str, Any], data_dir: Path, author_splits: boo
 
 def foresee(options: Mapping[str, Any]) -> Callable[[Dataset], list[str]] | None:
     """Return what tells of a data set that is loaded before any work (`Source.foresee`); None where it is not. Raises as `load`."""
-    return sources()[complete_options(options)["source"]].foresee
+    return _chosen(options)[0].foresee
 
 
 def path_names(options: Mapping[str, Any]) -> frozenset[str]:
     """Return the names of a data set's options that are paths, as its source declares them; none for a source that there is not."""
     source = sources().get(str(options.get("source")))
-    return frozenset(source.paths if source is not None else ())
+    return frozenset() if source is None else frozenset(source.paths)
 
 
 def is_ordered(options: Mapping[str, Any], author_splits: bool = False) -> bool | None:
@@ -130,8 +128,7 @@ def is_ordered(options: Mapping[str, Any], author_splits: bool = False) -> bool 
 
     None where only loading tells: a source of somebody's own that does not say.
     """
-    complete = complete_options(options)
-    source = sources()[complete["source"]]
+    source, complete = _chosen(options)
     if author_splits and not source.own_splits:
         authors = published(complete["name"], source.name)
         if authors is not None and authors.own_table:
@@ -141,9 +138,15 @@ def is_ordered(options: Mapping[str, Any], author_splits: bool = False) -> bool 
 
 def complete_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options with the source's defaults filled in, after checking names and the common values (`Source.complete`)."""
+    return _chosen(options)[1]
+
+
+def _chosen(options: Mapping[str, Any]) -> tuple[Source, dict[str, Any]]:
+    """Return the source of a data set and its complete options."""
     if not options.get("name") or not options.get("source"):
         raise ConfigError("a data set needs dataset.name and dataset.source; the files in conf/dataset show how")
-    return _source(str(options["source"])).complete(options)
+    source = _source(str(options["source"]))
+    return source, source.complete(options)
 
 
 # ---- what `advcli data list` and `advcli data show` say -----------------------------------------------------------------
@@ -193,9 +196,9 @@ def show(dataset: str | Mapping[str, Any], data_dir: Path) -> dict[str, str]:
         lines["split sizes"] = f"{data.sizes[0]} train, {data.sizes[1]} test"
     if published(name, source) is not None:
         lines["authors' splits"] = "protocol=author_splits"
-    known = known_set(name, source)
-    if known is not None and known.tables:
-        lines["used in"] = known.tables
+    facts = known_set(name, source)
+    if facts is not None and facts.tables:
+        lines["used in"] = facts.tables
     for number, note in enumerate(data.notes, start=1):
         lines[f"note {number}"] = note
     lines["sha256"] = data.sha256

@@ -44,9 +44,9 @@ class Significance:
     correction: str = "holm"
 
     def __post_init__(self) -> None:
-        for what, name, known in (("test", self.test, TESTS), ("correction", self.correction, CORRECTIONS)):
-            if name not in known:
-                raise ConfigError(f"no {what} {name!r}; {nearest(name, known)}")
+        for what, name, choices in (("test", self.test, TESTS), ("correction", self.correction, CORRECTIONS)):
+            if name not in choices:
+                raise ConfigError(f"no {what} {name!r}; {nearest(name, choices)}")
 
     @classmethod
     def chosen(cls, *options: Mapping[str, Any]) -> Significance:

@@ -66,7 +66,7 @@ def in_order(classes: NDArray[Any], codes: Labels, order: Any) -> tuple[NDArray[
     text, coded = listed.dtype.kind not in "biufc", classes.dtype.kind in "iu"
     if text and coded and np.array_equal(classes, np.arange(len(listed))):
         listed = np.argsort(np.argsort(listed))
-    place = {label: at for at, label in enumerate(listed.tolist())}
+    place = {label: rank for rank, label in enumerate(listed.tolist())}
     missing = [str(label) for label in classes.tolist() if label not in place]
     if missing:
         codes_of = f"; where these are codes of an ensemble of scikit-learn, y must have all {len(listed)} labels" if text and coded else ""
@@ -82,8 +82,8 @@ def _encoded_above() -> Any:
         if str(frame.f_globals.get("__name__")).startswith("sklearn."):
             caller = frame.f_locals.get("self")
             bagging = caller if type(caller).__name__ == "BaggingClassifier" else None
-            for each in (frame.f_locals.get("le"), getattr(caller, "le_", None), getattr(caller, "_label_encoder", None), bagging):
-                labels = getattr(each, "classes_", None)
+            for encoder in (frame.f_locals.get("le"), getattr(caller, "le_", None), getattr(caller, "_label_encoder", None), bagging):
+                labels = getattr(encoder, "classes_", None)
                 if isinstance(labels, np.ndarray) and _is_text(labels):
                     return labels
         frame = frame.f_back
@@ -137,7 +137,7 @@ def weighted_by_class(class_weight: Any, classes: NDArray[Any], codes: Labels, w
         by_class = np.zeros(len(classes))
         by_class[occurring] = counts.sum() / (occurring.sum() * counts[occurring])
     elif isinstance(class_weight, Mapping):
-        by_class, place = np.ones(len(classes)), {label: at for at, label in enumerate(classes.tolist())}
+        by_class, place = np.ones(len(classes)), {label: code for code, label in enumerate(classes.tolist())}
         for label, weight in class_weight.items():
             if label not in place:
                 raise ConfigError(f"class_weight names {label!r}, which is no class: {nearest(str(label), map(str, place))}")

@@ -89,11 +89,11 @@ def read_label_sets(table: Table, options: TableOptions, notes: list[str]) -> Co
 
 def _cells(table: Table, column: str, separator: str | None, may_be_empty: bool) -> list[list[str]]:
     rows = []
-    for at, cell in enumerate(cell_text(table.frame[column])):
+    for row, cell in enumerate(cell_text(table.frame[column])):
         labels = [part.strip() for part in (cell.split(separator) if separator else [cell])]
         labels = list(dict.fromkeys(label for label in labels if label))
         if not labels and not may_be_empty:
-            raise DataError(f"{table.path}: the target column {column!r} has no label in {table.place(at)}; fill it or remove the row")
+            raise DataError(f"{table.path}: the target column {column!r} has no label in {table.place(row)}; fill it or remove the row")
         rows.append(labels)
     return rows
 
@@ -103,10 +103,10 @@ def _columns(table: Table, columns: list[str], prefix: str, may_be_empty: bool) 
     marks = np.column_stack([PLAIN.numbers(cell_text(table.frame[column])) for column in columns])
     bad = np.argwhere((marks != 0.0) & (marks != 1.0))
     if len(bad):
-        row, at = bad[0].tolist()
-        cell = cell_text(table.frame[columns[at]]).iloc[row]
+        row, j = bad[0].tolist()
+        cell = cell_text(table.frame[columns[j]]).iloc[row]
         raise DataError(
-            f"{table.path}: column {columns[at]!r} holds {cell!r} in {table.place(row)}; columns of labels hold 0 and 1, or TRUE and FALSE"
+            f"{table.path}: column {columns[j]!r} holds {cell!r} in {table.place(row)}; columns of labels hold 0 and 1, or TRUE and FALSE"
         )
     empty = np.flatnonzero(~(marks == 1.0).any(axis=1))
     if empty.size and not may_be_empty:
@@ -114,7 +114,7 @@ def _columns(table: Table, columns: list[str], prefix: str, may_be_empty: bool) 
             f"{table.path}: {empty.size} rows have no label of the hierarchy, the first is {table.place(int(empty[0]))}; "
             "remove them or give them a label"
         )
-    return [[names[at] for at in np.flatnonzero(row).tolist()] for row in marks == 1.0]
+    return [[names[j] for j in np.flatnonzero(row).tolist()] for row in marks == 1.0]
 
 
 def _attach(edges: Edges, rows: list[list[str]], options: TableOptions, notes: list[str]) -> tuple[Edges, tuple[str, ...], dict[str, str]]:

@@ -48,8 +48,8 @@ def _keep(X: NDArray[Any], W: NDArray[Any], margin: float, kind: str) -> tuple[N
         lengths = np.linalg.norm(W[y][:, None, :] - W[None, :, :], axis=2)
         gaps = gaps / np.where(lengths > 0, lengths, 1.0)
     gaps[np.arange(len(X)), y] = np.inf
-    kept = gaps.min(axis=1) > margin
-    return X[kept], y[kept]
+    rows = gaps.min(axis=1) > margin
+    return X[rows], y[rows]
 
 
 def _circle(random: np.random.Generator, rows: int) -> NDArray[Any]:

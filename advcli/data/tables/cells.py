@@ -112,9 +112,9 @@ class Notation:
     @property
     def options(self) -> dict[str, Any]:
         """The options that say so, where they are not the defaults."""
-        found: dict[str, Any] = {} if self.decimal == "." else {"decimal": CHARACTER_NAMES[self.decimal]}
-        found |= {} if self.thousands is None else {"thousands": CHARACTER_NAMES[self.thousands]}
-        return found | ({"units": list(self.units)} if self.units else {})
+        options: dict[str, Any] = {} if self.decimal == "." else {"decimal": CHARACTER_NAMES[self.decimal]}
+        options |= {} if self.thousands is None else {"thousands": CHARACTER_NAMES[self.thousands]}
+        return options | ({"units": list(self.units)} if self.units else {})
 
     def __str__(self) -> str:
         """Return the words of a command line, quoted for a shell where they must be."""
@@ -303,7 +303,7 @@ def look_of(frame: pd.DataFrame, names: Sequence[str], is_text: Callable[[str], 
     units = tuple(dict.fromkeys(unit for notation in columns.values() for unit in notation.units))
     notation = Notation(*shared[0], units) if shared else PLAIN
     if shared:
-        columns = {name: Notation(*shared[0], own.units) for name, own in columns.items()}
+        columns = {name: Notation(*shared[0], notation_of_column.units) for name, notation_of_column in columns.items()}
     unclear = []
     for name, notations in ways.items():
         cells = pd.Series(pd.unique(present(frame[name])))

@@ -150,8 +150,8 @@ def _member(path: Path, file: IO[bytes]) -> IO[bytes]:
     if "[Content_Types].xml" in names:
         raise DataError(f"{path} is an Excel file; let its name end in .xlsx, or use dataset.format=excel")
     if len(members) != 1:
-        said = f"{len(members)} files ({', '.join(names[:5])})"
-        raise DataError(f"{path} is a zip archive of {said}; unpack it and name the one with the table")
+        content = f"{len(members)} files ({', '.join(names[:5])})"
+        raise DataError(f"{path} is a zip archive of {content}; unpack it and name the one with the table")
     if members[0].flag_bits & 1:
         raise DataError(f"{path} is a zip archive with a password; unpack it")
     try:
@@ -166,11 +166,11 @@ def as_text(file: IO[bytes], encoding: str | None) -> io.TextIOWrapper:
     UTF-16 without a mark is recognised by its zero bytes where no encoding is given.
     """
     head = file.read(_HEAD)
-    found = next((name for mark, name in _MARKS if head.startswith(mark)), encoding)
-    if found is None and len(head) == _HEAD:
+    encoding_found = next((name for mark, name in _MARKS if head.startswith(mark)), encoding)
+    if encoding_found is None and len(head) == _HEAD:
         zero = [byte == 0 for byte in head]
-        found = {(False, True): "utf-16-le", (True, False): "utf-16-be"}.get((zero[0], zero[1])) if zero[:2] * 4 == zero else None
-    return io.TextIOWrapper(io.BufferedReader(_Joined(head, file)), encoding=found or "utf-8", newline="")
+        encoding_found = {(False, True): "utf-16-le", (True, False): "utf-16-be"}.get((zero[0], zero[1])) if zero[:2] * 4 == zero else None
+    return io.TextIOWrapper(io.BufferedReader(_Joined(head, file)), encoding=encoding_found or "utf-8", newline="")
 
 
 def not_text(path: Path, error: UnicodeError, file: io.TextIOWrapper, whole: bool) -> NotTextError:

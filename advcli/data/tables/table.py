@@ -309,7 +309,7 @@ def _refuse_broken(column: pd.Series, name: str, where: str) -> None:
     try:
         "".join(cells).encode()
     except UnicodeEncodeError:
-        row = next(at for at, cell in enumerate(cells) if any("\ud800" <= letter <= "\udfff" for letter in cell))
+        row = next(place for place, cell in enumerate(cells) if any("\ud800" <= letter <= "\udfff" for letter in cell))
         raise DataError(f"{where}: column {name!r} holds half a letter in row {row + 1}, which no file can hold; correct it") from None
 
 

@@ -54,31 +54,31 @@ def from_table(table: pd.DataFrame, options: Mapping[str, Any], *, where: str = 
 
 def table_dataset(table: Table, options: TableOptions, notes: Sequence[str] = (), ignore: Sequence[str] = ()) -> Dataset:
     """Turn a table into a `Dataset`; ``notes`` come first, the columns ``ignore`` are reserved by the format and never features."""
-    said = list(notes)
+    all_notes = list(notes)
     columns = feature_columns(table, options, ignore)
-    encoding = learn_encoding(table, columns, options, said)
+    encoding = learn_encoding(table, columns, options, all_notes)
     look = cache(lambda: number_look(table, columns, options))
     cells, faults = encoding.cells(table, lambda name: remedies_for(table.frame[name], look(), encoding.notation))
-    said += gap_note(encoding, cells)
+    all_notes += gap_note(encoding, cells)
     problems = _cell_problems(table, encoding, cells, faults)
     fields: dict[str, Any] = {}
     for part in (_classes, _weights):
         try:
-            fields |= part(table, options, said)
+            fields |= part(table, options, all_notes)
         except DataError as error:
             problems += list(error.problems) if isinstance(error, ProblemsError) else [str(error)]
     refuse_all(problems, str(table.path))
     groups = encoding.groups(table)
     if groups is not None:
         lengths = np.bincount(groups)
-        said.append(f"{len(lengths)} sequences of {lengths.mean():.1f} rows, the longest of {lengths.max()}")
+        all_notes.append(f"{len(lengths)} sequences of {lengths.mean():.1f} rows, the longest of {lengths.max()}")
     learned = encoding.fit(cells)
     return make_dataset(
         name=options.name,
         X=learned.features(cells),
         feature_names=learned.feature_names,
         sizes=options.sizes,
-        notes=said,
+        notes=all_notes,
         encoding=learned,
         cells=cells if encoding.learns else None,
         # a prediction that is seldom or never the cheapest still has costs to learn from
@@ -237,13 +237,13 @@ def gap_note(encoding: Encoding, cells: Any) -> list[str]:
     if not count:
         return []
     way = encoding.missing.replace("_", " ")
-    said = {
+    words = {
         "indicator": "are marked by a feature, their numbers filled by the mean of the training rows",
         "most frequent": "hold the most frequent value of their column over the training rows",
     }
     text = any(column.categories is not None for column in encoding.columns)
     default = f"hold the {way} of their column over the training rows" + (", text its most frequent category" if text else "")
-    return [f"{count} cells without a value {said.get(way, default)}"]
+    return [f"{count} cells without a value {words.get(way, default)}"]
 
 
 def _token_column(table: Table, tokens: list[str], options: TableOptions, notes: list[str]) -> Column:

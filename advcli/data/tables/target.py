@@ -107,8 +107,8 @@ def target_codes(table: Table, options: TableOptions, notes: list[str]) -> tuple
                 f"{table.path}: the target column {target!r} holds {text.iloc[bad[0]]!r} in {table.place(int(bad[0]))}, "
                 f"no finite number; dataset.cut={options.cut} needs numbers (use dataset.cut=none for classes)"
             )
-        codes, levels, said = cut_target(values, options.cut, options.n_classes, options.edges)
-        notes += said
+        codes, levels, cut_notes = cut_target(values, options.cut, options.n_classes, options.edges)
+        notes += cut_notes
         return codes, list(levels), True
     codes, labels = code_labels(text, notation)
     notes += [

@@ -176,7 +176,7 @@ def boundaries_picture(request: Request) -> Iterator[Picture]:
             # the first panel of a row names the method, the first of a column the value
             if column == 0:
                 axes.set_ylabel(name, fontsize=15)
-            if C is not None and row == next(at for at, each in enumerate(methods) if (each, C) in panels):
+            if C is not None and row == next(at for at, method in enumerate(methods) if (method, C) in panels):
                 axes.set_title(f"C = {C:g}", fontsize=15)
         canvas.supxlabel(names[0], fontsize=15)
         canvas.supylabel(names[1], fontsize=15)

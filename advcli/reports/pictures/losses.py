@@ -78,12 +78,12 @@ def matrix_picture(request: Request) -> Iterator[Picture]:
     names = [str(at + 1) for at in range(k)]
     if options["name"] not in registry or not issubclass(loss_class(options["name"]), AdversarialLoss):
         raise IncompatibleError("figure=loss_matrix", "an adversarial loss", f"loss={options['name']} is no game over a matrix")
-    given = (own_options(options, OF_THE_FIT).get("matrix") or [[]])[0]
+    costs = (own_options(options, OF_THE_FIT).get("matrix") or [[]])[0]
     if Method.of(request.cell).learner.needs(options) & {"classes", "hierarchy"}:
         recipe = Recipe(request.cell, request.data_dir, search=False)
         options, names = recipe.cell.loss, [str(name) for name in recipe.dataset.classes]
-    elif len(given):
-        names = [str(at + 1) for at in range(len(given))]
+    elif len(costs):
+        names = [str(at + 1) for at in range(len(costs))]
     loss: Any = make_loss(options["name"], len(names), **own_options(options, OF_THE_FIT))
     matrix = np.asarray(loss.matrix, dtype=np.float64)
     extra = [f"+ {at + 1}" for at in range(len(matrix) - len(names))]
