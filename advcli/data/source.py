@@ -91,6 +91,11 @@ def check_options(options: Mapping[str, Any], rules: Mapping[str, Mapping[str, A
         refuse(f"{group}.{key}", options[key], about)
 
 
+def notes_with(*words: str) -> Callable[[Dataset], list[str]]:
+    """Return what tells the notes of a data set that have one of these words (`Source.foresee`)."""
+    return lambda dataset: [note for note in dataset.notes if any(word in note for word in words)]
+
+
 def asks_for_label_sets(options: Mapping[str, Any]) -> bool:
     """Return whether the options say that the target holds nodes of a hierarchy or sets of labels."""
     several = options.get("label_separator") is not None or str(options.get("target")).endswith("*")

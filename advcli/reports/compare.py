@@ -221,6 +221,6 @@ def _flat(frame: Any) -> pd.DataFrame:
     if not hasattr(frame, "columns"):
         raise ConfigError(f"compare: {type(frame).__name__} has no columns; give a DataFrame")
     names = [str(name).strip() for name in frame.columns]
-    if isinstance(frame, pd.DataFrame):
-        return frame.set_axis(names, axis=1)
-    return pd.DataFrame({str(name).strip(): frame[name].to_list() for name in frame.columns})
+    if not isinstance(frame, pd.DataFrame):
+        frame = pd.DataFrame({name: frame[name].to_list() for name in frame.columns})
+    return frame.set_axis(names, axis=1)

@@ -17,7 +17,7 @@ from ..core.errors import ConfigError, ResultsError, nearest
 from ..metrics import check_metric, meaning
 from ..results.tables import GROWING, canonical_json, option_text
 from ..statistics.across import row_ranks
-from ..statistics.marks import DEFAULT, Mark, Significance, mark_best
+from ..statistics.marks import DEFAULT, UNMARKED, Significance, mark_best
 from ..statistics.marks import wins_ties_losses as wins_over_datasets
 from ..statistics.tests import rank_biserial
 from .across import MOST_PAIRED
@@ -275,7 +275,6 @@ def _by_method(block: pd.DataFrame) -> dict[str, _Splits]:
     return splits
 
 
-_UNMARKED = Mark(best=False, p_value=math.nan, p_adjusted=math.nan, bold=False)
 _PAIRED = ("value", "n_train", "n_test")
 
 
@@ -332,7 +331,7 @@ def _block(dataset: str, metric: str, block: pd.DataFrame, significance: Signifi
     best = next((name for name in names if marks[name].best), None)
     lines = []
     for method, splits in methods.items():
-        values, gaps, mark = splits.value, splits.gap, marks.get(method, _UNMARKED)
+        values, gaps, mark = splits.value, splits.gap, marks.get(method, UNMARKED)
         compared = method in marks and best is not None and not mark.best
         effect = rank_biserial(samples.values[method], samples.values[str(best)]) if compared else math.nan
         lines.append(

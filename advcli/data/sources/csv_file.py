@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ...core.errors import ConfigError, DataError
 from ...core.paths import expanded
 from ..dataset import Dataset, make_dataset
-from ..source import LABEL_OPTIONS, SEQUENCE_OPTIONS, TABLE_OPTIONS, Source, asks_for_label_sets, common, options_give_order
+from ..source import LABEL_OPTIONS, SEQUENCE_OPTIONS, TABLE_OPTIONS, Source, asks_for_label_sets, common, notes_with, options_give_order
 from ..tables.opening import opened, read_bytes
 from ..tables.options import TableOptions
 from ..tables.suspects import SUSPECT
@@ -41,10 +41,6 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     else:
         table = frame_table(read_frame(path, form), target, str(path))
     return table_dataset(table, chosen)
-
-
-def _foresee(dataset: Dataset) -> list[str]:
-    return [note for note in dataset.notes if SUSPECT in note or ORDERED in note]
 
 
 def _load_svmlight(path: Path, options: Mapping[str, Any], chosen: TableOptions) -> Dataset:
@@ -140,4 +136,6 @@ _OPTIONS: dict[str, Any] = {
     **LABEL_OPTIONS,
     **SEQUENCE_OPTIONS,
 }
-SOURCE = Source("csv", _OPTIONS, _load, ordered=_ordered, examples=_examples, foresee=_foresee, paths=("path", "hierarchy"))
+SOURCE = Source(
+    "csv", _OPTIONS, _load, ordered=_ordered, examples=_examples, foresee=notes_with(SUSPECT, ORDERED), paths=("path", "hierarchy")
+)

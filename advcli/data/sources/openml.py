@@ -13,7 +13,7 @@ from typing import Any
 from ...core.checks import at_least, refuse
 from ...core.errors import DataError
 from ..dataset import Dataset
-from ..source import LABEL_OPTIONS, TABLE_OPTIONS, Source, options_give_order
+from ..source import LABEL_OPTIONS, TABLE_OPTIONS, Source, notes_with, options_give_order
 from ..tables.options import TableOptions
 from ..tables.suspects import SUSPECT, suspects
 from ..tables.table import frame_table
@@ -55,11 +55,6 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     return table_dataset(table, chosen, notes)
 
 
-def _foresee(dataset: Dataset) -> list[str]:
-    # workers that start together find it in the data folder
-    return [note for note in dataset.notes if SUSPECT in note]
-
-
 def _examples(folder: Path) -> list[dict[str, Any]]:
     """Return a data set that was fetched before: the answers of the service as scikit-learn keeps them."""
     rows = "".join(f"{i % 7},{'rgb'[i % 3]},{'xy'[i % 2]}\n" for i in range(24))
@@ -86,4 +81,5 @@ def _examples(folder: Path) -> list[dict[str, Any]]:
 
 
 _OPTIONS: dict[str, Any] = {"id": None, **TABLE_OPTIONS, **LABEL_OPTIONS, "target": None, "categorical": "auto"}
-SOURCE = Source("openml", _OPTIONS, _load, ordered=options_give_order, foresee=_foresee, examples=_examples)
+# foreseen: workers that start together find it in the data folder
+SOURCE = Source("openml", _OPTIONS, _load, ordered=options_give_order, foresee=notes_with(SUSPECT), examples=_examples)
