@@ -15,7 +15,7 @@ from ...core.errors import ConfigError, DataError
 from ...core.paths import expanded
 from ..dataset import Dataset, make_dataset
 from ..source import LABEL_OPTIONS, SEQUENCE_OPTIONS, TABLE_OPTIONS, Source, asks_for_label_sets, common, notes_with, options_give_order
-from ..tables.opening import opened, read_bytes
+from ..tables.opening import unpacked
 from ..tables.options import TableOptions
 from ..tables.suspects import SUSPECT
 from ..tables.table import format_of, frame_table, read_frame, read_table
@@ -50,9 +50,7 @@ def _load_svmlight(path: Path, options: Mapping[str, Any], chosen: TableOptions)
     for key in ("features", "drop", "categorical", "weight", "costs", "hierarchy", "label_separator", "sequence", "tokens"):
         if options[key]:
             raise ConfigError(f"dataset.{key} needs named columns; dataset.format=svmlight has none")
-    raw = read_bytes(path)
-    with opened(path, raw) as file:
-        content = file.read()
+    content = unpacked(path)
     try:
         X, values = load_svmlight_file(io.BytesIO(content), dtype=np.float64)
     except (ValueError, IndexError, OverflowError) as error:

@@ -205,6 +205,13 @@ def read_bytes(path: Path, once: bool = False) -> bytes:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from None
 
 
+def unpacked(path: Path) -> bytes:
+    """Return the content of a file, unpacked."""
+    raw = read_bytes(path)
+    with opened(path, raw) as file:
+        return file.read()
+
+
 def decode(path: Path, raw: bytes, separator: str = ",", encoding: str | None = None) -> tuple[str, str]:
     """Return the text of a file, unpacked, and the separator of its fields, which the file may say (`declared_separator`)."""
     with opened(path, raw) as file:
