@@ -170,18 +170,19 @@ def missed_words(missed: Sequence[Missed], rows: str = "rows") -> str:
 @register("error", is_count=True, percent=True, sets=True, complement="accuracy")
 def error(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
     """Share of predictions that are not the true class, or not the very set of true labels; an abstention counts as an error."""
-    if is_sparse(y_true):
-        return int(np.count_nonzero(_counts(y_true != y_predicted))) / y_true.shape[0]
-    return int(np.count_nonzero(y_true != y_predicted)) / len(y_true)
+    return _wrong(y_true, y_predicted) / y_true.shape[0]
 
 
 @register("accuracy", higher_is_better=True, is_count=True, percent=True, sets=True)
 def accuracy(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
     """Share of predictions that are the true class, or the very set of true labels."""
-    if is_sparse(y_true):
-        rows = y_true.shape[0]
-        return (rows - int(np.count_nonzero(_counts(y_true != y_predicted)))) / rows
-    return int(np.count_nonzero(y_true == y_predicted)) / len(y_true)
+    rows = int(y_true.shape[0])
+    return (rows - _wrong(y_true, y_predicted)) / rows
+
+
+def _wrong(y_true: Any, y_predicted: Any) -> int:
+    different = y_true != y_predicted
+    return int(np.count_nonzero(_counts(different) if is_sparse(y_true) else different))
 
 
 @register("mae", is_count=True, ordered=True)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from .errors import DataError
 
 MOST_COLUMNS = 2**31 - 1  # columns that compiled loops can count
@@ -23,6 +21,8 @@ def dense(X: Any) -> Any:
 
 def checked_csr(X: Any, what: str = "X") -> Any:
     """Return a sparse matrix as CSR that compiled loops can follow, X itself where it can, which is not changed; else `DataError`."""
+    import numpy as np
+
     origin = X
     try:
         if X.ndim != 2:

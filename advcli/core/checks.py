@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
+from .arrays import is_sparse
 from .errors import ConfigError, DataError, nearest
 
 LARGEST = 1e50  # the largest feature that is taken: fits add up fourth powers, such as squared scores at weights that are sums of rows
@@ -84,8 +85,6 @@ def refuse_parameter(name: str, value: Any, about: Mapping[str, Any], wanted: st
 def refuse_huge(X: Any, names: Sequence[Any] | None, what: str) -> None:
     """Raise `DataError`, naming a column, when features X (n, d), dense or CSR, hold a finite number beyond `LARGEST`."""
     import numpy as np
-
-    from .arrays import is_sparse
 
     values = X.data if is_sparse(X) else X
     # nan and inf are refused where rows are validated

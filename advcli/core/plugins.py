@@ -51,14 +51,14 @@ def add_named(folder: str) -> Path:
         There is no such folder, as for those of the checkout in an installed package.
     """
     here = expanded(folder).absolute()
-    found = next((path for path in (here, conf_dir().parent / folder) if path.is_dir()), None)
-    if found is None:
+    path_found = next((path for path in (here, conf_dir().parent / folder) if path.is_dir()), None)
+    if path_found is None:
         raise ConfigError(
             f"plugins={folder}: there is no such folder; those of presets are part of the source code (git clone), not of an installed "
             f"package: give plugins=FOLDER, your copy of {folder}"
         )
-    add_folder(found)
-    return found
+    add_folder(path_found)
+    return path_found
 
 
 def use_folders(paths: Iterable[str]) -> None:
@@ -139,10 +139,10 @@ def one_line(error: BaseException) -> str:
 def fingerprint() -> str | None:
     """Return a checksum of all files but figures, None if there are none: their results are not taken for those of other files."""
     digest = hashlib.sha256()
-    found = False
+    any_file = False
     for group in (name for name in GROUPS if name != "figure"):
         for path in files(group):
-            found = True
+            any_file = True
             digest.update(f"{group}/{path.name}\n".encode())
             digest.update(path.read_bytes())
-    return digest.hexdigest() if found else None
+    return digest.hexdigest() if any_file else None

@@ -23,10 +23,10 @@ def as_text(value: Any) -> Any:
 
 def frame_as_text(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table whose headings, row names and text cells are `as_text`."""
-    made = frame.copy(deep=False)
+    table = frame.copy(deep=False)
     for column, kind in enumerate(frame.dtypes):
         if kind.kind in "OUS" or kind.name in ("str", "string", "category"):
-            made.isetitem(column, [as_text(value) for value in frame.iloc[:, column].tolist()])
-    made.columns = [as_text(name) for name in frame.columns]
-    made.index = frame.index.map(as_text)
-    return made
+            table.isetitem(column, [as_text(value) for value in frame.iloc[:, column].tolist()])
+    table.columns = [as_text(name) for name in frame.columns]
+    table.index = frame.index.map(as_text)
+    return table

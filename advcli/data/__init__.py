@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .dataset import Dataset, check_trainable, lonely_classes, make_dataset
 from .fetching import Fetched, fetch, has_address
-from .listing import default_options, list_datasets, show
-from .registry import foresee, is_ordered, load, missing_files, path_names, source_options
+from .registry import default_options, foresee, is_ordered, list_datasets, load, missing_files, path_names, show, source_options
 from .source import LABEL_OPTIONS, TABLE_OPTIONS, Entry, Source
 
 if TYPE_CHECKING:

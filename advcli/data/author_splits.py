@@ -23,8 +23,8 @@ FOLDER = "author_splits"
 
 def published(name: str, source: str = "folder") -> Authors | None:
     """Return where the authors' splits of a data set are, None if they published none."""
-    known = known_set(name, source)
-    return known.authors if known is not None else None
+    facts = known_set(name, source)
+    return facts.authors if facts is not None else None
 
 
 def load_author_splits(options: Mapping[str, Any], data_dir: Path, load: Callable[[Mapping[str, Any], Path], Dataset]) -> Dataset:
@@ -54,15 +54,15 @@ def load_author_splits(options: Mapping[str, Any], data_dir: Path, load: Callabl
 
 
 def _from_author_file(options: Mapping[str, Any], values: Any, splits: Splits, authors: Authors) -> Dataset:
-    known = known_set(options["name"], options["source"])
-    assert known is not None
-    assert known.upstream is not None
+    facts = known_set(options["name"], options["source"])
+    assert facts is not None
+    assert facts.upstream is not None
     levels = sorted({int(level) for level in values[:, -1]})
     return make_dataset(
         X=values[:, :-1],
         y=[levels.index(int(level)) for level in values[:, -1]],
         classes=levels,
-        feature_names=known.upstream.columns,
+        feature_names=facts.upstream.columns,
         ordered=True,  # levels of a continuous target
         splits=splits,
         notes=[authors.own_table, f"the authors' {len(splits)} splits"],
@@ -91,8 +91,8 @@ def _splits(name: str, train: list[str], test: list[str], rows: int, data_dir: P
     if len(train) != len(test):
         raise DataError(f"{where}.train has {len(train)} splits, {where}.test has {len(test)}")
     splits = []
-    for number, (left, right) in enumerate(zip(train, test, strict=True), start=1):
-        parts = [np.array(line.split(","), dtype=np.intp) - 1 for line in (left, right)]
+    for number, (train_line, test_line) in enumerate(zip(train, test, strict=True), start=1):
+        parts = [np.array(line.split(","), dtype=np.intp) - 1 for line in (train_line, test_line)]
         if not np.array_equal(np.sort(np.concatenate(parts)), np.arange(rows)):
             raise DataError(f"{where}.train and {where}.test, line {number}: together they are not the rows 1 to {rows}, each once")
         splits.append((parts[0], parts[1]))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ..core.arrays import is_sparse
 from ..core.checks import refuse_huge
 from ..core.errors import DataError
 
@@ -100,7 +101,7 @@ class Dataset:
     @property
     def multilabel(self) -> bool:
         """Whether rows have sets of labels."""
-        return hasattr(self.y, "indptr")
+        return is_sparse(self.y)
 
     def class_sizes(self) -> dict[Any, int]:
         """Return the number of rows of every class, by its original label."""
@@ -127,16 +128,16 @@ def content_sha256(data: Dataset) -> str:
         for part in X.parts():
             digest.update(X.dense(part.start, part.stop).astype("<f8", copy=False).tobytes())
         parts = []
-    elif hasattr(X, "indptr"):
+    elif is_sparse(X):
         parts = [X.indptr.astype("<i8"), X.indices.astype("<i8"), X.data.astype("<f8")]
     else:
         parts = [np.ascontiguousarray(X, "<f8")]
-    parts += [y.indptr.astype("<i8"), y.indices.astype("<i8")] if hasattr(y, "indptr") else [np.asarray(y, "<i8")]
+    parts += [y.indptr.astype("<i8"), y.indices.astype("<i8")] if is_sparse(y) else [np.asarray(y, "<i8")]
     more = ((data.example_weight, "<f8"), (data.costs, "<f8"), (data.groups, "<i8"))
     parts += [np.asarray(array, kind) for array, kind in more if array is not None]
     if cells is not None:
-        parts += [cells.indptr.astype("<i8"), cells.indices.astype("<i8")] if hasattr(cells, "indptr") else []
-        values = np.asarray(cells.data if hasattr(cells, "indptr") else cells, "<f8")
+        parts += [cells.indptr.astype("<i8"), cells.indices.astype("<i8")] if is_sparse(cells) else []
+        values = np.asarray(cells.data if is_sparse(cells) else cells, "<f8")
         parts.append(np.where(np.isnan(values), np.nan, values))  # one pattern of bits for no value
     for array in parts:
         digest.update(repr(array.shape).encode())
@@ -170,14 +171,14 @@ def make_dataset(*, name: str, X: Any, y: Any, classes: Sequence[Any], feature_n
 
     from ..core.row_blocks import BlockRows
 
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         X = X.astype(np.float64)
         X.sum_duplicates()  # also sorts: equal content has one checksum
         if X.nnz < 2**31:  # scikit-learn takes no wider ones
             X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     elif not isinstance(X, BlockRows):
         X = np.ascontiguousarray(X, dtype=np.float64)
-    if hasattr(y, "indptr"):
+    if is_sparse(y):
         y.sort_indices()
     else:
         y = np.ascontiguousarray(y, dtype=np.intp)
@@ -205,8 +206,8 @@ def _check(data: Dataset) -> None:
         raise DataError(_one_class(data.name, classes))
     longest = max((str(label) for label in classes), key=len)
     if len(longest) > LONGEST_LABEL:
-        said = f"a label of {len(longest)} characters ({longest[:20]!r} and so on), more than {LONGEST_LABEL}"
-        raise DataError(f"{what} has {said}; is dataset.target the right column?")
+        fault = f"a label of {len(longest)} characters ({longest[:20]!r} and so on), more than {LONGEST_LABEL}"
+        raise DataError(f"{what} has {fault}; is dataset.target the right column?")
     if len(data.feature_names) != d:
         raise DataError(f"{what} has {d} features and {len(data.feature_names)} names of features")
     if y.shape[0] != n:
@@ -252,8 +253,8 @@ def lonely_classes(dataset: Dataset) -> str:
         return ""
     n = dataset.X.shape[0]
     if 2 * len(alone) > n:
-        said = f"{len(alone)} of its {n} rows are the only ones of their class"
-        raise DataError(f"data set {dataset.name!r}: {said}; is dataset.target the right column? dataset.cut makes classes of numbers")
+        share = f"{len(alone)} of its {n} rows are the only ones of their class"
+        raise DataError(f"data set {dataset.name!r}: {share}; is dataset.target the right column? dataset.cut makes classes of numbers")
     listed = ", ".join(map(str, alone[:5])) + (f" and {len(alone) - 5} more" if len(alone) > 5 else "")
     return f"classes that occur once are in one part of a split alone: {listed}; merge or remove them"
 

@@ -62,8 +62,8 @@ def fetch(name: str, data_dir: Path, url: str | None = None) -> Fetched:
     url = url or os.environ.get(URL_VARIABLE) or None
     if url is not None and not url.startswith(("http://", "https://")):
         raise ConfigError(f"url={url} must start with http:// or https:// (a local folder is used with data_dir=)")
-    known = known_set(name, "folder")
-    if known is None:
+    facts = known_set(name, "folder")
+    if facts is None:
         by_file = {*CATALOGUE["text"], *CATALOGUE["hierarchical"]}
         others = (source for source in sources().values() if source.name != "folder" and name not in by_file)
         if any(entry.name == name for source in others for entry in entries(source, Path())):
@@ -87,8 +87,8 @@ def fetch(name: str, data_dir: Path, url: str | None = None) -> Fetched:
 
 def has_address(name: str) -> bool:
     """Tell whether `fetch` knows a public address of a data set."""
-    known = known_set(name, "folder")
-    return known is not None and known.upstream is not None
+    facts = known_set(name, "folder")
+    return facts is not None and facts.upstream is not None
 
 
 def _make_folder(folder: Path) -> None:
@@ -109,16 +109,16 @@ def _intact_table(name: str, data_dir: Path) -> Path | None:
     raw = path.read_bytes()
     if row is not None and row["sha256"]:
         return path if hashlib.sha256(raw).hexdigest() == row["sha256"].lower() else None
-    known = known_set(name, "folder")
-    if known is None:
+    facts = known_set(name, "folder")
+    if facts is None:
         return path
     # no manifest vouches for the file: it may be somebody's own, which must not be overwritten
-    if _fault(known, path, raw):
+    if _fault(facts, path, raw):
         raise DataError(f"{path} exists but is not the published data set {name}; move it away and fetch again")
     return path
 
 
-def _fault(known: Known, path: Path, raw: bytes) -> str:
+def _fault(facts: Known, path: Path, raw: bytes) -> str:
     """Return what tells the content of a file from a set of the catalogue; empty where nothing does."""
     from .tables.table import read_table, table_sha256
 
@@ -126,10 +126,10 @@ def _fault(known: Known, path: Path, raw: bytes) -> str:
         table = read_table(path, "target", raw)
     except DataError as error:
         return str(error)
-    if table_sha256(table) == known.content:
+    if table_sha256(table) == facts.content:
         return ""
     columns = sum(column not in ("target", "split") for column in table.frame.columns)
-    return f"its checksum differs ({len(table.frame)} rows and {columns} features, expected {known.rows} and {known.features})"
+    return f"its checksum differs ({len(table.frame)} rows and {columns} features, expected {facts.rows} and {facts.features})"
 
 
 def _download(url: str, folder: Path, sha256: str | None = None) -> bytes:
@@ -168,9 +168,9 @@ def _from_mirror(name: str, data_dir: Path, url: str) -> Path:
         raise DataError(f"the mirror {base} has no data set {name!r}; {nearest(name, manifest)}")
     row = manifest[name]
     raw = _download(f"{base}/{row['file']}", data_dir, row["sha256"].lower())
-    known = known_set(name, "folder")
-    if known is not None:
-        _verify(known, data_dir / row["file"], raw, f"{base}/{row['file']}")
+    facts = known_set(name, "folder")
+    if facts is not None:
+        _verify(facts, data_dir / row["file"], raw, f"{base}/{row['file']}")
     write_bytes(data_dir / row["file"], raw, REMEDY)
     write_manifest_row(data_dir, row)
     return data_dir / row["file"]
@@ -179,28 +179,28 @@ def _from_mirror(name: str, data_dir: Path, url: str) -> Path:
 def _from_upstream(name: str, data_dir: Path) -> Path:
     import gzip
 
-    known = known_set(name, "folder")
-    if known is None or known.upstream is None:
+    facts = known_set(name, "folder")
+    if facts is None or facts.upstream is None:
         raise DataError(
             f"no public address is known for data set {name!r}; fetch it from a mirror: "
             f"advcli data fetch {name} url=http://... (or {URL_VARIABLE}), or point data_dir= to a folder that has it"
         )
-    contents = [_download(address, data_dir) for address in known.upstream.urls()]
+    contents = [_download(address, data_dir) for address in facts.upstream.urls()]
     path = data_dir / f"{name}.csv.gz"
-    raw = gzip.compress(convert(known.upstream, contents, name), mtime=0)
-    _verify(known, path, raw, ", ".join(known.upstream.urls()))
+    raw = gzip.compress(convert(facts.upstream, contents, name), mtime=0)
+    _verify(facts, path, raw, ", ".join(facts.upstream.urls()))
     write_bytes(path, raw, REMEDY)
-    row = {key: str(getattr(known, key)) for key in ("name", "rows", "features", "task")}
-    row |= {"file": path.name, "classes": "" if known.classes is None else str(known.classes), "sha256": hashlib.sha256(raw).hexdigest()}
-    row |= {"source_repo": f"{known.upstream.repository}@{known.upstream.commit}", "source_path": ";".join(known.upstream.paths)}
-    row["upstream_citation"] = known.citation
+    row = {key: str(getattr(facts, key)) for key in ("name", "rows", "features", "task")}
+    row |= {"file": path.name, "classes": "" if facts.classes is None else str(facts.classes), "sha256": hashlib.sha256(raw).hexdigest()}
+    row |= {"source_repo": f"{facts.upstream.repository}@{facts.upstream.commit}", "source_path": ";".join(facts.upstream.paths)}
+    row["upstream_citation"] = facts.citation
     write_manifest_row(data_dir, row)
     return path
 
 
-def _verify(known: Known, path: Path, raw: bytes, address: str) -> None:
-    if fault := _fault(known, path, raw):
-        raise DataError(f"what {address} sends is not data set {known.name!r}: {fault}; nothing was written")
+def _verify(facts: Known, path: Path, raw: bytes, address: str) -> None:
+    if fault := _fault(facts, path, raw):
+        raise DataError(f"what {address} sends is not data set {facts.name!r}: {fault}; nothing was written")
 
 
 def convert(upstream: Upstream, contents: Sequence[bytes], name: str) -> bytes:

@@ -72,12 +72,12 @@ def check_file(path: Path, raw: bytes, row: Mapping[str, str] | None, remedy: st
 def entries_by_file(source: str, data_dir: Path) -> list[Entry]:
     """Return the catalogue's sets of a source that reads the folder, here or not; for sources whose files nothing fetches."""
     manifest, entries = read_manifest(data_dir), []
-    for name, known in CATALOGUE[source].items():
+    for name, facts in CATALOGUE[source].items():
         path = find_file(name, None, data_dir, manifest)
         here = path.is_file()
-        command = known.override if here else f"put {path.name} into the data folder"
-        sizes = (known.rows, known.features, known.classes)
-        entries.append(Entry(name, source, *sizes, known.task, here, command, known.citation, known.options))
+        command = facts.override if here else f"put {path.name} into the data folder"
+        sizes = (facts.rows, facts.features, facts.classes)
+        entries.append(Entry(name, source, *sizes, facts.task, here, command, facts.citation, facts.options))
     return entries
 
 

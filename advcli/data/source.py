@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..core.checks import ANY, at_least
+from ..core.checks import ANY, at_least, or_null, refuse, rule
 from ..core.errors import ConfigError, nearest
 from .dataset import Dataset
 
@@ -73,6 +73,13 @@ def check_size(**factors: int) -> None:
         raise ConfigError(f"{options} is more than {MOST_NUMBERS} numbers; choose less")
 
 
+def _are_sizes(sizes: Any) -> bool:
+    return isinstance(sizes, (list, tuple)) and len(sizes) == 2 and all(map(at_least(1)["valid"], sizes))
+
+
+_SIZES = or_null(rule("[train rows, test rows], two positive whole numbers", _are_sizes))
+
+
 def common(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a `Dataset` that the options of every source give."""
     return {key: options[key] for key in ("name", "sizes", "allow_small_classes")}
@@ -81,8 +88,12 @@ def common(options: Mapping[str, Any]) -> dict[str, Any]:
 def check_options(options: Mapping[str, Any], rules: Mapping[str, Mapping[str, Any]], group: str = "dataset") -> None:
     """Refuse options of a group that break their rules (`advcli.core.checks`)."""
     for key, about in rules.items():
-        if not about["valid"](options[key]):
-            raise ConfigError(f"{group}.{key}={options[key]} must be {about['wanted']}")
+        refuse(f"{group}.{key}", options[key], about)
+
+
+def notes_with(*words: str) -> Callable[[Dataset], list[str]]:
+    """Return what tells the notes of a data set that have one of these words (`Source.foresee`)."""
+    return lambda dataset: [note for note in dataset.notes if any(word in note for word in words)]
 
 
 def asks_for_label_sets(options: Mapping[str, Any]) -> bool:
@@ -150,12 +161,7 @@ class Source:
             if key not in defaults:
                 raise ConfigError(f"dataset.{key} is not an option of dataset.source={self.name}; {nearest(key, defaults)}")
         complete = {**defaults, **options, "name": str(options["name"]), "source": self.name}
-        check_options(complete, {"ordered": ANY, "allow_small_classes": ANY})
-        sizes = complete["sizes"]
-        if sizes is not None:
-            sizes = list(sizes) if isinstance(sizes, (list, tuple)) else [sizes]
-            if len(sizes) != 2 or not all(at_least(1)["valid"](size) for size in sizes):
-                raise ConfigError(f"dataset.sizes={complete['sizes']} must be [train rows, test rows], two positive whole numbers, or null")
+        check_options(complete, {"ordered": ANY, "allow_small_classes": ANY, "sizes": _SIZES})
         return complete
 
     def is_ordered(self, complete: Mapping[str, Any]) -> bool | None:

@@ -23,7 +23,7 @@ from ..core.label_graph import LabelGraph
 from ..core.row_blocks import BlockRows
 from ..data import check_trainable, lonely_classes
 from ..data import load as load_data
-from ..data.labels.closures import LabelClosures
+from ..data.labels.sets import LabelClosures
 from ..data.tables.encoding import Encoding
 from ..features.cache import kept_in
 from ..learners import Method, learner_class, learner_names
@@ -166,7 +166,7 @@ class Recipe:
 
     @cached_property
     def graph(self) -> Any:
-        """The ancestor sets of labels (`advcli.data.labels.closures`), for metrics; None without a hierarchy."""
+        """The ancestor sets of labels (`advcli.data.labels.sets`), for metrics; None without a hierarchy."""
         dataset = self.dataset
         if dataset.hierarchy is None:
             return None

@@ -306,7 +306,7 @@ class AdversarialLoss(SimplexLoss):
 
     def worst_cost(self, F: Array, predictions: Labels, y: Labels, example: Array | None = None) -> tuple[Array, Array]:
         """Return max_j L[prediction, j] + f_j - f_y, and L[prediction, y], never above it, for codes (n,) of any rule at scores (n, k)."""
-        weight = np.ones(len(y)) if (own := self.matrix_weights(y, example)) is None else own
+        weight = np.ones(len(y)) if (weights := self.matrix_weights(y, example)) is None else weights
         own_score = F[np.arange(len(y)), y]
         largest = (weight[:, None] * self.unweighted.matrix[predictions] + (F - own_score[:, None])).max(axis=1)  # type: ignore[index]
         return largest, weight * self.unweighted.matrix[predictions, y]  # type: ignore[index]
@@ -343,13 +343,13 @@ def make_loss(name: str, n_classes: int, **options: Any) -> Loss:
     """Build the loss registered under ``name`` for ``n_classes`` classes; `ConfigError` for an unknown option."""
     cls = loss_class(name)
     try:
-        made = cls(n_classes, **options)
+        loss = cls(n_classes, **options)
     except TypeError as error:
         refuse_unknown_options(f"loss={name}", cls, options, 1)
         raise ConfigError(f"loss={name}: {error}{plugins.defined_at(cls)}") from error
-    if "n_classes" not in vars(made):
+    if "n_classes" not in vars(loss):
         raise ConfigError(f"loss={name}: its __init__ does not call super().__init__(n_classes, ...){plugins.defined_at(cls)}")
-    return made
+    return loss
 
 
 def examples_of(cls: type[Loss], n_classes: int) -> list[dict[str, Any]]:

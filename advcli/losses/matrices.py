@@ -109,10 +109,7 @@ class CostMatrix(NamedTuple):
         if not classes or (columns is None and self.rows is None):
             return self
         names = tuple(name_of(label) for label in classes)
-        for listed, kind in ((self.rows, "row"), (columns, "column")):
-            twice = next((name for name in listed or () if (listed or ()).count(name) > 1), None)
-            if twice is not None:
-                raise ConfigError(f"{where} has two {kind}s named {twice!r}: names must differ")
+        _refuse_twice(where, self.rows or (), columns or ())
         columns = names if columns is None else columns
         for name in names:
             if name not in columns:
@@ -193,14 +190,18 @@ def read_csv(path: str | Path) -> CostMatrix:
         columns = tuple(table[0][1:])
         rows = tuple(line[0] for line in table[1:])
         table = [line[1:] for line in table[1:]]
-        for names, kind in ((rows, "row"), (columns, "column")):
-            twice = next((name for name in names if names.count(name) > 1), None)
-            if twice is not None:
-                raise ConfigError(f"{where} has two {kind}s named {twice!r}: names must differ")
+        _refuse_twice(where, rows, columns)
         if table and len(table[0]) != len(columns):
             raise ConfigError(f"{where} names {len(columns)} columns but its first row has {len(table[0])} numbers")
     values = check_matrix([[float(cell) if _is_number(cell) else cell for cell in line] for line in table], None, where)
     return CostMatrix(values, rows, columns)
+
+
+def _refuse_twice(where: str, rows: tuple[str, ...], columns: tuple[str, ...]) -> None:
+    for names, kind in ((rows, "row"), (columns, "column")):
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ConfigError(f"{where} has two {kind}s named {twice!r}: names must differ")
 
 
 def _is_number(cell: str) -> bool:

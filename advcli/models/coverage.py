@@ -17,7 +17,7 @@ from ..core.errors import ConfigError, DataError, nearest
 from ..core.files import write_bytes, write_text
 from ..core.spreadsheets import frame_as_text
 from ..data.tables.cells import cell_text
-from ..data.tables.reading import read_parts
+from ..data.tables.table import read_parts
 from ..data.tables.target import match_labels
 from ..statistics.risk_coverage import Guarantee, RiskCoverage, guarantee, risk_coverage
 from . import Model

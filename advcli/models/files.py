@@ -24,13 +24,12 @@ from ..core.errors import AdvcliError, ConfigError, ModelError
 from ..core.files import UNDELAYED, write_bytes
 from ..core.stored_arrays import MOST_COLUMNS
 from ..data.tables.encoding import Column, Encoding
-from ..data.tables.transformer import EncodedColumns
 from ..evaluation.standardise import Standardiser
 from ..learners import Learner
 from ..results.provenance import package_version, versions
 from ..results.tables import plain
 from .model import Model
-from .pipeline_steps import Steps
+from .pipeline_steps import EncodedColumns, Steps
 from .pipeline_steps import packed as packed_steps
 from .restored import ESTIMATORS, FITTED, LABELS, STEPS, rebuild
 

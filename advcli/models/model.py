@@ -15,14 +15,13 @@ from scipy import sparse
 from ..core.errors import ConfigError
 from ..data.tables.cells import PLAIN
 from ..data.tables.encoding import Encoding
-from ..data.tables.transformer import EncodedColumns
 from ..evaluation.standardise import Standardiser
 from ..learners import Learner
 from ..learners.base import Rows
 from ..learners.options import NOT_OPTIONS
 from ..problems.certificate import Certificate
 from ..results.tables import plain
-from .pipeline_steps import Steps
+from .pipeline_steps import EncodedColumns, Steps
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,10 +10,13 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import SimpleImputer
@@ -28,7 +31,10 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.checks import collected
 from ..core.errors import ConfigError, ModelError
+from ..data.tables.encoding import Encoding
+from ..data.tables.table import frame_table
 
 TRANSFORMERS: dict[str, Any] = {
     cls.__name__: cls
@@ -160,3 +166,33 @@ def _restored(value: Any) -> Any:
         return kind
     found = np.array(_restored(value["value"]), dtype=kind)
     return found[()] if found.ndim == 0 else np.array(found.reshape(value["array"]), order="F" if value["order"] == "F" else "C")
+
+
+class EncodedColumns(TransformerMixin, BaseEstimator):
+    """Frames to features by an `Encoding` that was fitted before; arrays of features stay as they are."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        self.encoding = encoding
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Return the transformer: what it applies was learned before."""
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the features (n, d) of rows: a frame of pandas or polars, or the features themselves.
+
+        The columns that were learned from may stand in any order; the target and columns that were left out may be there.
+        """
+        X = collected(X)
+        if not hasattr(X, "columns"):
+            return X
+        frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame({str(name): X[name].to_list() for name in X.columns})
+        self.encoding.check_columns(Path("X"), [str(name).strip() for name in frame.columns], remedy="leave them out of X")
+        return self.encoding.encode(frame_table(frame, None, "X"))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the features, shape (d,)."""
+        return np.asarray(self.encoding.feature_names, dtype=object)

@@ -16,7 +16,7 @@ from ..core.errors import ConfigError, ModelError, refuse_all
 from ..core.files import atomic_file
 from ..core.spreadsheets import frame_as_text
 from ..data.tables.encoding import Encoding, Fault, refuse_faults
-from ..data.tables.reading import read_parts
+from ..data.tables.table import read_parts
 from .model import ABSTAIN, Model, zeros
 from .pipeline_steps import Steps
 

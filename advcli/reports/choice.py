@@ -35,16 +35,16 @@ class Names:
 
 
 def _renamed(frame: pd.DataFrame, columns: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
-    made = {}
+    shown = {}
     for column, names in columns.items():
         if column not in frame or not names:
             continue
         values = frame[column]
         if isinstance(values.dtype, pd.CategoricalDtype):
-            made[column] = values.cat.rename_categories([names.get(str(name), str(name)) for name in values.cat.categories])
+            shown[column] = values.cat.rename_categories([names.get(str(name), str(name)) for name in values.cat.categories])
         else:
-            made[column] = pd.Series([names.get(str(value), value) for value in values], index=frame.index, dtype=values.dtype)
-    renamed = frame.assign(**made)
+            shown[column] = pd.Series([names.get(str(value), value) for value in values], index=frame.index, dtype=values.dtype)
+    renamed = frame.assign(**shown)
     renamed.attrs = dict(frame.attrs)
     return renamed
 
@@ -100,24 +100,24 @@ def _aliases(about: pd.DataFrame) -> dict[str, list[str]]:
     return methods
 
 
-def _chosen(key: str, wanted: Sequence[str] | None, known: Mapping[str, list[str]]) -> list[str]:
+def _chosen(key: str, wanted: Sequence[str] | None, aliases: Mapping[str, list[str]]) -> list[str]:
     """Return what the names of a list stand for, in its order; all in alphabetical order without a list."""
-    names = known if wanted is None else [_known(key, name, known) for name in wanted]
-    chosen = list(dict.fromkeys(item for name in names for item in known[name]))
+    names = aliases if wanted is None else [_checked(key, name, aliases) for name in wanted]
+    chosen = list(dict.fromkeys(item for name in names for item in aliases[name]))
     return sorted(chosen) if wanted is None else chosen
 
 
-def _known(key: str, name: str, known: Iterable[str]) -> str:
-    if name not in known:
-        raise ConfigError(f"{key}: there is no {name!r} in these results; {nearest(name, known)}")
+def _checked(key: str, name: str, choices: Iterable[str]) -> str:
+    if name not in choices:
+        raise ConfigError(f"{key}: there is no {name!r} in these results; {nearest(name, choices)}")
     return name
 
 
-def _names(given: Mapping[str, str], about: pd.DataFrame) -> Names:
+def _names(new_names: Mapping[str, str], about: pd.DataFrame) -> Names:
     """Return the shown names of everything that a given name is about."""
     datasets, aliases = in_order(about["dataset"]), _aliases(about)
-    for name in given:
-        _known("report.names", name, [*datasets, *aliases])
+    for name in new_names:
+        _checked("report.names", name, [*datasets, *aliases])
     methods: dict[str, str] = {}
     losses: dict[str, str] = {}
     for method in in_order(about["method"]):
@@ -127,15 +127,15 @@ def _names(given: Mapping[str, str], about: pd.DataFrame) -> Names:
         brackets = method[len(plain) :] if method.startswith(plain) else ""
         # the feature map tells methods of one loss apart
         ends = {method: "", plain: brackets, loss: ("" if alone else plain[len(loss) :]) + brackets}
-        alias = next((name for name in (method, plain, loss) if name in given), None)
+        alias = next((name for name in (method, plain, loss) if name in new_names), None)
         if alias is not None:
-            methods[method] = given[alias] + ends[alias]
-        if loss in given or (alone and plain in given):
-            losses[loss] = given[loss if loss in given else plain]
-    shown = Names(methods, {name: given[name] for name in datasets if name in given}, losses)
-    for kind, known, names in (("method", in_order(about["method"]), shown.methods), ("data set", datasets, shown.datasets)):
+            methods[method] = new_names[alias] + ends[alias]
+        if loss in new_names or (alone and plain in new_names):
+            losses[loss] = new_names[loss if loss in new_names else plain]
+    shown = Names(methods, {name: new_names[name] for name in datasets if name in new_names}, losses)
+    for kind, old_names, names in (("method", in_order(about["method"]), shown.methods), ("data set", datasets, shown.datasets)):
         taken: dict[str, str] = {}
-        for name in known:
+        for name in old_names:
             other = taken.setdefault(names.get(name, name), name)
             if other != name:
                 raise ConfigError(f"report.names: two of them would be one {kind} {names.get(name, name)!r}: {other} and {name}")

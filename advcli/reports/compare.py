@@ -166,8 +166,8 @@ def _remove_empty(folder: Path, top: Path) -> None:
 def _in_python(error: AdvcliError, source: Path) -> AdvcliError:
     """Return an error whose message names arguments of `compare` where it named keys of the command line, and the frame for its file."""
 
-    def argument(found: re.Match[str]) -> str:
-        key, value = found["key"].replace(".", "__"), found["value"]
+    def argument(match: re.Match[str]) -> str:
+        key, value = match["key"].replace(".", "__"), match["value"]
         return key if value is None else f"{key}={_literal(value)}"
 
     def said(part: Any) -> Any:
@@ -189,8 +189,8 @@ def _literal(value: str) -> str:
     """Return a value of the command line as Python writes it."""
     if value.startswith("["):
         return repr([part.strip() for part in value[1:-1].split(",")])
-    known = {"null": "None", "true": "True", "false": "False"}
-    return known.get(value) or (value if re.fullmatch(r"[+-]?[\d.]+(?:e[+-]?\d+)?", value) else f'"{value}"')
+    constants = {"null": "None", "true": "True", "false": "False"}
+    return constants.get(value) or (value if re.fullmatch(r"[+-]?[\d.]+(?:e[+-]?\d+)?", value) else f'"{value}"')
 
 
 def _has_text(frame: pd.DataFrame, others: set[str]) -> bool:
@@ -201,7 +201,7 @@ def _has_text(frame: pd.DataFrame, others: set[str]) -> bool:
 def _columns_in(keys: Mapping[str, Any]) -> list[str]:
     """Return the columns that keys of ``dataset`` name, whatever for."""
     values = [value for key, value in keys.items() if key.startswith("dataset__")]
-    return [str(each) for value in values for each in ([value] if isinstance(value, str | int) else value or ())]
+    return [str(name) for value in values for name in ([value] if isinstance(value, str | int) else value or ())]
 
 
 def _loss_keys(loss: Any) -> dict[str, Any]:
@@ -221,6 +221,6 @@ def _flat(frame: Any) -> pd.DataFrame:
     if not hasattr(frame, "columns"):
         raise ConfigError(f"compare: {type(frame).__name__} has no columns; give a DataFrame")
     names = [str(name).strip() for name in frame.columns]
-    if isinstance(frame, pd.DataFrame):
-        return frame.set_axis(names, axis=1)
-    return pd.DataFrame({str(name).strip(): frame[name].to_list() for name in frame.columns})
+    if not isinstance(frame, pd.DataFrame):
+        frame = pd.DataFrame({name: frame[name].to_list() for name in frame.columns})
+    return frame.set_axis(names, axis=1)

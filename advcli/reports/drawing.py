@@ -74,9 +74,9 @@ def canvas(size: tuple[float, float], layout: Any = "constrained") -> Iterator[A
         mpl.rcdefaults()
         mpl.rcParams.update(_STYLE)
         warnings.simplefilter("ignore", DeprecationWarning)
-        made = Canvas(figsize=size, layout=layout)
-        FigureCanvasAgg(made)
-        yield made
+        figure = Canvas(figsize=size, layout=layout)
+        FigureCanvasAgg(figure)
+        yield figure
 
 
 def saved(figure: Any, kind: str, **how: Any) -> bytes:

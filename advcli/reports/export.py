@@ -68,30 +68,30 @@ def _mlflow(name: str, runs: pd.DataFrame, names: Names, out: Path) -> str:
     client = MlflowClient(tracking_uri=out.absolute().as_uri())
     made_before = client.get_experiment_by_name(name)
     experiment = client.create_experiment(name) if made_before is None else made_before.experiment_id
-    known = {run.data.tags.get("advcli.cell"): run for run in client.search_runs([experiment], max_results=50_000)}
+    runs_by_cell = {run.data.tags.get("advcli.cell"): run for run in client.search_runs([experiment], max_results=50_000)}
     new = grown = 0
     for cell, rows in _plain(runs).groupby("cell", sort=False):
-        made = known.get(str(cell))
-        if made is not None and made.data.tags.get("advcli.rows") == str(len(rows)):
+        stored = runs_by_cell.get(str(cell))
+        if stored is not None and stored.data.tags.get("advcli.rows") == str(len(rows)):
             continue
         there: set[tuple[str, int]] = set()
-        if made is None:
+        if stored is None:
             title = f"{rows['dataset'].iloc[0]} {rows['method'].iloc[0]}"
-            made = client.create_run(experiment, tags={"advcli.cell": str(cell)}, run_name=title)
+            stored = client.create_run(experiment, tags={"advcli.cell": str(cell)}, run_name=title)
             for column in (*_PARAMETERS, *hyper_columns(map(str, rows))):
                 if column in rows and rows[column].nunique(dropna=True) == 1:
-                    client.log_param(made.info.run_id, column, rows[column].dropna().iloc[0])
+                    client.log_param(stored.info.run_id, column, rows[column].dropna().iloc[0])
             new += 1
         else:
-            there = {(name, value.step) for name in made.data.metrics for value in client.get_metric_history(made.info.run_id, name)}
+            there = {(name, value.step) for name in stored.data.metrics for value in client.get_metric_history(stored.info.run_id, name)}
             grown += 1
         for metric, split, value in zip(rows["metric"], rows["split"], rows["value"], strict=True):
             if isinstance(metric, str) and not math.isnan(value) and (metric, int(split)) not in there:
-                client.log_metric(made.info.run_id, metric, float(value), step=int(split))
-        client.set_tag(made.info.run_id, "advcli.rows", str(len(rows)))
+                client.log_metric(stored.info.run_id, metric, float(value), step=int(split))
+        client.set_tag(stored.info.run_id, "advcli.rows", str(len(rows)))
         failed = (rows["status"] == "failed").any()
-        client.set_terminated(made.info.run_id, status="FAILED" if failed else "FINISHED")
-    return f"{new} runs, {len(known)} already there" + (f", {grown} of them with more rows" if grown else "")
+        client.set_terminated(stored.info.run_id, status="FAILED" if failed else "FINISHED")
+    return f"{new} runs, {len(runs_by_cell)} already there" + (f", {grown} of them with more rows" if grown else "")
 
 
 FORMATS: dict[str, Callable[[str, pd.DataFrame, Names, Path], str]] = {"csv": _csv, "latex": _latex, "mlflow": _mlflow, "parquet": _parquet}

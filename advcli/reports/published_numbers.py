@@ -217,13 +217,13 @@ def _columns_beside(metric: bool, note: bool) -> list[ReportColumn]:
 
 def _lines(compared: pd.DataFrame, key: str) -> list[str]:
     """Return the source of published numbers, and how many agree with ours."""
-    known = compared["z"].notna()
+    comparable = compared["z"].notna()
     lines = [f"Published numbers beside ours: {next(iter(compared['source']), key)}."]
-    if known.any():
+    if comparable.any():
         far = int(compared["far"].sum())
-        cells = len(compared[known].drop_duplicates(["dataset", "published_method", "metric"]))
+        cells = len(compared[comparable].drop_duplicates(["dataset", "published_method", "metric"]))
         lines.append(
-            f"{counted(int(known.sum()), 'number')} compared ({cells} of {compared.attrs['published']} published), "
+            f"{counted(int(comparable.sum()), 'number')} compared ({cells} of {compared.attrs['published']} published), "
             f"{far or 'none'} with |z| > {FAR:g}; "
             f"largest |z| {compared['z'].abs().max():.1f}, root mean square {math.sqrt(float((compared['z'] ** 2).mean())):.2f}"
         )

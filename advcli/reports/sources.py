@@ -74,9 +74,9 @@ class Sources:
                 self.selected[key] = str(searched[0]["metric"])
             if confusion := stored.get("about", {}).get("confusion"):
                 self.missed[key] = missed_classes(confusion["counts"], confusion["labels"])
-        told = told_apart(cells, self.about)
+        further = told_apart(cells, self.about)
         keys = runs["cell"].tolist()
-        return runs.assign(**{DRAWN: [drawn[key] for key in keys], TOLD: [told.get(key, "") for key in keys]})
+        return runs.assign(**{DRAWN: [drawn[key] for key in keys], TOLD: [further.get(key, "") for key in keys]})
 
     @cached_property
     def search(self) -> pd.DataFrame | None:

@@ -17,8 +17,9 @@ from ..core.errors import ConfigError, ResultsError, nearest
 from ..metrics import check_metric, meaning
 from ..results.tables import GROWING, canonical_json, option_text
 from ..statistics.across import row_ranks
-from ..statistics.marks import DEFAULT, Mark, Significance, mark_best
-from ..statistics.tests import paired_test, rank_biserial
+from ..statistics.marks import DEFAULT, UNMARKED, Significance, mark_best
+from ..statistics.marks import wins_ties_losses as wins_over_datasets
+from ..statistics.tests import rank_biserial
 from .across import MOST_PAIRED
 
 SUMMARY_COLUMNS = (
@@ -84,7 +85,7 @@ def told_apart(cells: pd.DataFrame, about: Callable[[str], Mapping[str, Any]]) -
     ``cells`` has a row for each cell, ``about`` gives what is known of a cell by its key. Cells that need none are left out. Where options
     are the same and the data differ, it is the start of their checksum.
     """
-    told: dict[str, str] = {}
+    further: dict[str, str] = {}
     head = [name for name in ("dataset", "options", "seed", RESULTS) if name in cells]
     for _, group in cells.groupby("method", sort=False, observed=True):
         alike = group[group.duplicated(head, keep=False)]
@@ -101,13 +102,13 @@ def told_apart(cells: pd.DataFrame, about: Callable[[str], Mapping[str, Any]]) -
             words = {key: chosen[key] for key in sorted(keys) if key in chosen}
             if not keys and (content := facts[cell].get("dataset_sha256")):
                 words = {"data": str(content)[:8]}
-            told[cell] = "; ".join(f"{key}={option_text(value)}" for key, value in words.items())
-    return told
+            further[cell] = "; ".join(f"{key}={option_text(value)}" for key, value in words.items())
+    return further
 
 
 def _tokens(row: Mapping[Any, Any]) -> list[str]:
-    options, told = ([part for part in str(row[name]).split("; ") if part] for name in ("options", TOLD))
-    return [*options, f"seed={row['seed']}", f"{RESULTS}={row[RESULTS]}", *told]
+    options, further = ([part for part in str(row[name]).split("; ") if part] for name in ("options", TOLD))
+    return [*options, f"seed={row['seed']}", f"{RESULTS}={row[RESULTS]}", *further]
 
 
 def with_unique_methods(runs: pd.DataFrame) -> pd.DataFrame:
@@ -274,7 +275,6 @@ def _by_method(block: pd.DataFrame) -> dict[str, _Splits]:
     return splits
 
 
-_UNMARKED = Mark(best=False, p_value=math.nan, p_adjusted=math.nan, bold=False)
 _PAIRED = ("value", "n_train", "n_test")
 
 
@@ -307,17 +307,16 @@ def wins_ties_losses(runs: pd.DataFrame, metric: str, significance: Significance
     methods = in_order(runs["method"])
     if len(methods) > MOST_PAIRED:
         return pd.DataFrame(columns=["method", "other", "wins", "ties", "losses"])
-    better = 1 if meaning(metric).higher_is_better else -1
-    counts = {(a, b): [0, 0, 0] for a in methods for b in methods if a != b}
-    apart = set(unpaired(runs))
-    for dataset, block in blocks(runs, metric):
-        samples = _samples({} if dataset in apart else _by_method(block))
-        for a, b in itertools.combinations(sorted(samples.values), 2):
-            result = paired_test(significance.test, samples.values[a], samples.values[b], samples.n_train, samples.n_test)
-            outcome = result.sign * better if result.p_value < significance.alpha else 0
-            counts[a, b][1 - outcome] += 1
-            counts[b, a][1 + outcome] += 1
-    lines = [(a, b, *numbers) for (a, b), numbers in counts.items()]
+    higher, apart = meaning(metric).higher_is_better, set(unpaired(runs))
+    samples = [_samples(_by_method(block)) for dataset, block in blocks(runs, metric) if dataset not in apart]
+    counts: dict[tuple[str, str], tuple[int, int, int]] = {}
+    for a, b in itertools.combinations(methods, 2):
+        shared = [part for part in samples if a in part.values and b in part.values]
+        first, second = ([part.values[name] for part in shared] for name in (a, b))
+        rows = {name: [getattr(part, name) for part in shared] for name in ("n_train", "n_test")}
+        counts[a, b] = wins_over_datasets(first, second, significance, higher_is_better=higher, **rows)
+        counts[b, a] = counts[a, b][::-1]
+    lines = [(a, b, *counts[a, b]) for a in methods for b in methods if a != b]
     return pd.DataFrame(lines, columns=["method", "other", "wins", "ties", "losses"])
 
 
@@ -332,7 +331,7 @@ def _block(dataset: str, metric: str, block: pd.DataFrame, significance: Signifi
     best = next((name for name in names if marks[name].best), None)
     lines = []
     for method, splits in methods.items():
-        values, gaps, mark = splits.value, splits.gap, marks.get(method, _UNMARKED)
+        values, gaps, mark = splits.value, splits.gap, marks.get(method, UNMARKED)
         compared = method in marks and best is not None and not mark.best
         effect = rank_biserial(samples.values[method], samples.values[str(best)]) if compared else math.nan
         lines.append(

@@ -111,11 +111,11 @@ class _ReportFiles:
 
     def _contents(self) -> Contents:
         facts = read_facts(self.sources, self.runs["cell"])
-        keys = ((known.get("config") or {}).get("published") for known in facts.provenance.values())
+        keys = ((document.get("config") or {}).get("published") for document in facts.provenance.values())
         key = self.published or next((key for key in keys if key), None)
-        made = contents(self.sources.name, self.runs, self.summary, published=key, facts=facts, notes=self.notes, names=self.names)
-        self.remarks += [f"disagrees with the published number: {line}" for line in made.far]
-        return made
+        report = contents(self.sources.name, self.runs, self.summary, published=key, facts=facts, notes=self.notes, names=self.names)
+        self.remarks += [f"disagrees with the published number: {line}" for line in report.far]
+        return report
 
     def write(self, place: Path, new: bool, spreadsheets: bool) -> pd.DataFrame:
         """Write all files, into a folder that may be new, and return the shown summary."""

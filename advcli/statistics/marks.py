@@ -44,9 +44,9 @@ class Significance:
     correction: str = "holm"
 
     def __post_init__(self) -> None:
-        for what, name, known in (("test", self.test, TESTS), ("correction", self.correction, CORRECTIONS)):
-            if name not in known:
-                raise ConfigError(f"no {what} {name!r}; {nearest(name, known)}")
+        for what, name, choices in (("test", self.test, TESTS), ("correction", self.correction, CORRECTIONS)):
+            if name not in choices:
+                raise ConfigError(f"no {what} {name!r}; {nearest(name, choices)}")
 
     @classmethod
     def chosen(cls, *options: Mapping[str, Any]) -> Significance:
@@ -82,6 +82,7 @@ class Mark:
     bold: bool
 
 
+UNMARKED = Mark(best=False, p_value=math.nan, p_adjusted=math.nan, bold=False)
 MIN_SPLITS = 2  # one split says nothing of how splits vary
 MOST_IN_HOLM = 200  # methods of a row whose pairs are all tested; those of the ten thousand cells of a sweep would be fifty million
 
@@ -106,7 +107,7 @@ def mark_best(
     """
     arrays = {method: np.asarray(value, dtype=float) for method, value in values.items()}
     complete = {method: array for method, array in arrays.items() if len(array) and np.isfinite(array).all()}
-    marks = {method: Mark(best=False, p_value=math.nan, p_adjusted=math.nan, bold=False) for method in arrays}
+    marks = dict.fromkeys(arrays, UNMARKED)
     if max(map(len, complete.values()), default=0) < MIN_SPLITS:
         return marks
     better = 1 if higher_is_better else -1

@@ -89,16 +89,16 @@ def _material(*, datasets: int, methods: int, splits: int, failed: bool = False,
     summary = summarise(runs)
     shown = summary[summary["metric"] == "error"].reset_index(drop=True)
     compared = shown[["dataset", "method", "metric"]].assign(z=np.linspace(-3.0, 3.0, len(shown)) if len(shown) > 1 else np.nan)
-    made: dict[str, Any] = {"search": None, "confusion": {}, "learning": None}
+    further: dict[str, Any] = {"search": None, "confusion": {}, "learning": None}
     if splits > 1:
         first = runs["dataset"].isin(sorted(set(runs["dataset"]))[:2]) & runs["options"].str.endswith("=0")  # few: each is a drawing
         cells = runs[first].drop_duplicates("cell")[["cell", "dataset", "method"]]
         fits = pd.DataFrame([(stage, 2.0**power, fold) for stage in (1, 2) for power in (-2, 0, 2) for fold in (1, 2)])
         search = cells.merge(fits.set_axis(["stage", "C", "fold"], axis=1), how="cross")
         search = search.assign(metric="error", value=random.uniform(0.1, 0.3, len(search)))
-        made["search"] = search.assign(relative_gap=1e-2 * search["value"] if certified else np.nan)
+        further["search"] = search.assign(relative_gap=1e-2 * search["value"] if certified else np.nan)
         counts = [[20, 3, 1], [2, 22, 0]]
-        made["confusion"] = {str(cell): {"labels": ["a", "b <&>"], "counts": counts} for cell in cells["cell"]}
+        further["confusion"] = {str(cell): {"labels": ["a", "b <&>"], "counts": counts} for cell in cells["cell"]}
         some = cells.merge(pd.DataFrame([(s, share) for s in (1, 2) for share in (0.2, 0.5)], columns=["split", "share"]), how="cross")
-        made["learning"] = some.assign(n_train=70 * some["share"], relative_gap=1e-4, metric="error", value=0.4 - 0.2 * some["share"])
-    return Material(runs, summary, ("error",), "error", 0.05, (1e-3,), compared, **made)
+        further["learning"] = some.assign(n_train=70 * some["share"], relative_gap=1e-4, metric="error", value=0.4 - 0.2 * some["share"])
+    return Material(runs, summary, ("error",), "error", 0.05, (1e-3,), compared, **further)

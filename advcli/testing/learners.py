@@ -111,7 +111,7 @@ def _check_two_classes(learner: Learner, X: np.ndarray, y: np.ndarray) -> None:
 
 
 def _check_as_scikit_learn(learner: Learner, skip: Collection[str]) -> None:
-    made = 0
+    checked = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConvergedWarning)
         for model, check in estimator_checks_generator(learner):
@@ -124,5 +124,5 @@ def _check_as_scikit_learn(learner: Learner, skip: Collection[str]) -> None:
                 if type(error).__name__ in ("SkipTest", "Skipped"):
                     continue
                 raise AssertionError(f"scikit-learn's {title} fails: {error}") from error
-            made += 1
-    require(made, "scikit-learn makes no check of it")
+            checked += 1
+    require(checked, "scikit-learn makes no check of it")

@@ -162,7 +162,7 @@ def check_pieces(loss: Loss, F: Array, y: Labels) -> None:
         R, labels = np.array([r for r, _ in pieces]), np.full(len(pieces), label)
         require((loss.infeasibility(R, labels) <= ROUNDING * loss.n_classes).all(), "infeasibility calls a piece outside")
         c = loss.offset_reference(R, labels)
-        least = np.array([own for _, own in pieces])
+        least = np.array([offset for _, offset in pieces])
         require((c >= least - 1e-10 * (1.0 + largest_cost(loss))).all(), "offset_reference lies below the c of a piece")
 
 

@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from advcli import data
 from advcli.cli import main
 from advcli.core.errors import DataError
-from advcli.data.tables.reading import read_parts
-from advcli.data.tables.table import read_table
+from advcli.data.tables.table import read_parts, read_table
 from advcli.evaluation import Cell
 from advcli.evaluation.standardise import Standardiser
 from advcli.models import fit, predict_file, read

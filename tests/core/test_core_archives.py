@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from advcli.core.errors import DataError, ModelError, ResultsError
 from advcli.core.files import most_unpacked
-from advcli.data.tables.reading import read_frame
+from advcli.data.tables.table import read_frame
 from advcli.evaluation.foreign_weights import read_weights
 from advcli.results.arrays import read_archive, read_arrays, write_arrays
 

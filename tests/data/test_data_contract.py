@@ -85,7 +85,7 @@ SPLIT = (np.arange(4), np.arange(4, 6))
     ("load", "complaint"),
     [
         (lambda options, data_dir: {"X": X}, "no Dataset"),
-        (greedy, "changed the options"),
+        (greedy, "changes the options"),
         (changed(name="other"), "name is other"),
         (changed(X=X.astype(np.float32)), "float64"),
         (changed(X=np.asfortranarray(X)), "C-contiguous"),

@@ -74,8 +74,8 @@ def test_empty_classes_are_dropped_and_said() -> None:
     [
         ("equal_widths", 5, None, "did you mean equal_width"),
         ("equal_width", None, None, "n_classes"),
-        ("equal_width", 1, None, "at least 2"),
-        ("equal_width", True, None, "at least 2"),
+        ("equal_width", 1, None, "from 2 to 10000"),
+        ("equal_width", True, None, "from 2 to 10000"),
         ("edges", None, None, "dataset.edges"),
         ("edges", None, [3, 2], "increasing"),
         ("edges", None, [1, float("nan")], "finite"),

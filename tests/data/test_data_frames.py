@@ -12,7 +12,7 @@ import pytest
 from advcli.core.errors import DataError
 from advcli.data import LABEL_OPTIONS, TABLE_OPTIONS, Dataset, from_table, load
 from advcli.data.source import COMMON
-from advcli.data.tables.reading import read_parts
+from advcli.data.tables.table import read_parts
 
 PLAIN = pd.DataFrame(
     {

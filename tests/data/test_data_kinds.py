@@ -17,8 +17,8 @@ from advcli.cli import main
 from advcli.core.errors import DataError
 from advcli.data.tables.cells import present
 from advcli.data.tables.checking import check_file
-from advcli.data.tables.reading import frame_table
 from advcli.data.tables.suspects import SAID, counted, looks_like
+from advcli.data.tables.table import frame_table
 
 N = 24
 AT = range(N)

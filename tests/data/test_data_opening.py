@@ -20,7 +20,7 @@ from advcli.cli import main
 from advcli.core.errors import AdvcliError, ConfigError, DataError
 from advcli.data import load
 from advcli.data.tables.checking import check_file
-from advcli.data.tables.reading import read_parts
+from advcli.data.tables.table import read_parts
 
 ROWS = "größe,farbe,kind\n" + "".join(f"{at},{'rot' if at % 3 else 'grün'},{'pq'[at > 12]}\n" for at in range(1, 25))
 

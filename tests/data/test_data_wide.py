@@ -12,8 +12,7 @@ from support.counting import Calls
 from advcli.data import load
 from advcli.data.tables.encoding import Column, Encoding
 from advcli.data.tables.options import TableOptions
-from advcli.data.tables.reading import frame_table
-from advcli.data.tables.table import Table, read_table
+from advcli.data.tables.table import Table, frame_table, read_table
 from advcli.data.tables.tabular import feature_columns, learn_encoding
 
 OPTIONS = TableOptions(target="label")

@@ -16,7 +16,7 @@ from sklearn import metrics as sk
 from advcli import metrics
 from advcli.core.errors import ConfigError
 from advcli.core.label_graph import LabelGraph, stub
-from advcli.data.labels.closures import LabelClosures
+from advcli.data.labels.sets import LabelClosures
 from advcli.evaluation.splits import make_holdout
 
 EDGES = [("r", "a"), ("r", "b"), ("a", "c"), ("a", "d"), ("d", "e"), ("d", "f")]

@@ -234,7 +234,7 @@ def test_no_chain_of_rooms_comes_back() -> None:
     [
         ("data.tables.table", "from .encoding import Column"),
         ("data.tables.table", "def f():\n    from advcli.data.tables import tabular"),
-        ("data.source", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .listing import list_datasets"),
+        ("data.source", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .registry import list_datasets"),
         ("data.sources.synthetic", "from .. import list_datasets"),
         ("learners.base", "from . import Method"),
         ("learners.hierarchical.attributes", "from . import FlatSVM"),

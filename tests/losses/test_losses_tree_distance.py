@@ -11,7 +11,7 @@ import pytest
 from advcli import AdversarialClassifier, metrics
 from advcli.core.errors import AdvcliError
 from advcli.core.label_graph import LabelGraph
-from advcli.data.labels.closures import LabelClosures
+from advcli.data.labels.sets import LabelClosures
 from advcli.losses import make_loss
 
 TREE = [["animal", "mammal"], ["animal", "bird"], ["mammal", "cat"], ["mammal", "dog"], ["bird", "gull"], ["animal", "eel"]]

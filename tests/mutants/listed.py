@@ -1670,7 +1670,7 @@ CHECKER = tuple(
             f"{PACKED} -k neither",
         ),
         ("advcli/results/arrays.py", "> most_unpacked(file.tell()):", "> 2**60:", f"{PACKED} -k compresses"),
-        ("advcli/data/tables/reading.py", "check_unpacked(archive, path.stat().st_size)", "pass", f"{PACKED} -k unpacks"),
+        ("advcli/data/tables/table.py", "check_unpacked(archive, path.stat().st_size)", "pass", f"{PACKED} -k unpacks"),
         ("advcli/learners/sklearn.py", "if not isinstance(named, type) or not all(", "if not all(", f"{OUTSIDE} -k before"),
         (
             "advcli/learners/sklearn.py",

@@ -9,7 +9,7 @@ import pytest
 
 from advcli.core.errors import ConfigError
 from advcli.losses import make_loss
-from advcli.reports.pictures.surface import loss_surface
+from advcli.reports.pictures.losses import loss_surface
 
 
 @pytest.mark.parametrize(

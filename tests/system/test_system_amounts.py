@@ -24,8 +24,8 @@ def limited() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["dataset.target=y", "dataset.cut=equal_width", "dataset.n_classes=1000000000"], "is too many; a target is cut into"),
-        (["dataset.target=y", "dataset.cut=equal_frequency", "dataset.n_classes=1000000000"], "is too many; a target is cut into"),
+        (["dataset.target=y", "dataset.cut=equal_width", "dataset.n_classes=1000000000"], "a whole number from 2 to 10000"),
+        (["dataset.target=y", "dataset.cut=equal_frequency", "dataset.n_classes=1000000000"], "a whole number from 2 to 10000"),
         (["dataset.path=far.svm", "dataset.format=svmlight"], "row 2 has the index 2000000000"),
         (["dataset=synthetic_blobs", "dataset.rows=1000000000"], "is more than"),
         (["dataset=synthetic_blobs", "dataset.classes=1000000000"], "is too small for dataset.classes"),

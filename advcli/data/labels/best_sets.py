@@ -32,9 +32,9 @@ def restricted(graph: LabelGraph, positions: NDArray[np.intp]) -> tuple[LabelGra
     """Return the part of a graph above some of its leaves, given by position, and their positions in that part."""
     if len(positions) == len(graph.leaves):
         return graph, positions
-    kept = np.zeros(graph.size, dtype=bool)
-    kept[graph.membership[positions].indices] = True
-    names = {name for name, keep in zip(graph.names, kept, strict=True) if keep}
+    above = np.zeros(graph.size, dtype=bool)
+    above[graph.membership[positions].indices] = True
+    names = {name for name, keep in zip(graph.names, above, strict=True) if keep}
     edges = [(parent, child) for parent, child in graph.edges() if child in names]
     part = LabelGraph.from_edges(edges, several_tops=True)
     return part, part.leaf_positions(graph.names[leaf] for leaf in graph.leaves[positions])
@@ -94,8 +94,8 @@ class LabelSets:
         """Return the largest r.z over the relaxed sets, shape (n,), and the z, shape (n, M), for every row r of R (n, M)."""
         R = np.ascontiguousarray(R, dtype=np.float64)
         if self.is_tree:
-            value, found = self.best(R)
-            return value, found.astype(np.float64)
+            value, sets = self.best(R)
+            return value, sets.astype(np.float64)
         Z = np.array(list(self._programs(R, False))).reshape(R.shape)
         return np.einsum("ij,ij->i", R, Z), Z
 
@@ -154,8 +154,8 @@ class LabelSets:
             solver.addRow(-np.inf, float(most), M, nodes, np.ascontiguousarray(row, dtype=np.float64))
         for z in banned:
             # another set differs in a leaf
-            own = z[self.leaves].astype(np.float64)
-            solver.addRow(1.0 - own.sum(), np.inf, len(self.leaves), self.leaves, 1.0 - 2.0 * own)
+            leaves = z[self.leaves].astype(np.float64)
+            solver.addRow(1.0 - leaves.sum(), np.inf, len(self.leaves), self.leaves, 1.0 - 2.0 * leaves)
         solver.changeColsIntegrality(M, nodes, np.full(M, int(highspy.HighsVarType.kInteger), dtype=np.uint8))
         for name in ("mip_rel_gap", "mip_abs_gap"):
             solver.setOptionValue(name, 0.0)

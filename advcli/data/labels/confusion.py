@@ -42,7 +42,7 @@ def check_confusion(matrix: Any, n_classes: int, names: Sequence[Any] | None = N
         raise ConfigError(f"{where} must have shape ({n_classes}, {n_classes}), a row and a column per class; got {C.shape}")
     labels = list(range(n_classes)) if names is None else list(names)
     if not np.isfinite(C).all() or C.min() < 0.0:
-        row, column = (int(at[0]) for at in np.nonzero(~np.isfinite(C) | (C < 0.0)))
+        row, column = (int(positions[0]) for positions in np.nonzero(~np.isfinite(C) | (C < 0.0)))
         raise ConfigError(f"{where} must hold probabilities: row {labels[row]}, column {labels[column]} is {C[row, column]:g}")
     totals = C.sum(axis=0)
     if np.abs(totals - 1.0).max() > _ROUNDING:
@@ -60,8 +60,8 @@ def check_confusion(matrix: Any, n_classes: int, names: Sequence[Any] | None = N
             f"{fault} apart: merge them or use more clean labels"
         )
     if condition > ILL_CONDITIONED:
-        said = f"{where} has condition number {condition:.0f}: estimates for the classes {fault} are mostly noise"
-        warnings.warn(said, IllConditionedWarning, stacklevel=2)
+        warning = f"{where} has condition number {condition:.0f}: estimates for the classes {fault} are mostly noise"
+        warnings.warn(warning, IllConditionedWarning, stacklevel=2)
     return C, condition
 
 
@@ -71,7 +71,7 @@ def conditioning(C: Array) -> tuple[float, list[int]]:
     condition = float(values[0] / values[-1]) if values[-1] > 0.0 else float("inf")
     weight = np.abs(vectors[-1])
     order = np.argsort(-weight, kind="stable")
-    return condition, sorted(int(at) for at in order[:5] if weight[at] >= 0.5 * weight.max())
+    return condition, sorted(int(label) for label in order[:5] if weight[label] >= 0.5 * weight.max())
 
 
 def estimate_confusion(seen: Any, truth: Any, n_classes: int) -> tuple[Array, list[int]]:

@@ -24,6 +24,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 from scipy.special import expit
 
+from ...core.checks import is_number, refuse, rule
 from ...core.errors import ConfigError, IncompatibleError
 from ...core.label_graph import LabelGraph
 from ...core.typing import Array
@@ -31,6 +32,7 @@ from ...core.typing import Array
 DAG_SUM = 1.5
 """T of (6.8) in the published experiments on DAGs."""
 
+_FROM_1 = rule("a finite number of at least 1", lambda value: is_number(value) and value >= 1)
 _NEWTON_STEPS = 60
 _PRECISION = 1e-11
 
@@ -45,16 +47,14 @@ def node_weights(
     alpha_child >= alpha_parent with rho > 1 as well. Sums along a leaf's ancestor set lie in [1, T] with T = ``largest_sum`` (None: 1 on
     trees, `DAG_SUM` on DAGs). ``keep_shared`` lets nodes that all leaves share take part instead of weighing 0.
     """
-    if not (np.isfinite(rho) and rho >= 1.0):
-        raise ConfigError(f"rho={rho} must be a number of at least 1 (1: the linear program, above: the sum of powers)")
-    T = (1.0 if graph.is_tree else DAG_SUM) if largest_sum is None else float(largest_sum)
-    if not (np.isfinite(T) and T >= 1.0):
-        raise ConfigError(f"largest_sum={largest_sum} must be at least 1: no weights have sums from 1 to less than 1")
-    kept = np.ones(graph.size, dtype=bool) if keep_shared else ~shared_by_all(graph)
+    refuse("rho", rho, _FROM_1)
+    T = (1.0 if graph.is_tree else DAG_SUM) if largest_sum is None else largest_sum
+    refuse("largest_sum", T, _FROM_1)
+    counted = np.ones(graph.size, dtype=bool) if keep_shared else ~shared_by_all(graph)
     if rho > 1.0 and graph.is_tree and not directional and T == 1.0:
-        return _tree(graph, float(rho), kept)
+        return _tree(graph, float(rho), counted)
     weights = np.zeros(graph.size)
-    weights[kept] = _program(graph, float(rho), kept, directional, T)
+    weights[counted] = _program(graph, float(rho), counted, directional, T)
     return weights
 
 
@@ -63,7 +63,7 @@ def shared_by_all(graph: LabelGraph) -> NDArray[np.bool_]:
     return np.asarray(graph.membership.sum(axis=0)).ravel() == len(graph.leaves)
 
 
-def _tree(graph: LabelGraph, rho: float, kept: NDArray[np.bool_]) -> Array:
+def _tree(graph: LabelGraph, rho: float, counted: NDArray[np.bool_]) -> Array:
     """Solve (6.6) on a tree: below a node with budget L the least sum of powers is c L^rho, and the node takes the share k of L.
 
     min over k of k^rho + S (1 - k)^rho, S the sum of the children's c, is attained where k / (1 - k) = S^(1/(rho - 1)).
@@ -74,7 +74,7 @@ def _tree(graph: LabelGraph, rho: float, kept: NDArray[np.bool_]) -> Array:
     inner = np.diff(graph.child_start) > 0
     for level in levels(graph)[::-1]:
         active = level[inner[level]]
-        k[active] = np.where(kept[active], expit(np.log(S[active]) / (rho - 1.0)), 0.0)
+        k[active] = np.where(counted[active], expit(np.log(S[active]) / (rho - 1.0)), 0.0)
         c[active] = k[active] ** rho + S[active] * (1.0 - k[active]) ** rho
         below = level[parent[level] >= 0]
         np.add.at(S, parent[below], c[below])
@@ -84,12 +84,12 @@ def _tree(graph: LabelGraph, rho: float, kept: NDArray[np.bool_]) -> Array:
 def downwards(graph: LabelGraph, share: Array) -> Array:
     """Return alpha_n = L_p share_n, L_n = L_p (1 - share_n), with L = 1 above the tops of a tree or forest."""
     parent = parents_of(graph)
-    left = np.ones(graph.size)
+    budget = np.ones(graph.size)
     weights = np.empty(graph.size)
     for level in levels(graph):
-        above = np.where(parent[level] >= 0, left[parent[level]], 1.0)
+        above = np.where(parent[level] >= 0, budget[parent[level]], 1.0)
         weights[level] = above * share[level]
-        left[level] = above * (1.0 - share[level])
+        budget[level] = above * (1.0 - share[level])
     return weights
 
 
@@ -154,18 +154,18 @@ def _needs_tree(graph: LabelGraph) -> None:
 
 
 # ---- programs on DAGs -------------------------------------------------------------------------------------------------
-def _program(graph: LabelGraph, rho: float, kept: NDArray[np.bool_], directional: bool, T: float) -> Array:
+def _program(graph: LabelGraph, rho: float, counted: NDArray[np.bool_], directional: bool, T: float) -> Array:
     """Solve for the weights of the kept nodes as a linear, quadratic or, by Newton steps on quadratic ones, convex program."""
-    number = np.cumsum(kept) - 1
-    m = int(kept.sum())
-    sums = sparse.csc_array(graph.membership.tocsc()[:, np.flatnonzero(kept)])
+    number = np.cumsum(counted) - 1
+    m = int(counted.sum())
+    sums = sparse.csc_array(graph.membership.tocsc()[:, np.flatnonzero(counted)])
     parent = np.repeat(np.arange(graph.size), np.diff(graph.child_start))
-    inside = kept[parent] & kept[graph.children]
+    inside = counted[parent] & counted[graph.children]
     up, down = number[parent[inside]], number[graph.children[inside]]
     count = len(up) if directional or rho == 1.0 else 0
-    at = np.concatenate([np.arange(count), np.arange(count)])
+    rows = np.concatenate([np.arange(count), np.arange(count)])
     ends = np.concatenate([down[:count], up[:count]])
-    order = sparse.csc_array((np.repeat([1.0, -1.0], count), (at, ends)), shape=(count, m))  # child - parent >= 0
+    order = sparse.csc_array((np.repeat([1.0, -1.0], count), (rows, ends)), shape=(count, m))  # child - parent >= 0
     least = 0.0
     if rho == 1.0:
         least = _largest_minimum(sums, order, T) * (1.0 - 1e-9)  # rounding must not empty the set of the second program

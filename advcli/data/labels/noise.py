@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.checks import between, is_number, is_whole, rule
+from ...core.checks import at_least, between, choice, is_number, or_null, refuse, rule
 from ...core.errors import ConfigError, nearest
 from ...core.paths import expanded
 from ...core.typing import Array, Labels
@@ -37,13 +37,12 @@ PATHS = frozenset({"path"})
 def check_noise(options: Mapping[str, Any]) -> None:
     """Refuse a kind of noise that does not exist and options that it does not have."""
     name = str(options.get("name"))
-    if name != "none" and name not in _KINDS:
-        raise ConfigError(f"noise.name={name} does not exist; {nearest(name, [*_KINDS, 'none'])}")
-    known = _KINDS[name][1] if name != "none" else ()
+    refuse("noise.name", name, choice(*_KINDS, "none"))
+    keys = _KINDS[name][1] if name != "none" else ()
     for key in options:
-        if key not in (*known, "name"):
-            raise ConfigError(f"noise.{key} is not an option of noise={name}; {nearest(key, known) if known else 'it has none'}")
-    for key in known:
+        if key not in (*keys, "name"):
+            raise ConfigError(f"noise.{key} is not an option of noise={name}; {nearest(key, keys) if keys else 'it has none'}")
+    for key in keys:
         if key not in options:
             raise ConfigError(f"noise={name} needs noise.{key}")
 
@@ -64,10 +63,14 @@ def corrupt(y: Labels, C: Array, seed: int) -> Labels:
     return np.minimum((draws >= reached).sum(axis=0), len(C) - 1).astype(np.intp)
 
 
+def _rate(options: Mapping[str, Any]) -> float:
+    check_options(options, {"rate": between(0, 1)}, "noise")
+    return float(options["rate"])
+
+
 def _uniform(options: Mapping[str, Any], k: int, seed: int) -> Confusion:
     """A share ``rate`` of every class moves to the other classes alike."""
-    check_options(options, {"rate": between(0, 1)}, "noise")
-    rate = options["rate"]
+    rate = _rate(options)
     C = np.full((k, k), rate / (k - 1))
     np.fill_diagonal(C, 1.0 - rate)
     return Confusion(C, C)
@@ -75,8 +78,7 @@ def _uniform(options: Mapping[str, Any], k: int, seed: int) -> Confusion:
 
 def _pairwise(options: Mapping[str, Any], k: int, seed: int) -> Confusion:
     """A share ``rate`` of every class moves to the next class, of the last to the first."""
-    check_options(options, {"rate": between(0, 1)}, "noise")
-    rate = options["rate"]
+    rate = _rate(options)
     C = (1.0 - rate) * np.eye(k) + rate * np.roll(np.eye(k), 1, axis=0)
     return Confusion(C, C)
 
@@ -99,8 +101,7 @@ def _louche2015(options: Mapping[str, Any], k: int, seed: int) -> Confusion:
     """
     steps = {"step": options["step"], "told_step": options["step"] if options["told_step"] is None else options["told_step"]}
     most = options["max_condition"]
-    step = rule("a whole number from 0 to 20", lambda value: is_whole(value) and 0 <= value <= 20)
-    above_1 = rule("a number above 1, or null", lambda value: value is None or (is_number(value) and value > 1))
+    step, above_1 = at_least(0, 20), or_null(rule("a number above 1", lambda value: is_number(value) and value > 1))
     check_options({**steps, "max_condition": most}, {"step": step, "told_step": step, "max_condition": above_1}, "noise")
     random = np.random.default_rng(seed)
     for _ in range(_MOST_DRAWS):

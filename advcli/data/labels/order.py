@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 
+from ...core.checks import NOT_NEGATIVE, refuse_parameter
 from ...core.errors import ConfigError, nearest
 from ...core.typing import Array, Labels
 
@@ -36,9 +37,9 @@ def own_order(y: Any) -> list[Any] | None:
 
 def codes_of(y: Any, labels: NDArray[Any]) -> Labels:
     """Return labels y (n,) as places among those of a fit (k,); `ConfigError` for one that is none of them, such as text among numbers."""
-    place = {label: at for at, label in enumerate(labels.tolist())}
+    place = {label: code for code, label in enumerate(labels.tolist())}
     cells = np.asarray(y).ravel().tolist()
-    strange = next((at for at, label in enumerate(cells) if label not in place), None)
+    strange = next((row for row, label in enumerate(cells) if label not in place), None)
     if strange is not None:
         raise ConfigError(f"y holds {cells[strange]!r} in row {strange + 1}, which is no class of the fit; the classes are {_said(labels)}")
     return np.array([place[label] for label in cells], dtype=np.intp)
@@ -65,7 +66,7 @@ def in_order(classes: NDArray[Any], codes: Labels, order: Any) -> tuple[NDArray[
     text, coded = listed.dtype.kind not in "biufc", classes.dtype.kind in "iu"
     if text and coded and np.array_equal(classes, np.arange(len(listed))):
         listed = np.argsort(np.argsort(listed))
-    place = {label: at for at, label in enumerate(listed.tolist())}
+    place = {label: rank for rank, label in enumerate(listed.tolist())}
     missing = [str(label) for label in classes.tolist() if label not in place]
     if missing:
         codes_of = f"; where these are codes of an ensemble of scikit-learn, y must have all {len(listed)} labels" if text and coded else ""
@@ -81,8 +82,8 @@ def _encoded_above() -> Any:
         if str(frame.f_globals.get("__name__")).startswith("sklearn."):
             caller = frame.f_locals.get("self")
             bagging = caller if type(caller).__name__ == "BaggingClassifier" else None
-            for each in (frame.f_locals.get("le"), getattr(caller, "le_", None), getattr(caller, "_label_encoder", None), bagging):
-                labels = getattr(each, "classes_", None)
+            for encoder in (frame.f_locals.get("le"), getattr(caller, "le_", None), getattr(caller, "_label_encoder", None), bagging):
+                labels = getattr(encoder, "classes_", None)
                 if isinstance(labels, np.ndarray) and _is_text(labels):
                     return labels
         frame = frame.f_back
@@ -136,14 +137,13 @@ def weighted_by_class(class_weight: Any, classes: NDArray[Any], codes: Labels, w
         by_class = np.zeros(len(classes))
         by_class[occurring] = counts.sum() / (occurring.sum() * counts[occurring])
     elif isinstance(class_weight, Mapping):
-        by_class, place = np.ones(len(classes)), {label: at for at, label in enumerate(classes.tolist())}
+        by_class, place = np.ones(len(classes)), {label: code for code, label in enumerate(classes.tolist())}
         for label, weight in class_weight.items():
             if label not in place:
                 raise ConfigError(f"class_weight names {label!r}, which is no class: {nearest(str(label), map(str, place))}")
-            if isinstance(weight, bool) or not isinstance(weight, (int, float, np.number)) or not 0 <= float(weight) < np.inf:
-                raise ConfigError(f"class_weight of {label!r} must be a finite number of at least 0, got {weight!r}")
+            refuse_parameter(f"class_weight of {label!r}", weight, NOT_NEGATIVE)
             by_class[place[label]] = float(weight)
     else:
         raise ConfigError(f'class_weight={class_weight!r} is not valid; give "balanced" or a dict {{LABEL: WEIGHT}}')
-    own: Array = by_class[codes]
-    return own if weights is None else own * weights
+    by_row: Array = by_class[codes]
+    return by_row if weights is None else by_row * weights

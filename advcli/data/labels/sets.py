@@ -1,7 +1,8 @@
-"""Labels that are nodes of a hierarchy, and rows with several labels: from a table and an edge list to codes and a checked graph."""
+"""Labels that are nodes of a hierarchy, and rows with several labels: from a table and an edge list to codes, graph and ancestor sets."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ from ...core.label_graph import LabelGraph, stub
 from ...core.paths import expanded
 from ..dataset import Edges
 from ..tables.cells import PLAIN, cell_text
+from ..tables.opening import decode, read_bytes
 from ..tables.options import TableOptions
-from ..tables.table import Table, check_shape, decode, parse, read_bytes, target_columns
+from ..tables.table import Table, check_shape, parse, target_columns
 
 
 @dataclass(frozen=True)
@@ -87,11 +89,11 @@ def read_label_sets(table: Table, options: TableOptions, notes: list[str]) -> Co
 
 def _cells(table: Table, column: str, separator: str | None, may_be_empty: bool) -> list[list[str]]:
     rows = []
-    for at, cell in enumerate(cell_text(table.frame[column])):
+    for row, cell in enumerate(cell_text(table.frame[column])):
         labels = [part.strip() for part in (cell.split(separator) if separator else [cell])]
         labels = list(dict.fromkeys(label for label in labels if label))
         if not labels and not may_be_empty:
-            raise DataError(f"{table.path}: the target column {column!r} has no label in {table.place(at)}; fill it or remove the row")
+            raise DataError(f"{table.path}: the target column {column!r} has no label in {table.place(row)}; fill it or remove the row")
         rows.append(labels)
     return rows
 
@@ -101,10 +103,10 @@ def _columns(table: Table, columns: list[str], prefix: str, may_be_empty: bool) 
     marks = np.column_stack([PLAIN.numbers(cell_text(table.frame[column])) for column in columns])
     bad = np.argwhere((marks != 0.0) & (marks != 1.0))
     if len(bad):
-        row, at = bad[0].tolist()
-        cell = cell_text(table.frame[columns[at]]).iloc[row]
+        row, j = bad[0].tolist()
+        cell = cell_text(table.frame[columns[j]]).iloc[row]
         raise DataError(
-            f"{table.path}: column {columns[at]!r} holds {cell!r} in {table.place(row)}; columns of labels hold 0 and 1, or TRUE and FALSE"
+            f"{table.path}: column {columns[j]!r} holds {cell!r} in {table.place(row)}; columns of labels hold 0 and 1, or TRUE and FALSE"
         )
     empty = np.flatnonzero(~(marks == 1.0).any(axis=1))
     if empty.size and not may_be_empty:
@@ -112,7 +114,7 @@ def _columns(table: Table, columns: list[str], prefix: str, may_be_empty: bool) 
             f"{table.path}: {empty.size} rows have no label of the hierarchy, the first is {table.place(int(empty[0]))}; "
             "remove them or give them a label"
         )
-    return [[names[at] for at in np.flatnonzero(row).tolist()] for row in marks == 1.0]
+    return [[names[j] for j in np.flatnonzero(row).tolist()] for row in marks == 1.0]
 
 
 def _attach(edges: Edges, rows: list[list[str]], options: TableOptions, notes: list[str]) -> tuple[Edges, tuple[str, ...], dict[str, str]]:
@@ -132,3 +134,30 @@ def _attach(edges: Edges, rows: list[list[str]], options: TableOptions, notes: l
         notes.append(f"{len(lifted)} labels of {touched} rows are inner nodes: each has a stub leaf below it")
     added = tuple((label, stub(label)) for label in lifted)
     return (*edges, *added), tuple(leaf for _, leaf in added), {label: stub(label) if label in inner else label for label in named}
+
+
+# ---- ancestor sets, for metrics -----------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class LabelClosures:
+    """The nodes that count for every label, itself and its ancestors: ``closure`` (k, M') has ones, label x nodes.
+
+    A stub leaf stands for the node above it and does not count itself; a root that all labels share says nothing and does not count.
+    """
+
+    closure: csr_array
+
+    @classmethod
+    def of(cls, graph: LabelGraph, classes: Sequence[str], stubs: Sequence[str] = ()) -> LabelClosures:
+        """Return the ancestor sets of ``classes``, leaves of the graph by name, in their order."""
+        counted = np.ones(graph.size, dtype=bool)
+        counted[[graph.number[name] for name in stubs]] = False
+        if len(graph.tops) == 1:
+            counted[graph.tops] = False
+        rows = graph.membership[graph.leaf_positions(classes)]
+        return cls(csr_array(rows[:, np.flatnonzero(counted)].astype(np.int64)))
+
+    def nodes(self, labels: Any) -> csr_array:
+        """Return the nodes of every row's labels as ones (n, M'); ``labels`` (n, k) has ones where a row has a label."""
+        nodes = csr_array(labels.astype(np.int64) @ self.closure)
+        nodes.data = np.minimum(nodes.data, 1)
+        return nodes

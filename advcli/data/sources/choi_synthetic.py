@@ -12,14 +12,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.checks import FRACTION, at_least
-from ...core.errors import ConfigError, nearest
+from ...core.checks import FRACTION, at_least, choice
+from ...core.errors import ConfigError
 from ..dataset import Dataset, Edges, make_dataset
 from ..source import Source, check_options, check_size, common, options_give_order
 
 _KINDS = ("balanced", "unbalanced")
 _OPTIONS: dict[str, Any] = {"kind": "balanced", "runs": 10, "rows": 8000, "features": 1000, "leaves": 8, "train_share": 0.75, "seed": 0}
-_RULES = {"runs": at_least(1), "rows": at_least(2), "features": at_least(1), "leaves": at_least(2), "seed": at_least(0)}
+_RULES = {
+    "kind": choice(*_KINDS),
+    "runs": at_least(1),
+    "rows": at_least(2),
+    "features": at_least(1),
+    "leaves": at_least(2),
+    "train_share": FRACTION,
+    "seed": at_least(0),
+}
 
 
 def _balanced(random: np.random.Generator, X: NDArray[Any], leaves: int) -> NDArray[Any]:
@@ -47,20 +55,16 @@ def _edges(kind: str, leaves: int) -> Edges:
 
         return tuple((name(node // 2), name(node)) for node in range(2, 2 * leaves))
     pairs = []
-    for at in range(1, leaves):
-        pairs += [(f"node {at}", f"leaf {at}"), (f"node {at}", f"node {at + 1}" if at < leaves - 1 else f"leaf {leaves}")]
+    for node in range(1, leaves):
+        pairs += [(f"node {node}", f"leaf {node}"), (f"node {node}", f"node {node + 1}" if node < leaves - 1 else f"leaf {leaves}")]
     return tuple(pairs)
 
 
 def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     kind, leaves, share = options["kind"], options["leaves"], options["train_share"]
-    if kind not in _KINDS:
-        raise ConfigError(f"dataset.kind={kind} does not exist; {nearest(str(kind), _KINDS)}")
     check_options(options, _RULES)
     if kind == "balanced" and leaves & (leaves - 1):
         raise ConfigError(f"dataset.leaves={leaves} must be a power of 2 in a balanced tree")
-    if not FRACTION["valid"](share):
-        raise ConfigError(f"dataset.train_share={share} must lie between 0 and 1")
     runs, n, d = options["runs"], options["rows"], options["features"]
     check_size(runs=runs, rows=n, features=d)
     check_size(rows=n, leaves=leaves)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,11 @@ from numpy.typing import NDArray
 from ...core.errors import ConfigError, DataError
 from ...core.paths import expanded
 from ..dataset import Dataset, make_dataset
-from ..source import LABEL_OPTIONS, SEQUENCE_OPTIONS, TABLE_OPTIONS, Source, asks_for_label_sets, common, options_give_order
-from ..tables.opening import opened
+from ..source import LABEL_OPTIONS, SEQUENCE_OPTIONS, TABLE_OPTIONS, Source, asks_for_label_sets, common, notes_with, options_give_order
+from ..tables.opening import unpacked
 from ..tables.options import TableOptions
-from ..tables.reading import format_of, frame_table, read_frame
 from ..tables.suspects import SUSPECT
-from ..tables.table import read_bytes, read_table
+from ..tables.table import format_of, frame_table, read_frame, read_table
 from ..tables.tabular import table_dataset
 from ..tables.target import ORDERED, code_labels, cut_target, order_labels
 
@@ -43,10 +43,6 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     return table_dataset(table, chosen)
 
 
-def _foresee(dataset: Dataset) -> list[str]:
-    return [note for note in dataset.notes if SUSPECT in note or ORDERED in note]
-
-
 def _load_svmlight(path: Path, options: Mapping[str, Any], chosen: TableOptions) -> Dataset:
     from scipy.sparse import csr_array
     from sklearn.datasets import load_svmlight_file
@@ -54,13 +50,10 @@ def _load_svmlight(path: Path, options: Mapping[str, Any], chosen: TableOptions)
     for key in ("features", "drop", "categorical", "weight", "costs", "hierarchy", "label_separator", "sequence", "tokens"):
         if options[key]:
             raise ConfigError(f"dataset.{key} needs named columns; dataset.format=svmlight has none")
-    raw = read_bytes(path)
+    content = unpacked(path)
     try:
-        with opened(path, raw) as file:
-            X, values = load_svmlight_file(file, dtype=np.float64)
-    except DataError:
-        raise
-    except (ValueError, OSError, EOFError, IndexError, OverflowError) as error:
+        X, values = load_svmlight_file(io.BytesIO(content), dtype=np.float64)
+    except (ValueError, IndexError, OverflowError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(f"{path} is not in svmlight format (`label index:value ...`, indices rising): {reason}") from None
     if values.size == 0:
@@ -75,20 +68,18 @@ def _load_svmlight(path: Path, options: Mapping[str, Any], chosen: TableOptions)
         raise DataError(f"{path}: row {int(np.flatnonzero(~np.isfinite(values))[0]) + 1} has a label that is no finite number; correct it")
     notes = [f"sparse features: {X.nnz} of {X.shape[0] * X.shape[1]} values are not zero"]
     if chosen.cut != "none":
-        y, levels, said = cut_target(values, chosen.cut, chosen.n_classes, chosen.edges)
+        y, levels, cut_notes = cut_target(values, chosen.cut, chosen.n_classes, chosen.edges)
         labels, ordered = list(levels), True
-        notes += said
+        notes += cut_notes
     else:
-        codes, written = _svmlight_labels(path, raw, values)
-        y, labels, ordered = order_labels(codes, written, chosen, str(path), notes)
+        y, labels, ordered = order_labels(*_svmlight_labels(content, values), chosen, str(path), notes)
     names = [str(column + 1) for column in range(X.shape[1])]
     return make_dataset(X=X, y=y, classes=labels, feature_names=names, ordered=ordered, notes=notes, **common(options))
 
 
-def _svmlight_labels(path: Path, raw: bytes, values: NDArray[np.float64]) -> tuple[NDArray[np.intp], list[Any]]:
+def _svmlight_labels(content: bytes, values: NDArray[np.float64]) -> tuple[NDArray[np.intp], list[Any]]:
     """Return codes and labels as the file writes them, +1; the number is the label where one is written in two ways, +1 and 1."""
-    with opened(path, raw) as file:
-        written = [line.split(None, 1)[0].decode() for line in file if line.partition(b"#")[0].strip()]
+    written = [line.split(None, 1)[0].decode() for line in io.BytesIO(content) if line.partition(b"#")[0].strip()]
     codes, labels = code_labels(pd.Series(written, dtype=object))
     distinct, numbers = np.unique(values, return_inverse=True)
     if len(labels) == len(distinct):
@@ -108,9 +99,9 @@ def _check_width(path: Path, X: Any) -> None:
 
 
 def _ordered(options: Mapping[str, Any]) -> bool | None:
-    one = options_give_order({**options, "target": ""})
-    if options["format"] == "svmlight" or not one:  # no columns: target means nothing there
-        return one
+    ordered = options_give_order({**options, "target": ""})
+    if options["format"] == "svmlight" or not ordered:  # no columns: target means nothing there
+        return ordered
     if asks_for_label_sets({**options, "target": ""}):
         return False
     return None if str(options["target"]).endswith("*") else True  # PREFIX* may also be the name of one column, which the heading tells
@@ -143,4 +134,6 @@ _OPTIONS: dict[str, Any] = {
     **LABEL_OPTIONS,
     **SEQUENCE_OPTIONS,
 }
-SOURCE = Source("csv", _OPTIONS, _load, ordered=_ordered, examples=_examples, foresee=_foresee, paths=("path", "hierarchy"))
+SOURCE = Source(
+    "csv", _OPTIONS, _load, ordered=_ordered, examples=_examples, foresee=notes_with(SUSPECT, ORDERED), paths=("path", "hierarchy")
+)

@@ -20,8 +20,9 @@ from ..catalogue import CATALOGUE, known_set
 from ..dataset import Dataset
 from ..manifest import check_file, entries_by_file, find_file, own_file, read_manifest
 from ..source import COLUMN_OPTIONS, LABEL_OPTIONS, SEQUENCE_OPTIONS, TABLE_OPTIONS, Entry, Source, options_give_order
+from ..tables.opening import read_bytes
 from ..tables.options import TableOptions
-from ..tables.table import read_bytes, read_table
+from ..tables.table import read_table
 from ..tables.tabular import table_dataset
 
 _LOADABLE = ("multiclass", "ordinal", "regression_to_ordinal")
@@ -31,8 +32,8 @@ _TEXT, _SEQUENCE = "text", "sequence"
 def task_of(name: str, row: Mapping[str, str] | None) -> str:
     """Return the task of a set by its manifest line; a single column of text is a task of its own."""
     if row is None:
-        known = known_set(name, "folder")
-        return "multiclass" if known is None else known.task
+        facts = known_set(name, "folder")
+        return "multiclass" if facts is None else facts.task
     return _TEXT if row["task"] == "multiclass" and row["features"] == "1" else row["task"]
 
 
@@ -47,7 +48,7 @@ def _load_folder(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     if task == _SEQUENCE:
         raise DataError(f"data set {name!r} is a set of sequences: load it with dataset.source=sequences, for example dataset={name}")
     if task not in _LOADABLE:
-        loadable = [known for known in manifest if task_of(known, manifest[known]) in _LOADABLE]
+        loadable = [other for other in manifest if task_of(other, manifest[other]) in _LOADABLE]
         raise DataError(
             f"data set {name!r} is a {task} set, which cannot be loaded yet; only one class per row and numeric features can: "
             f"{', '.join(loadable) or ', '.join(CATALOGUE['folder'])}"
@@ -73,9 +74,9 @@ def _load_table(options: Mapping[str, Any], data_dir: Path, manifest: Mapping[st
     path = find_file(name, options["file"], data_dir, manifest)
     if not path.is_file():
         unfetched = {*CATALOGUE["hierarchical"], *CATALOGUE["sequences"]}
-        known = {*CATALOGUE["folder"], *unfetched, *manifest}
-        if name not in known and options["file"] is None:
-            raise DataError(f"no data set is named {name!r}, and {path} does not exist; {nearest(name, known)} (see `advcli data list`)")
+        names = {*CATALOGUE["folder"], *unfetched, *manifest}
+        if name not in names and options["file"] is None:
+            raise DataError(f"no data set is named {name!r}, and {path} does not exist; {nearest(name, names)} (see `advcli data list`)")
         fetch = "" if name in unfetched else f"run `advcli data fetch {name}`, or "
         raise DataError(
             f"data set {name!r} is not here: no file {path}; {fetch}point data_dir= or ADVCLI_DATA to the folder that has {path.name}"
@@ -116,15 +117,15 @@ def _entries(data_dir: Path) -> list[Entry]:
     for name in dict.fromkeys(names):
         if any(name in CATALOGUE[source] for source in ("text", "hierarchical", "sequences")):
             continue  # those sources list them
-        row, known = manifest.get(name), known_set(name, "folder")
+        row, facts = manifest.get(name), known_set(name, "folder")
         task = task_of(name, row)
         here = find_file(name, None, data_dir, manifest).is_file()
         if row is not None:
             rows, features, classes = (_number(row[key]) for key in ("rows", "features", "classes"))
         else:
-            rows, features, classes = (known.rows, known.features, known.classes) if known else (None, None, None)
-        if known is not None and classes is None:
-            classes = known.cut_classes
+            rows, features, classes = (facts.rows, facts.features, facts.classes) if facts else (None, None, None)
+        if facts is not None and classes is None:
+            classes = facts.cut_classes
         if task not in _LOADABLE:
             command = "not loadable yet"
         elif not here:
@@ -132,9 +133,9 @@ def _entries(data_dir: Path) -> list[Entry]:
         elif name in CATALOGUE["sklearn"]:  # that one is the default
             command = f"dataset={name} dataset.source=folder"
         else:
-            command = f"dataset={name}" if known else f"dataset=folder dataset.name={name}"
-        citation = (row or {}).get("upstream_citation") or (known.citation if known else "")
-        entries.append(Entry(name, "folder", rows, features, classes, task, here, command, citation, known.options if known else {}))
+            command = f"dataset={name}" if facts else f"dataset=folder dataset.name={name}"
+        citation = (row or {}).get("upstream_citation") or (facts.citation if facts else "")
+        entries.append(Entry(name, "folder", rows, features, classes, task, here, command, citation, facts.options if facts else {}))
     return entries
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.checks import at_least, is_number
-from ...core.errors import ConfigError, nearest
+from ...core.checks import at_least, choice, is_number, rule
+from ...core.errors import ConfigError
 from ..dataset import Dataset, make_dataset
 from ..source import Source, check_options, check_size, common, options_give_order
 
@@ -26,8 +26,16 @@ _OPTIONS: dict[str, Any] = {
     "margin_kind": "score",
     "seed": 0,
 }
-_RULES = {"runs": at_least(1), "rows": at_least(1), "test_rows": at_least(1), "classes": at_least(2), "seed": at_least(0)}
 _KINDS = ("score", "distance")
+_RULES = {
+    "margin_kind": choice(*_KINDS),
+    "runs": at_least(1),
+    "rows": at_least(1),
+    "test_rows": at_least(1),
+    "classes": at_least(2),
+    "margin": rule("a number from 0 to below 0.2: beyond, hardly a point keeps it", lambda value: is_number(value) and 0 <= value < 0.2),
+    "seed": at_least(0),
+}
 _MOST_DRAWS = 1000  # of weight vectors that leave every class some rows
 
 
@@ -40,8 +48,8 @@ def _keep(X: NDArray[Any], W: NDArray[Any], margin: float, kind: str) -> tuple[N
         lengths = np.linalg.norm(W[y][:, None, :] - W[None, :, :], axis=2)
         gaps = gaps / np.where(lengths > 0, lengths, 1.0)
     gaps[np.arange(len(X)), y] = np.inf
-    kept = gaps.min(axis=1) > margin
-    return X[kept], y[kept]
+    rows = gaps.min(axis=1) > margin
+    return X[rows], y[rows]
 
 
 def _circle(random: np.random.Generator, rows: int) -> NDArray[Any]:
@@ -59,12 +67,8 @@ def _draw(random: np.random.Generator, W: NDArray[Any], rows: int, margin: float
 
 
 def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
-    if options["margin_kind"] not in _KINDS:
-        raise ConfigError(f"dataset.margin_kind={options['margin_kind']} does not exist; {nearest(str(options['margin_kind']), _KINDS)}")
     check_options(options, _RULES)
     margin, k = options["margin"], options["classes"]
-    if not is_number(margin) or not 0 <= margin < 0.2:
-        raise ConfigError(f"dataset.margin={margin} must be a number from 0 to below 0.2: beyond, hardly a point keeps it")
     check_size(runs=options["runs"], rows=options["rows"] + options["test_rows"], classes=k)
     parts, splits, start, emptied = [], [], 0, 0
     for run in range(options["runs"]):

@@ -17,7 +17,7 @@ from ...core.files import atomic_bytes
 from ...core.paths import expanded, refuse_pipe
 from ...core.row_blocks import BlockRows, can_be_read, coded_by_parts
 from ..dataset import Dataset, make_dataset
-from ..source import Source, common
+from ..source import Source, common, notes_with, options_give_order
 from ..tables.opening import missing_file
 from ..tables.options import TableOptions
 from ..tables.target import ORDERED, order_labels
@@ -157,14 +157,6 @@ def _columns(folder: Path, files: list[Path], opened: list[Any], special: list[s
     return names, np.dtype(np.float32 if types <= set(_SINGLE) else np.float64)
 
 
-def _foresee(dataset: Dataset) -> list[str]:
-    return [note for note in dataset.notes if ORDERED in note]
-
-
-def _ordered(options: Mapping[str, Any]) -> bool:
-    return bool(options["ordered"]) or options.get("order") is not None
-
-
 def _examples(folder: Path) -> list[dict[str, Any]]:
     random = np.random.default_rng(0)
     np.save(folder / "X.npy", random.normal(size=(60, 3)).astype(np.float32))
@@ -181,4 +173,4 @@ def _examples(folder: Path) -> list[dict[str, Any]]:
 
 
 _OPTIONS: dict[str, Any] = {"features": None, "labels": None, "weight": None, "order": None}
-SOURCE = Source("mapped", _OPTIONS, _load, ordered=_ordered, examples=_examples, foresee=_foresee, paths=_PATHS)
+SOURCE = Source("mapped", _OPTIONS, _load, ordered=options_give_order, examples=_examples, foresee=notes_with(ORDERED), paths=_PATHS)

@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...core.checks import at_least
-from ...core.errors import ConfigError, DataError
+from ...core.checks import at_least, refuse
+from ...core.errors import DataError
 from ..dataset import Dataset
-from ..source import LABEL_OPTIONS, TABLE_OPTIONS, Source, options_give_order
+from ..source import LABEL_OPTIONS, TABLE_OPTIONS, Source, notes_with, options_give_order
 from ..tables.options import TableOptions
-from ..tables.reading import frame_table
 from ..tables.suspects import SUSPECT, suspects
+from ..tables.table import frame_table
 from ..tables.tabular import table_dataset
 
 _SERVICE = "https://www.openml.org"
@@ -24,8 +24,7 @@ _SERVICE = "https://www.openml.org"
 
 def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     number = options["id"]
-    if not at_least(1)["valid"](number):
-        raise ConfigError(f"dataset=openml needs dataset.id, the number of a data set of openml.org, such as 61 for iris (is {number})")
+    refuse("dataset.id", number, at_least(1), "the number of a data set of openml.org, such as 61 for iris")
     from sklearn.datasets import fetch_openml
 
     where = f"data set {number} of openml.org"
@@ -39,8 +38,8 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     target = options["target"]
     if target is None:
         if len(bunch.target_names) != 1:
-            said = "several targets" if bunch.target_names else "no target"
-            raise DataError(f"{where} has {said}; choose one with dataset.target=COLUMN: {', '.join(map(str, frame.columns[:12]))}")
+            count = "several targets" if bunch.target_names else "no target"
+            raise DataError(f"{where} has {count}; choose one with dataset.target=COLUMN: {', '.join(map(str, frame.columns[:12]))}")
         target = bunch.target_names[0]
     table = frame_table(frame, str(target), where)
     chosen = TableOptions.read({**options, "target": str(target)})
@@ -56,20 +55,15 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     return table_dataset(table, chosen, notes)
 
 
-def _foresee(dataset: Dataset) -> list[str]:
-    # workers that start together find it in the data folder
-    return [note for note in dataset.notes if SUSPECT in note]
-
-
 def _examples(folder: Path) -> list[dict[str, Any]]:
     """Return a data set that was fetched before: the answers of the service as scikit-learn keeps them."""
     rows = "".join(f"{i % 7},{'rgb'[i % 3]},{'xy'[i % 2]}\n" for i in range(24))
     arff = f"@relation r\n@attribute size numeric\n@attribute colour {{r,g,b}}\n@attribute kind {{x,y}}\n@data\n{rows}".encode()
     kinds = {"size": "numeric", "colour": "nominal", "kind": "nominal"}
     features = [
-        {"index": str(at), "name": name, "data_type": kind, "number_of_missing_values": "0", "is_target": str(name == "kind").lower()}
+        {"index": str(index), "name": name, "data_type": kind, "number_of_missing_values": "0", "is_target": str(name == "kind").lower()}
         | {"is_ignore": "false", "is_row_identifier": "false"}
-        for at, (name, kind) in enumerate(kinds.items())
+        for index, (name, kind) in enumerate(kinds.items())
     ]
     about = {"id": "7", "name": "example", "version": "1", "description": "made up", "format": "ARFF", "status": "active", "file_id": "7"}
     about |= {"url": f"{_SERVICE}/data/v1/download/7", "md5_checksum": hashlib.md5(arff).hexdigest()}
@@ -87,4 +81,5 @@ def _examples(folder: Path) -> list[dict[str, Any]]:
 
 
 _OPTIONS: dict[str, Any] = {"id": None, **TABLE_OPTIONS, **LABEL_OPTIONS, "target": None, "categorical": "auto"}
-SOURCE = Source("openml", _OPTIONS, _load, ordered=options_give_order, foresee=_foresee, examples=_examples)
+# foreseen: workers that start together find it in the data folder
+SOURCE = Source("openml", _OPTIONS, _load, ordered=options_give_order, foresee=notes_with(SUSPECT), examples=_examples)

@@ -8,15 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from ...core.checks import NOT_NEGATIVE, at_least, between, rule
-from ...core.errors import ConfigError, nearest
+from ...core.checks import NOT_NEGATIVE, at_least, between, choice
+from ...core.errors import ConfigError
 from ..dataset import Dataset, make_dataset
 from ..source import Source, check_options, check_size, common, options_give_order
 
-_KINDS = ("blobs", "ordinal")
 _OPTIONS: dict[str, Any] = {"kind": "blobs", "rows": 300, "features": 4, "classes": 3, "noise": 1.0, "flip": 0.0, "seed": 0}
-_RULES = {"rows": at_least(2), "features": at_least(1), "classes": at_least(2), "seed": at_least(0), "flip": between(0, 1)}
-_RULES["noise"] = rule("a number from 0", NOT_NEGATIVE["valid"])
+_RULES = {
+    "kind": choice("blobs", "ordinal"),
+    "rows": at_least(2),
+    "features": at_least(1),
+    "classes": at_least(2),
+    "noise": NOT_NEGATIVE,
+    "flip": between(0, 1),
+    "seed": at_least(0),
+}
 
 
 def _ordered(options: Mapping[str, Any]) -> bool:
@@ -24,9 +30,6 @@ def _ordered(options: Mapping[str, Any]) -> bool:
 
 
 def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
-    kind = options["kind"]
-    if kind not in _KINDS:
-        raise ConfigError(f"dataset.kind={kind} does not exist; {nearest(str(kind), _KINDS)}")
     check_options(options, _RULES)
     n, d, k = options["rows"], options["features"], options["classes"]
     if n < 2 * k:
@@ -34,7 +37,7 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     check_size(rows=n, features=d)
     random = np.random.default_rng(options["seed"])
     notes = []
-    if kind == "blobs":
+    if options["kind"] == "blobs":
         y = random.permutation(np.arange(n) % k)
         centers = 2.0 * random.standard_normal((k, d))
         X = centers[y] + options["noise"] * random.standard_normal((n, d))

@@ -84,8 +84,8 @@ def _shortened(random: np.random.Generator, counts: Any, wanted: int) -> Any:
     """Return the rows with at most ``wanted`` non-zeros each, chosen at random."""
     rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     order = np.lexsort((random.random(len(rows)), rows))
-    kept = order[np.arange(len(rows)) - counts.indptr[rows] < wanted]
-    return sparse.csr_array((counts.data[kept], (rows[kept], counts.indices[kept])), shape=counts.shape)
+    chosen = order[np.arange(len(rows)) - counts.indptr[rows] < wanted]
+    return sparse.csr_array((counts.data[chosen], (rows[chosen], counts.indices[chosen])), shape=counts.shape)
 
 
 def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ...core.checks import ANY, at_least, rule
+from ...core.checks import ANY, at_least, choice, or_null
 from ...core.errors import DataError, nearest
 from ..dataset import Dataset, make_dataset
 from ..manifest import check_file, entries_by_file, find_file, own_file, read_manifest
 from ..source import Source, check_options, common, options_give_order
 from ..tables.cells import cell_text
+from ..tables.opening import read_bytes
 from ..tables.options import TableOptions
-from ..tables.table import read_bytes, read_table
+from ..tables.table import read_table
 from ..tables.target import order_labels
 
 _OPTIONS: dict[str, Any] = {
@@ -28,14 +29,14 @@ _OPTIONS: dict[str, Any] = {
     "stop_words": None,
     "order": None,
 }
-_STOP_WORDS = (None, "english")
+_RULES = {"min_df": at_least(1), "sublinear_tf": ANY, "stop_words": or_null(choice("english"))}
 
 
 def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     from scipy.sparse import csr_array
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    check_options(options, {"min_df": at_least(1), "sublinear_tf": ANY, "stop_words": rule("english or null", _STOP_WORDS.__contains__)})
+    check_options(options, _RULES)
     name, manifest = options["name"], read_manifest(data_dir)
     path = find_file(name, options["file"], data_dir, manifest)
     if not path.is_file():
@@ -52,7 +53,7 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     notes = ["TF-IDF of words; the document frequencies are those of all rows, training and test, without their labels"]
     codes = np.array([distinct.index(label) for label in labels], dtype=np.intp)
     y, classes, ordered = order_labels(codes, distinct, TableOptions.read(options), str(path), notes)
-    vectorizer = TfidfVectorizer(**{key: options[key] for key in ("min_df", "sublinear_tf", "stop_words")})
+    vectorizer = TfidfVectorizer(**{key: options[key] for key in _RULES})
     try:
         X = vectorizer.fit_transform([str(text) for text in frame[options["text"]]])
     except ValueError as error:

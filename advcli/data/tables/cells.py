@@ -17,7 +17,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ...core.errors import ConfigError
-from .table import is_number
 
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-"}
 """What cells of features hold that have no value, in small letters."""
@@ -28,6 +27,19 @@ TRUTHS = {"true": 1.0, "false": 0.0}
 _THOUSANDS = re.compile(r"(?<![0-9])[1-9][0-9]{0,2}\.[0-9]{3}(?![0-9])")
 
 _INFINITE = {"inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"}
+
+
+_NUMBERS = "iufb"  # kinds of types that are numbers
+
+
+def is_number(column: pd.Series) -> bool:
+    """Return whether a column came as numbers, or as true and false."""
+    return column.dtype.kind in _NUMBERS
+
+
+def number_columns(frame: pd.DataFrame) -> set[str]:
+    """Return the names of the columns that `is_number`, without a look at each of them."""
+    return {str(name) for name, kind in zip(frame.columns.tolist(), frame.dtypes.tolist(), strict=True) if kind.kind in _NUMBERS}
 
 
 # ---- text -------------------------------------------------------------------------------------------------------------
@@ -100,9 +112,9 @@ class Notation:
     @property
     def options(self) -> dict[str, Any]:
         """The options that say so, where they are not the defaults."""
-        found: dict[str, Any] = {} if self.decimal == "." else {"decimal": CHARACTER_NAMES[self.decimal]}
-        found |= {} if self.thousands is None else {"thousands": CHARACTER_NAMES[self.thousands]}
-        return found | ({"units": list(self.units)} if self.units else {})
+        options: dict[str, Any] = {} if self.decimal == "." else {"decimal": CHARACTER_NAMES[self.decimal]}
+        options |= {} if self.thousands is None else {"thousands": CHARACTER_NAMES[self.thousands]}
+        return options | ({"units": list(self.units)} if self.units else {})
 
     def __str__(self) -> str:
         """Return the words of a command line, quoted for a shell where they must be."""
@@ -291,7 +303,7 @@ def look_of(frame: pd.DataFrame, names: Sequence[str], is_text: Callable[[str], 
     units = tuple(dict.fromkeys(unit for notation in columns.values() for unit in notation.units))
     notation = Notation(*shared[0], units) if shared else PLAIN
     if shared:
-        columns = {name: Notation(*shared[0], own.units) for name, own in columns.items()}
+        columns = {name: Notation(*shared[0], notation_of_column.units) for name, notation_of_column in columns.items()}
     unclear = []
     for name, notations in ways.items():
         cells = pd.Series(pd.unique(present(frame[name])))

@@ -17,12 +17,11 @@ from pandas.util import hash_array, hash_pandas_object
 from ...core.errors import DataError, ProblemsError
 from ..registry import complete_options
 from ..source import COLUMN_OPTIONS
-from .cells import MISSING, PLAIN, TRUTHS, Look, Notation, cell_text, gaps_in, numbers_of, reads_as_numbers
-from .opening import WINDOWS, NotTextError, check_encoding
+from .cells import MISSING, PLAIN, TRUTHS, Look, Notation, cell_text, gaps_in, is_number, numbers_of, reads_as_numbers
+from .opening import WINDOWS, NotTextError, check_encoding, decode, read_bytes
 from .options import TableOptions
-from .reading import format_of, frame_table, read_frame
 from .suspects import SAID, counted, likely_order, looks_like, nearly_numbers, notation_words, number_look
-from .table import Table, decode, find_target, is_number, listed, read_bytes, separator_of, table_of
+from .table import Table, find_target, format_of, frame_table, listed, read_frame, separator_of, table_of
 from .tabular import table_dataset
 from .target import code_labels, label_numbers, written_alike
 
@@ -163,13 +162,13 @@ def _read(
 def _notation_remarks(look: Look) -> list[str]:
     """Return what is said of numbers in another notation than that of programs."""
     if look.columns and look.notation == PLAIN:
-        each = ", ".join(f"{name} ({own})" for name, own in look.columns.items())
-        return [f"numbers are written in several ways, which one command cannot read; write all in one way: {each}"]
-    said = [f"numbers in {listed(list(look.columns))} are written in another way than programs do: {look.notation} reads them"]
-    said += [f"{name} could also be read otherwise: {notation_words(look, name)}" for name in look.unclear]
+        columns = ", ".join(f"{name} ({notation})" for name, notation in look.columns.items())
+        return [f"numbers are written in several ways, which one command cannot read; write all in one way: {columns}"]
+    remarks = [f"numbers in {listed(list(look.columns))} are written in another way than programs do: {look.notation} reads them"]
+    remarks += [f"{name} could also be read otherwise: {notation_words(look, name)}" for name in look.unclear]
     if set(look.notation.units) & {"<", ">", "<=", ">=", "≤", "≥", "~", "≈"}:
-        said.append("of a value that is only bounded, such as <40, the bound is taken")
-    return said if look.columns else []
+        remarks.append("of a value that is only bounded, such as <40, the bound is taken")
+    return remarks if look.columns else []
 
 
 def _facts(column: pd.Series, notation: Notation, nearly: bool, written: bool) -> _ColumnFacts:
@@ -222,15 +221,15 @@ def _constant(facts: Mapping[str, _ColumnFacts], taken: Sequence[str]) -> list[s
 def _copies(facts: Mapping[str, _ColumnFacts], taken: Sequence[str], targets: Sequence[str]) -> list[str]:
     """Return what is said of columns that are equal to an earlier one, or to a target."""
     first: dict[bytes, str] = {}
-    said = []
+    remarks = []
     for name in [*targets, *taken]:
         if facts[name].different < 2:
             continue
         earlier = first.setdefault(hashlib.sha256(facts[name].content.tobytes()).digest(), name)
         if earlier != name and name not in targets:
             gives = ", which gives the answer away" if earlier in targets else ""
-            said.append(f"{name} is a copy of {earlier}{gives}: dataset.drop=[{name}] leaves it out")
-    return said
+            remarks.append(f"{name} is a copy of {earlier}{gives}: dataset.drop=[{name}] leaves it out")
+    return remarks
 
 
 def _duplicates(facts: Mapping[str, _ColumnFacts]) -> list[str]:

@@ -16,10 +16,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ...core.arrays import dense, is_sparse
 from ...core.errors import DataError, refuse_all
 from ...core.groups import interrupted
-from .cells import PLAIN, Notation, cell_text, gaps_in, numbers_of
-from .table import Table, choose_column, listed, number_columns
+from .cells import PLAIN, Notation, cell_text, gaps_in, number_columns, numbers_of
+from .table import Table, choose_column, listed
 from .target import match_labels
 
 Remedies = Callable[[str], tuple[str, str]]
@@ -73,8 +74,8 @@ class Column:
         other = f"{self.name}=other"
         while other in names:
             other += "_"
-        own = range(len(names)) if self.own is None else self.own
-        return tuple([gap if code == len(names) else names[code] for code in own] + [other] * self.other)
+        codes = range(len(names)) if self.own is None else self.own
+        return tuple([gap if code == len(names) else names[code] for code in codes] + [other] * self.other)
 
     def features(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the features (n, f) of its cells (n,): numbers or codes, nan for no value, -1 for a category that is not known."""
@@ -83,8 +84,8 @@ class Column:
             values = cells if self.fill is None else np.where(missing, self.fill, cells)
             return np.column_stack([values, missing]) if self.indicator else values[:, None]
         codes = np.where(missing, -1.0 if self.fill is None else self.fill, cells)
-        own = np.arange(len(self.categories)) if self.own is None else np.array(self.own, dtype=np.intp)
-        hot = (codes[:, None] == own).astype(np.float64)
+        own_codes = np.arange(len(self.categories)) if self.own is None else np.array(self.own, dtype=np.intp)
+        hot = (codes[:, None] == own_codes).astype(np.float64)
         return np.column_stack([hot, ~hot.any(axis=1)]) if self.other else hot
 
 
@@ -109,13 +110,9 @@ def refuse_faults(faults: Sequence[Fault]) -> list[str]:
     return [fault.text for fault in faults if fault.kind == "text" or fault.column not in texts]
 
 
-def _dense(block: Any) -> NDArray[np.float64]:
-    return np.asarray(block.toarray() if hasattr(block, "toarray") else block)
-
-
 def _beside(blocks: list[Any]) -> Any:
     """Return columns of cells or features side by side, CSR where some are."""
-    if any(sparse.issparse(block) for block in blocks):
+    if any(is_sparse(block) for block in blocks):
         return sparse.csr_array(sparse.hstack(blocks, format="csr"))
     return np.ascontiguousarray(np.hstack(blocks))
 
@@ -137,8 +134,8 @@ def number_faults(table: Table, name: str, values: Any, text: Any, purpose: str,
     if text is not None:
         rows = np.flatnonzero(gaps & ~gaps_in(text))
         if rows.size:
-            said = f"holds text ({text.iloc[rows[0]]!r} in {table.place(int(rows[0]))}) and cannot be used {purpose}; {remedies[0]}"
-            faults.append(Fault("text", name, rows, f"text in column {name!r} of numbers", f"{table.path}: column {name!r} {said}"))
+            fault = f"holds text ({text.iloc[rows[0]]!r} in {table.place(int(rows[0]))}) and cannot be used {purpose}; {remedies[0]}"
+            faults.append(Fault("text", name, rows, f"text in column {name!r} of numbers", f"{table.path}: column {name!r} {fault}"))
             gaps[rows] = False
     faults += _faults_of(table, "infinite", name, "an infinite value", np.isinf(values), remedies[1])
     return faults + _faults_of(table, "gap", name, "no value", gaps, remedies[2])
@@ -178,11 +175,11 @@ def token_attributes(tokens: Sequence[str], groups: NDArray[np.intp]) -> Iterato
         attributes += [f"suffix={word[-length:]}" for length in _AFFIXES if length < len(word)]
         if token != word:
             attributes.append("upper" if token.isupper() else "title" if token.istitle() else "mixed")
-        for side, at, edge in (("before", t - 1, t == 0), ("after", t + 1, t == last)):
-            if edge or groups[at] != groups[t]:
+        for side, neighbour, edge in (("before", t - 1, t == 0), ("after", t + 1, t == last)):
+            if edge or groups[neighbour] != groups[t]:
                 attributes.append(f"nothing {side}")
             else:
-                attributes += [f"{side}={words[at]}", f"shape {side}={forms[at]}"]
+                attributes += [f"{side}={words[neighbour]}", f"shape {side}={forms[neighbour]}"]
         yield attributes
 
 
@@ -275,9 +272,9 @@ class Encoding:
         missing = [name for name in needed if name not in there]
         unexpected = [name for name in names if name not in needed and name not in others]
         if missing or (unexpected and not extra):
-            said = [f"{word}: {listed(found)}" for word, found in (("missing", missing), ("unexpected", unexpected)) if found]
+            differences = [f"{word}: {listed(columns)}" for word, columns in (("missing", missing), ("unexpected", unexpected)) if columns]
             hint = "" if missing else f" ({remedy})"
-            raise DataError(f"{path} has other columns than the model was fitted on; {'; '.join(said)}{hint}")
+            raise DataError(f"{path} has other columns than the model was fitted on; {'; '.join(differences)}{hint}")
         return [name for name in names if name not in needed]
 
     def cells(self, table: Table, remedies: Remedies | None = None) -> tuple[Any, list[Fault]]:
@@ -342,8 +339,8 @@ class Encoding:
         unseen = np.flatnonzero(codes == -1.0)
         if unseen.size:
             what = "that was not there to learn from"
-            said = f"column {name!r} holds {text.iloc[unseen[0]]!r} in {table.place(int(unseen[0]))}, a category {what}"
-            line = f"{table.path}: {said} ({listed(column.categories)}); {_FIX}"
+            fault = f"column {name!r} holds {text.iloc[unseen[0]]!r} in {table.place(int(unseen[0]))}, a category {what}"
+            line = f"{table.path}: {fault} ({listed(column.categories)}); {_FIX}"
             faults.append(Fault("unseen", name, unseen, f"a category in column {name!r} {what}", line))
         return codes[:, None], faults
 
@@ -362,7 +359,7 @@ class Encoding:
             from sklearn.impute import SimpleImputer
 
             strategy = "mean" if self.missing == "indicator" else self.missing
-            block = _dense(cells[:, [starts[place] for place in numbers]])
+            block = dense(cells[:, [starts[place] for place in numbers]])
             imputer = SimpleImputer(strategy=strategy, keep_empty_features=True).fit(block)
             fills = dict(zip(numbers, imputer.statistics_.tolist(), strict=True))
             gaps = {numbers[gap] for gap in np.flatnonzero(np.isnan(block).any(axis=0)).tolist()} if self.missing == "indicator" else set()
@@ -371,7 +368,7 @@ class Encoding:
             if place in fills:
                 column = replace(column, fill=float(fills[place]), indicator=place in gaps)
             elif column.categories is not None:
-                column = self._fit_categories(column, _dense(cells[:, [starts[place]]])[:, 0])
+                column = self._fit_categories(column, dense(cells[:, [starts[place]]])[:, 0])
             learned.append(column)
         return replace(self, columns=tuple(learned))
 
@@ -379,23 +376,23 @@ class Encoding:
         from sklearn.preprocessing import OneHotEncoder
 
         assert column.categories is not None
-        known = codes[~np.isnan(codes)]
+        present = codes[~np.isnan(codes)]
         fill: float | None = None
         # of a box that is ticked or empty nothing is a value: filled by the only category, the column would be constant
         if self.missing == "indicator" or (self.missing != "refuse" and len(column.categories) == 1):
             fill = float(len(column.categories))
         elif self.missing != "refuse":
             # the first of the most frequent ones, as SimpleImputer
-            fill = float(np.bincount(known.astype(np.intp)).argmax()) if known.size else -1.0
-        filled = known if fill is None else np.where(np.isnan(codes), fill, codes)
+            fill = float(np.bincount(present.astype(np.intp)).argmax()) if present.size else -1.0
+        filled = present if fill is None else np.where(np.isnan(codes), fill, codes)
         filled = filled[filled >= 0.0]
         if not filled.size:
             return replace(column, own=(), other=False, fill=fill)
         encoder = OneHotEncoder(max_categories=self.max_categories, handle_unknown="infrequent_if_exist", sparse_output=False)
         encoder.fit(filled[:, None])
         rare = encoder.infrequent_categories_[0] if self.max_categories is not None else None
-        kept = encoder.categories_[0] if rare is None else np.setdiff1d(encoder.categories_[0], rare)
-        return replace(column, own=tuple(kept.astype(int).tolist()), other=rare is not None, fill=fill)
+        own_codes = encoder.categories_[0] if rare is None else np.setdiff1d(encoder.categories_[0], rare)
+        return replace(column, own=tuple(own_codes.astype(int).tolist()), other=rare is not None, fill=fill)
 
     def features(self, cells: Any) -> Any:
         """Return the features (n, d) of cells (n, p); csr_array where there are attributes of tokens."""
@@ -405,7 +402,7 @@ class Encoding:
         blocks: list[Any] = [
             cells[:, start : start + len(column.attributes)]
             if column.attributes is not None
-            else column.features(_dense(cells[:, [start]])[:, 0])
+            else column.features(dense(cells[:, [start]])[:, 0])
             for start, column in zip(starts, self.columns, strict=True)
         ]
         return _beside(blocks)

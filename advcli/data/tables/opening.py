@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ...core.errors import ConfigError, DataError, nearest
-from ...core.paths import read_once
+from ...core.paths import read_once, refuse_pipe
 
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\0": "xz", b"PK\x03\x04": "zip"}
 _ENDINGS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip"}
@@ -83,8 +83,10 @@ def check_encoding(name: Any) -> str | None:
     return str(name)
 
 
-def open_bytes(path: Path) -> IO[bytes]:
-    """Open a file, or a pipe, as it is; nobody is waited for who has not begun to write."""
+def open_bytes(path: Path, once: bool = True) -> IO[bytes]:
+    """Open a file as it is, or a pipe where its content is asked for ``once``; nobody is waited for who has not begun to write."""
+    if not once:
+        refuse_pipe(path)
     if path.is_dir():
         raise DataError(f"{path} is a folder, not a file; name the CSV file in it")
     if not read_once(path):
@@ -148,8 +150,8 @@ def _member(path: Path, file: IO[bytes]) -> IO[bytes]:
     if "[Content_Types].xml" in names:
         raise DataError(f"{path} is an Excel file; let its name end in .xlsx, or use dataset.format=excel")
     if len(members) != 1:
-        said = f"{len(members)} files ({', '.join(names[:5])})"
-        raise DataError(f"{path} is a zip archive of {said}; unpack it and name the one with the table")
+        content = f"{len(members)} files ({', '.join(names[:5])})"
+        raise DataError(f"{path} is a zip archive of {content}; unpack it and name the one with the table")
     if members[0].flag_bits & 1:
         raise DataError(f"{path} is a zip archive with a password; unpack it")
     try:
@@ -164,11 +166,11 @@ def as_text(file: IO[bytes], encoding: str | None) -> io.TextIOWrapper:
     UTF-16 without a mark is recognised by its zero bytes where no encoding is given.
     """
     head = file.read(_HEAD)
-    found = next((name for mark, name in _MARKS if head.startswith(mark)), encoding)
-    if found is None and len(head) == _HEAD:
+    encoding_found = next((name for mark, name in _MARKS if head.startswith(mark)), encoding)
+    if encoding_found is None and len(head) == _HEAD:
         zero = [byte == 0 for byte in head]
-        found = {(False, True): "utf-16-le", (True, False): "utf-16-be"}.get((zero[0], zero[1])) if zero[:2] * 4 == zero else None
-    return io.TextIOWrapper(io.BufferedReader(_Joined(head, file)), encoding=found or "utf-8", newline="")
+        encoding_found = {(False, True): "utf-16-le", (True, False): "utf-16-be"}.get((zero[0], zero[1])) if zero[:2] * 4 == zero else None
+    return io.TextIOWrapper(io.BufferedReader(_Joined(head, file)), encoding=encoding_found or "utf-8", newline="")
 
 
 def not_text(path: Path, error: UnicodeError, file: io.TextIOWrapper, whole: bool) -> NotTextError:
@@ -190,3 +192,41 @@ def declared_separator(text: str, separator: str, encoding: str) -> tuple[str, s
     heading = text.partition("\n")[0]
     tabs = separator == "," and encoding.startswith("utf-16") and "\t" in heading and "," not in heading
     return text, "\t" if tabs else separator
+
+
+def read_bytes(path: Path, once: bool = False) -> bytes:
+    """Return the content of a file; a pipe is read only if nobody asks for the same content again (``once``)."""
+    try:
+        with open_bytes(path, once) as file:
+            return file.read()
+    except FileNotFoundError:
+        raise missing_file(path) from None
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def unpacked(path: Path) -> bytes:
+    """Return the content of a file, unpacked."""
+    raw = read_bytes(path)
+    with opened(path, raw) as file:
+        return file.read()
+
+
+def decode(path: Path, raw: bytes, separator: str = ",", encoding: str | None = None) -> tuple[str, str]:
+    """Return the text of a file, unpacked, and the separator of its fields, which the file may say (`declared_separator`)."""
+    with opened(path, raw) as file:
+        wrapped = as_text(file, encoding)
+        try:
+            text = wrapped.read()
+        except UnicodeError as error:
+            raise not_text(path, error, wrapped, True) from None
+    refuse_zero_bytes(path, text)
+    if not text.strip():
+        raise DataError(f"{path} is empty; it needs a heading line and rows")
+    return declared_separator(text, separator, wrapped.encoding)
+
+
+def refuse_zero_bytes(path: Path, text: str) -> None:
+    """Refuse text that is none."""
+    if "\0" in text:
+        raise DataError(f"{path} is not a text file (it has zero bytes); save it as CSV with the encoding UTF-8")

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ...core.checks import at_least
-from ...core.errors import ConfigError, nearest
+from ...core.checks import ANY, at_least, choice, refuse, rule
+from ...core.errors import ConfigError
 from .cells import PLAIN, Notation
 from .opening import check_encoding
 
@@ -16,6 +16,19 @@ MISSING_WAYS = ("refuse", "mean", "median", "most_frequent", "indicator")
 
 CUTS = ("none", "equal_width", "equal_frequency", "edges")
 """Ways to cut a continuous target into ordered classes (``dataset.cut``)."""
+
+_TEXTS = {"target", "weight", "sequence", "tokens", "hierarchy", "missing", "cut"}
+_LISTS = ("drop", "keep", "categorical", "features")  # of names of columns
+_RULES = {
+    "missing": choice(*MISSING_WAYS),
+    "max_categories": at_least(2),
+    "separator": rule("one character", lambda value: isinstance(value, str) and len(value) == 1 and value not in '"\n\r'),
+    "order": rule("the list of the labels, lowest first", lambda value: isinstance(value, (list, tuple))),
+    "cut": choice(*CUTS),
+    "several_tops": ANY,
+    "stub_leaves": ANY,
+    "label_separator": rule("the text between the labels of a cell, or null", lambda value: isinstance(value, str) and bool(value)),
+}
 
 
 @dataclass(frozen=True)
@@ -71,23 +84,24 @@ class TableOptions:
         ConfigError
             A value that cannot be, or options that contradict each other.
         """
-        given = {option.name: options[option.name] for option in fields(cls) if options.get(option.name) is not None}
-        categorical = given.get("categorical", ())
-        given |= {key: names_of(given.get(key), key) for key in ("drop", "keep")}
-        given |= {key: str(given[key]) for key in ("target", "weight", "sequence", "tokens", "hierarchy", "missing", "cut") if key in given}
-        given["categorical"] = None if categorical == "auto" else names_of(categorical, "categorical")
-        if "features" in given:
-            given["features"] = names_of(given["features"], "features")
-        if "costs" in given:
-            given["costs"] = _cost_columns(given)
-        _check_cells(given)
-        _check_target(given)
-        given["notation"] = Notation.of(options)
-        given["encoding"] = check_encoding(given.get("encoding"))
+        chosen = {option.name: options[option.name] for option in fields(cls) if options.get(option.name) is not None}
+        automatic = chosen.get("categorical") == "auto"
+        chosen |= {key: str(chosen[key]) for key in _TEXTS & chosen.keys()}
+        chosen |= {key: _names_of(chosen[key], key) for key in _LISTS if key in chosen}
+        if automatic:
+            chosen["categorical"] = None
+        if "costs" in chosen:
+            chosen["costs"] = _cost_columns(chosen)
+        for key, about in _RULES.items():
+            if key in chosen:
+                refuse(f"dataset.{key}", chosen[key], about)
+        _check_target(chosen)
+        chosen["notation"] = Notation.of(options)
+        chosen["encoding"] = check_encoding(chosen.get("encoding"))
         for key in ("order", "edges"):
-            if key in given:
-                given[key] = tuple(given[key]) if isinstance(given[key], (list, tuple)) else (given[key],)
-        return cls(**given)
+            if key in chosen:
+                chosen[key] = tuple(chosen[key]) if isinstance(chosen[key], (list, tuple)) else (chosen[key],)
+        return cls(**chosen)
 
     @property
     def text(self) -> tuple[str, ...] | None:
@@ -105,10 +119,8 @@ class TableOptions:
         return self.label_separator is not None or self.hierarchy is not None or self.names_prefix(names)
 
 
-def names_of(value: Any, key: str) -> tuple[str, ...]:
+def _names_of(value: Any, key: str) -> tuple[str, ...]:
     """Return the names of columns that an option lists."""
-    if value is None:
-        return ()
     if isinstance(value, (str, int, float)):
         return (str(value),)
     if isinstance(value, (list, tuple)):
@@ -116,45 +128,25 @@ def names_of(value: Any, key: str) -> tuple[str, ...]:
     raise ConfigError(f"dataset.{key}={value} must be a list of column names")
 
 
-def _cost_columns(given: Mapping[str, Any]) -> tuple[str, ...]:
+def _cost_columns(values: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the columns of what predictions cost; options beside them that are about labels are refused."""
-    costs = given["costs"]
+    costs = values["costs"]
     if not isinstance(costs, (list, tuple)) or len({str(name) for name in costs}) != len(costs) or len(costs) < 2:
         raise ConfigError(f"dataset.costs={costs} must list at least two columns, one for each prediction, each once")
     for key in ("order", "edges", "n_classes", "hierarchy", "label_separator", "cut"):
-        if key in given and (key, given[key]) != ("cut", "none"):
+        if key in values and (key, values[key]) != ("cut", "none"):
             raise ConfigError(f"dataset.{key} is about labels; with dataset.costs the columns of costs are the classes: leave it out")
     return tuple(str(name) for name in costs)
 
 
-def _check_cells(given: Mapping[str, Any]) -> None:
-    """Refuse what cannot be of the options that say how cells are read."""
-    missing, most, separator = given.get("missing", "refuse"), given.get("max_categories"), given.get("separator", ",")
-    if missing not in MISSING_WAYS:
-        raise ConfigError(f"dataset.missing={missing} must be {', '.join(MISSING_WAYS[:-1])} or {MISSING_WAYS[-1]}")
-    if most is not None and not at_least(2)["valid"](most):
-        raise ConfigError(f"dataset.max_categories={most} must be a whole number of at least 2, or null for no bound")
-    if not isinstance(separator, str) or len(separator) != 1 or separator in '"\n\r':
-        raise ConfigError(f"dataset.separator={separator!r} must be one character")
-
-
-def _check_target(given: Mapping[str, Any]) -> None:
-    """Refuse what cannot be of the options that say how the target becomes classes."""
-    cut, order, label_separator = given.get("cut", "none"), given.get("order"), given.get("label_separator")
-    if cut not in CUTS:
-        raise ConfigError(f"dataset.cut={cut} is not a way to cut a target; {nearest(cut, CUTS)}")
-    if "n_classes" in given and cut not in ("equal_width", "equal_frequency"):
+def _check_target(values: Mapping[str, Any]) -> None:
+    """Refuse options of the target that contradict each other."""
+    cut = values.get("cut", "none")
+    if "n_classes" in values and cut not in ("equal_width", "equal_frequency"):
         raise ConfigError(
-            f"dataset.n_classes={given['n_classes']} needs dataset.cut=equal_width or equal_frequency (is {cut}); else set it to null"
+            f"dataset.n_classes={values['n_classes']} needs dataset.cut=equal_width or equal_frequency (is {cut}); else set it to null"
         )
-    if "edges" in given and cut != "edges":
+    if "edges" in values and cut != "edges":
         raise ConfigError(f"dataset.edges needs dataset.cut=edges (is {cut}); else set it to null")
-    if order is not None and cut != "none":
+    if "order" in values and cut != "none":
         raise ConfigError(f"dataset.order lists labels; it has no meaning with dataset.cut={cut}")
-    if order is not None and not isinstance(order, (list, tuple)):
-        raise ConfigError(f"dataset.order={order} must be the list of the labels, lowest first")
-    for key in ("several_tops", "stub_leaves"):
-        if not isinstance(given.get(key, False), bool):
-            raise ConfigError(f"dataset.{key}={given[key]} must be true or false")
-    if label_separator is not None and (not isinstance(label_separator, str) or not label_separator):
-        raise ConfigError(f"dataset.label_separator={label_separator!r} must be the text between the labels of a cell, or null")

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .cells import CHARACTER_NAMES, PLAIN, Look, Notation, cell_text, gaps_in, look_of, present, reads_as_numbers
+from .cells import CHARACTER_NAMES, PLAIN, Look, Notation, cell_text, gaps_in, is_number, look_of, number_columns, present, reads_as_numbers
 from .options import TableOptions
-from .table import Table, is_number, number_columns
+from .table import Table
 
 SUSPECT = "looks like"
 """What notes say of columns that are something else than they are taken for, to be read before any work."""
@@ -128,9 +128,9 @@ def suspects(table: Table, columns: Sequence[str], options: TableOptions) -> dic
         if name == options.tokens or name in options.keep or not (looks := looks_like(table.frame[name])):
             continue
         count = len(counted(table.frame[name]))
-        said = f"{SAID[looks]} ({count} values{'' if looks == 'date' else f' in {len(table.frame)} rows'})"
+        look = f"{SAID[looks]} ({count} values{'' if looks == 'date' else f' in {len(table.frame)} rows'})"
         words = ",".join([*options.keep, name])
-        lines[name] = f"column {name!r} left out: it {SUSPECT} {said}; dataset.keep=[{words}] takes it"
+        lines[name] = f"column {name!r} left out: it {SUSPECT} {look}; dataset.keep=[{words}] takes it"
     return lines
 
 
@@ -167,11 +167,11 @@ def notation_words(look: Look, name: str) -> str:
     way = look.columns[name]
     if look.notation == PLAIN:
         return f"its numbers look written in another way than those of other columns ({way} would read them): write all in one way"
-    said = f"it {SUSPECT} numbers: {look.notation} reads them"
+    words = f"it {SUSPECT} numbers: {look.notation} reads them"
     if name in look.unclear:
         other = Notation(way.thousands or ".", None, way.units) if way.thousands else Notation(".", way.decimal, way.units)
-        said += f" (if the {CHARACTER_NAMES[way.thousands or way.decimal]} means the other thing: {other})"
-    return said
+        words += f" (if the {CHARACTER_NAMES[way.thousands or way.decimal]} means the other thing: {other})"
+    return words
 
 
 def remedies_for(column: pd.Series, look: Look, notation: Notation = PLAIN) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Tables in comma-separated text, read strictly: from bytes to columns of numbers and text.
+"""Tables of columns of numbers and text: CSV, read strictly, and files of other formats as frames that pandas reads.
 
 Everything that can be wrong with a person's file is answered by one line that names the file, the column, the row and the remedy.
 Rows count from 1 without the heading; lines count from 1 with it, as an editor shows them.
@@ -10,9 +10,11 @@ import csv
 import gc
 import hashlib
 import io
+import zipfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +22,22 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ...core.errors import DataError, nearest
+from ...core.errors import ConfigError, DataError, nearest
+from ...core.files import check_unpacked
 from ...core.paths import refuse_pipe
-from .opening import as_text, declared_separator, missing_file, not_text, open_bytes, opened
+from .cells import cell_text, is_number
+from .opening import as_text, declared_separator, decode, missing_file, not_text, opened, read_bytes, refuse_zero_bytes
 
-_NUMBERS = "iufb"  # kinds of types that are numbers
 # Numbers are read to the last bit; from 3.1 on pandas does so by itself and warns about the option.
 _EXACT: dict[str, Any] = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
+
+FORMATS = {"parquet": ("read_parquet", "pyarrow"), "feather": ("read_feather", "pyarrow"), "excel": ("read_excel", "openpyxl")}
+"""Formats beside CSV: the function of pandas that reads one, and the package that it needs; `advcli[tables]` brings them."""
+
+SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".xlsx": "excel", ".xlsm": "excel"}
+
+# What columns of numbers become, by the kind of their type: extension types (nullable, Arrow) and narrow ones end here.
+_PLAIN = {"i": np.int64, "u": np.uint64, "f": np.float64, "b": np.bool_}
 
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 """Characters that stand between fields where it is not a comma, and what they are called."""
@@ -54,39 +65,6 @@ class Table:
             return f"row {self.before + row + 1}"
         line = self.before + row + 2 if self.lines is None else int(self.lines[row])
         return f"row {self.before + row + 1} (line {line})"
-
-
-def read_bytes(path: Path, once: bool = False) -> bytes:
-    """Return the content of a file; a pipe is read only if nobody asks for the same content again (``once``)."""
-    try:
-        if not once:
-            refuse_pipe(path)
-        with open_bytes(path) as file:
-            return file.read()
-    except FileNotFoundError:
-        raise missing_file(path) from None
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}") from None
-
-
-def decode(path: Path, raw: bytes, separator: str = ",", encoding: str | None = None) -> tuple[str, str]:
-    """Return the text of a file, unpacked, and the separator of its fields, which the file may say (`declared_separator`)."""
-    with opened(path, raw) as file:
-        wrapped = as_text(file, encoding)
-        try:
-            text = wrapped.read()
-        except UnicodeError as error:
-            raise not_text(path, error, wrapped, True) from None
-    refuse_zero_bytes(path, text)
-    if not text.strip():
-        raise DataError(f"{path} is empty; it needs a heading line and rows")
-    return declared_separator(text, separator, wrapped.encoding)
-
-
-def refuse_zero_bytes(path: Path, text: str) -> None:
-    """Refuse text that is none."""
-    if "\0" in text:
-        raise DataError(f"{path} is not a text file (it has zero bytes); save it as CSV with the encoding UTF-8")
 
 
 def read_table(
@@ -242,16 +220,6 @@ def listed(values: Sequence[Any]) -> str:
     return ", ".join(map(str, values[:5])) + (", ..." if len(values) > 5 else "")
 
 
-def is_number(column: pd.Series) -> bool:
-    """Return whether a column came as numbers, or as true and false."""
-    return column.dtype.kind in _NUMBERS
-
-
-def number_columns(frame: pd.DataFrame) -> set[str]:
-    """Return the names of the columns that `is_number`, without a look at each of them."""
-    return {str(name) for name, kind in zip(frame.columns.tolist(), frame.dtypes.tolist(), strict=True) if kind.kind in _NUMBERS}
-
-
 def choose_column(name: str, names: Sequence[str]) -> str:
     """Name the nearest columns, or some of them where nothing is near and there are many."""
     clause = nearest(name, names)
@@ -280,3 +248,146 @@ def table_sha256(table: Table, target: str = "target", ignore: Sequence[str] = (
                 encoded = cell.encode()
                 digest.update(len(encoded).to_bytes(8, "little") + encoded)
     return digest.hexdigest()
+
+
+# ---- files of other formats, and files of any format some rows at a time ------------------------------------------------
+def format_of(path: Path, form: str = "csv") -> str:
+    """Return the format of a file: the one that is asked for, or, where that is CSV, the one that the end of its name tells."""
+    if form != "csv":
+        if form not in FORMATS:
+            raise ConfigError(f"dataset.format={form} does not exist; {nearest(form, ['csv', 'svmlight', *FORMATS])}")
+        return form
+    return SUFFIXES.get(path.suffix.lower(), "csv")
+
+
+def read_frame(path: Path, form: str) -> pd.DataFrame:
+    """Return a file of one of `FORMATS` as a frame; of Excel the first sheet."""
+    function, package = FORMATS[form]
+    if path.is_dir():
+        raise DataError(f"{path} is a folder, not a file; name the {form} file in it")
+    refuse_pipe(path)
+    if not path.is_file():
+        raise missing_file(path)
+    try:
+        if form == "excel" and zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                check_unpacked(archive, path.stat().st_size)
+        # cells of text stay as they are written: 01, NA
+        how: dict[str, Any] = {"dtype": object, "keep_default_na": False, "na_values": [""]} if form == "excel" else {}
+        return getattr(pd, function)(path, **how)
+    except ImportError:
+        raise DataError(f'{path}: reading {form} files takes the package {package}; pip install "advcli[tables]", or save as CSV') from None
+    except Exception as error:  # each engine has its own
+        reason = str(error).strip().splitlines()
+        raise DataError(f"{path} cannot be read as {form}: {reason[0] if reason else type(error).__name__}") from None
+
+
+def frame_table(frame: pd.DataFrame, target: str | None, where: str) -> Table:
+    """Return a frame of any types as a table: the target as text, other columns as numbers where their type is one, else as text.
+
+    ``target`` as for `read_table`; ``where`` is what messages call the frame, such as its file. A cell without a value (None, NaN, NA) is
+    one in the table.
+    """
+    names = [str(name).strip() for name in frame.columns]
+    check_names(where, names)
+    if not len(frame):
+        raise DataError(f"{where} has columns but no rows")
+    for name, (_, column) in zip(names, frame.items(), strict=True):
+        _refuse_broken(column, name, where)
+    targets = [] if target is None else find_target(where, target, names)
+    special, typed = set(targets), (_typed(column) for _, column in frame.items())
+    columns = {
+        name: _plain(column) if is_number(column) and name not in special else cell_text(column).reset_index(drop=True)
+        for name, column in zip(names, typed, strict=True)
+    }
+    return Table(where, pd.DataFrame(columns), has_lines=False)
+
+
+def _refuse_broken(column: pd.Series, name: str, where: str) -> None:
+    """Refuse text with half of a surrogate pair, which Python holds and no encoding writes, nor a column of text by Arrow."""
+    cells = [cell if isinstance(cell, str) else "" for cell in column] if column.dtype.kind == "O" else []
+    try:
+        "".join(cells).encode()
+    except UnicodeEncodeError:
+        row = next(place for place, cell in enumerate(cells) if any("\ud800" <= letter <= "\udfff" for letter in cell))
+        raise DataError(f"{where}: column {name!r} holds half a letter in row {row + 1}, which no file can hold; correct it") from None
+
+
+def _plain(column: pd.Series) -> pd.Series:
+    if column.isna().any():
+        return pd.Series(column.to_numpy(np.float64, na_value=np.nan))
+    return pd.Series(column.to_numpy(_PLAIN[column.dtype.kind]))
+
+
+def _typed(column: pd.Series) -> pd.Series:
+    """Return a column of objects that are all numbers, or all true and false, with the type of these; each cell has its own in Excel."""
+    if column.dtype != object:
+        return column
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if kind == "decimal":
+        return column.astype(np.float64)
+    return column.convert_dtypes() if kind in ("integer", "floating", "mixed-integer-float", "boolean") else column
+
+
+def read_parts(
+    path: Path, rows: int, *, separator: str = ",", text: Sequence[str] | None = (), encoding: str | None = None
+) -> Iterator[Table]:
+    """Yield a file as tables of at most ``rows`` rows; the other parameters as for `read_table`.
+
+    CSV, plain, packed or from a pipe, is read once, a part at a time, as strictly as by `read_table`: a fault in a later part is raised
+    when that part is reached. Files of other formats are in memory as a whole.
+    """
+    form = format_of(path)
+    if form != "csv":
+        frame = frame_table(read_frame(path, form), None, str(path)).frame
+        for start in range(0, len(frame), rows):
+            yield Table(path, frame.iloc[start : start + rows].reset_index(drop=True), before=start, has_lines=False)
+        return
+    with opened(path) as packed:
+        file = as_text(packed, encoding)
+        try:
+            yield from _csv_parts(path, file, rows, separator, text)
+        except UnicodeError as error:
+            raise not_text(path, error, file, False) from None
+
+
+def _csv_parts(path: Path, file: io.TextIOWrapper, rows: int, separator: str, text: Sequence[str] | None) -> Iterator[Table]:
+    first, separator = declared_separator(file.readline(), separator, file.encoding)
+    lines: list[str] = []  # since the last part: a CSV reader on top tells where records end, quoted line breaks and all
+
+    def recorded() -> Iterator[str]:
+        for line in chain([first], file):
+            lines.append(line)
+            yield line
+
+    reader = csv.reader(recorded(), delimiter=separator, skipinitialspace=True, strict=True)
+
+    def records(most: int) -> tuple[str, int]:
+        """Return the text of the next records, blank lines included, and how many there are."""
+        count = 0
+        try:
+            for fields in reader:
+                count += fields not in ([], [""])  # blank lines are none
+                if count == most:
+                    break
+        except csv.Error as error:
+            raise DataError(f"{path}, line {reader.line_num}: {error}; is a quotation mark not closed?") from None
+        part = "".join(lines)
+        lines.clear()
+        refuse_zero_bytes(path, part)
+        return part, count
+
+    heading, _ = records(1)
+    if not heading.strip():
+        raise DataError(f"{path} is empty; it needs a heading line and rows")
+    heading_lines = reader.line_num
+    rows_before, lines_before = 0, 0
+    while True:
+        part, count = records(rows)
+        if not count and rows_before:
+            return
+        names, line_numbers, content = check_shape(path, heading + part, separator, rows_before, lines_before)
+        frame = parse(path, content, names, text, separator)
+        yield Table(path, frame, line_numbers, rows_before)
+        rows_before += len(frame)
+        lines_before = reader.line_num - heading_lines

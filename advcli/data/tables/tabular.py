@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import sparse
 
+from ...core.arrays import is_sparse
 from ...core.errors import ConfigError, DataError, ProblemsError, refuse_all
 from ..dataset import Dataset, make_dataset
 from ..labels.sets import read_label_sets
-from .cells import TRUTHS, cell_text, gaps_in, numbers_of, reads_as_numbers
+from .cells import TRUTHS, cell_text, gaps_in, number_columns, numbers_of, reads_as_numbers
 from .encoding import Column, Encoding, Fault, attribute_columns, number_faults, read_groups, refuse_faults
 from .options import TableOptions
-from .reading import frame_table
 from .suspects import SUSPECT, looks_like, named_as_ids, nearly_numbers, number_look, remedies_for, suspects
-from .table import Table, choose_column, listed, number_columns, target_columns
+from .table import Table, choose_column, frame_table, listed, target_columns
 from .target import code_labels, target_codes
 
 
@@ -29,7 +28,7 @@ def from_table(table: pd.DataFrame, options: Mapping[str, Any], *, where: str = 
     Parameters
     ----------
     table : DataFrame
-        The raw columns, of any type (`advcli.data.tables.reading.frame_table`).
+        The raw columns, of any type (`advcli.data.tables.table.frame_table`).
     options : mapping
         What `Source.load` is called with: the common options and `advcli.data.source.TABLE_OPTIONS`; where they are there too,
         `advcli.data.source.LABEL_OPTIONS` and `advcli.data.source.SEQUENCE_OPTIONS`.
@@ -55,31 +54,31 @@ def from_table(table: pd.DataFrame, options: Mapping[str, Any], *, where: str = 
 
 def table_dataset(table: Table, options: TableOptions, notes: Sequence[str] = (), ignore: Sequence[str] = ()) -> Dataset:
     """Turn a table into a `Dataset`; ``notes`` come first, the columns ``ignore`` are reserved by the format and never features."""
-    said = list(notes)
+    all_notes = list(notes)
     columns = feature_columns(table, options, ignore)
-    encoding = learn_encoding(table, columns, options, said)
+    encoding = learn_encoding(table, columns, options, all_notes)
     look = cache(lambda: number_look(table, columns, options))
     cells, faults = encoding.cells(table, lambda name: remedies_for(table.frame[name], look(), encoding.notation))
-    said += gap_note(encoding, cells)
+    all_notes += gap_note(encoding, cells)
     problems = _cell_problems(table, encoding, cells, faults)
     fields: dict[str, Any] = {}
     for part in (_classes, _weights):
         try:
-            fields |= part(table, options, said)
+            fields |= part(table, options, all_notes)
         except DataError as error:
             problems += list(error.problems) if isinstance(error, ProblemsError) else [str(error)]
     refuse_all(problems, str(table.path))
     groups = encoding.groups(table)
     if groups is not None:
         lengths = np.bincount(groups)
-        said.append(f"{len(lengths)} sequences of {lengths.mean():.1f} rows, the longest of {lengths.max()}")
+        all_notes.append(f"{len(lengths)} sequences of {lengths.mean():.1f} rows, the longest of {lengths.max()}")
     learned = encoding.fit(cells)
     return make_dataset(
         name=options.name,
         X=learned.features(cells),
         feature_names=learned.feature_names,
         sizes=options.sizes,
-        notes=said,
+        notes=all_notes,
         encoding=learned,
         cells=cells if encoding.learns else None,
         # a prediction that is seldom or never the cheapest still has costs to learn from
@@ -234,17 +233,17 @@ def gap_note(encoding: Encoding, cells: Any) -> list[str]:
     """Return what is said about the cells without a value, as a list of at most one line."""
     if encoding.missing == "refuse":
         return []
-    count = int(np.isnan(cells.data if hasattr(cells, "indptr") else cells).sum())
+    count = int(np.isnan(cells.data if is_sparse(cells) else cells).sum())
     if not count:
         return []
     way = encoding.missing.replace("_", " ")
-    said = {
+    words = {
         "indicator": "are marked by a feature, their numbers filled by the mean of the training rows",
         "most frequent": "hold the most frequent value of their column over the training rows",
     }
     text = any(column.categories is not None for column in encoding.columns)
     default = f"hold the {way} of their column over the training rows" + (", text its most frequent category" if text else "")
-    return [f"{count} cells without a value {said.get(way, default)}"]
+    return [f"{count} cells without a value {words.get(way, default)}"]
 
 
 def _token_column(table: Table, tokens: list[str], options: TableOptions, notes: list[str]) -> Column:
@@ -262,7 +261,7 @@ def _token_column(table: Table, tokens: list[str], options: TableOptions, notes:
 def _cell_problems(table: Table, encoding: Encoding, cells: Any, faults: list[Fault]) -> list[str]:
     """Return a line for every fault, and for every column without a value in any row: nothing could stand in their place."""
     empty = {column.name for column in encoding.columns if column.categories == ()}
-    if not sparse.issparse(cells):
+    if not is_sparse(cells):
         nothing = np.isnan(cells).all(axis=0).tolist()
         empty |= {column.name for column, every in zip(encoding.columns, nothing, strict=True) if every}
     empty -= {fault.column for fault in faults if fault.kind == "text"}

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ...core.checks import at_least
-from ...core.errors import ConfigError, DataError, nearest
+from ...core.checks import at_least, choice, refuse
+from ...core.errors import ConfigError, DataError
 from .cells import PLAIN, TRUTHS, Notation, cell_text
 from .options import CUTS, TableOptions
 from .suspects import SUSPECT, likely_order, order_words
@@ -107,8 +107,8 @@ def target_codes(table: Table, options: TableOptions, notes: list[str]) -> tuple
                 f"{table.path}: the target column {target!r} holds {text.iloc[bad[0]]!r} in {table.place(int(bad[0]))}, "
                 f"no finite number; dataset.cut={options.cut} needs numbers (use dataset.cut=none for classes)"
             )
-        codes, levels, said = cut_target(values, options.cut, options.n_classes, options.edges)
-        notes += said
+        codes, levels, cut_notes = cut_target(values, options.cut, options.n_classes, options.edges)
+        notes += cut_notes
         return codes, list(levels), True
     codes, labels = code_labels(text, notation)
     notes += [
@@ -185,12 +185,9 @@ def _given_edges(edges: Sequence[float] | None) -> NDArray[np.float64]:
 
 def _equal_edges(values: NDArray[Any], cut: str, n_classes: int | None) -> NDArray[np.float64]:
     """Return the inner edges of equally wide intervals, or of quantiles: equal values are never parted, so ties make classes uneven."""
-    if cut not in CUTS[1:]:
-        raise ConfigError(f"dataset.cut={cut} is not a way to cut a target; {nearest(cut, CUTS)}")
-    if n_classes is None or not at_least(2)["valid"](n_classes):
-        raise ConfigError(f"dataset.cut={cut} needs dataset.n_classes, a whole number of at least 2 (is {n_classes})")
-    if n_classes > _MOST_CLASSES:
-        raise ConfigError(f"dataset.n_classes={n_classes} is too many; a target is cut into {_MOST_CLASSES} classes at most")
+    refuse("dataset.cut", cut, choice(*CUTS[1:]))
+    refuse("dataset.n_classes", n_classes, at_least(2, _MOST_CLASSES))
+    assert n_classes is not None
     if values.min() == values.max():
         raise DataError(f"the target has the same value {values.min():g} in every row; it cannot be cut into classes")
     if cut == "equal_width":

@@ -107,16 +107,16 @@ def drawn(section: str, material: Material) -> tuple[Figure, ...]:
             continue
         where = f"figure {figure.name} ({sys.modules[figure.draw.__module__].__file__})"
         try:
-            made = list(figure.draw(material))
+            figures = list(figure.draw(material))
         except AdvcliError:
             raise
         except Exception as error:
-            own = "" if plugins.at_fault(error) else plugins.defined_at(figure.draw)
-            raise ResultsError(f"figure {figure.name}: {plugins.one_line(error)}{own}") from error
-        for each in made:
-            if not isinstance(each, Figure):
-                raise ResultsError(f"{where}: it yields a {type(each).__name__}, not what advcli.reports.drawing.draw returns")
-            if not _belongs(each.name, figure):
-                raise ResultsError(f"{where}: the file {each.name} must be named {figure.name} or {figure.name}-WORDS")
-        drawings += made
+            place = "" if plugins.at_fault(error) else plugins.defined_at(figure.draw)
+            raise ResultsError(f"figure {figure.name}: {plugins.one_line(error)}{place}") from error
+        for drawing in figures:
+            if not isinstance(drawing, Figure):
+                raise ResultsError(f"{where}: it yields a {type(drawing).__name__}, not what advcli.reports.drawing.draw returns")
+            if not _belongs(drawing.name, figure):
+                raise ResultsError(f"{where}: the file {drawing.name} must be named {figure.name} or {figure.name}-WORDS")
+        drawings += figures
     return tuple(drawings)

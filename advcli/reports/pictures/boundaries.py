@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.arrays import dense
 from ...core.errors import ConfigError, nearest
 from ...core.hyper import STRENGTH
 from ...evaluation.cell import Cell
@@ -60,13 +61,9 @@ def _regions(cell: Cell, data_dir: Path, grid: NDArray[np.float64], columns: lis
     recipe = Recipe(cell, data_dir)
     data = recipe.dataset
     names = tuple(data.feature_names[at] for at in columns)
-    recipe.dataset = dataclasses.replace(data, X=_dense(data.X)[:, columns], feature_names=names, encoding=None, cells=None)
+    recipe.dataset = dataclasses.replace(data, X=dense(data.X)[:, columns], feature_names=names, encoding=None, cells=None)
     _, fitted = fit_to_all(recipe)
     return np.asarray(fitted.learner.predict_codes(fitted.rows(grid)))
-
-
-def _dense(X: Any) -> Any:
-    return X.toarray() if hasattr(X, "toarray") else X
 
 
 def _panels(request: Request, grid: NDArray[np.float64], columns: list[int]) -> dict[tuple[str, float | None], NDArray[np.intp]]:
@@ -149,7 +146,7 @@ def boundaries_picture(request: Request) -> Iterator[Picture]:
     data = Recipe(request.cell, request.data_dir, search=False).dataset
     if data.multilabel:
         raise ConfigError(f"figure=boundaries is for one label a row, {data.name} has several")
-    X = _dense(data.X)
+    X = dense(data.X)
     columns = two_columns(X, data.y, data.feature_names, request.columns)
     points, names = X[:, columns], [str(data.feature_names[at]) for at in columns]
     lines = []
@@ -179,7 +176,7 @@ def boundaries_picture(request: Request) -> Iterator[Picture]:
             # the first panel of a row names the method, the first of a column the value
             if column == 0:
                 axes.set_ylabel(name, fontsize=15)
-            if C is not None and row == next(at for at, each in enumerate(methods) if (each, C) in panels):
+            if C is not None and row == next(at for at, method in enumerate(methods) if (method, C) in panels):
                 axes.set_title(f"C = {C:g}", fontsize=15)
         canvas.supxlabel(names[0], fontsize=15)
         canvas.supylabel(names[1], fontsize=15)

@@ -44,7 +44,7 @@ def reliability_picture(request: Request) -> Iterator[Picture]:
             estimates.append(np.asarray(fitted.learner.probabilities(fitted.rows(test.X)), dtype=np.float64))
         y, P = np.concatenate(truth), np.concatenate(estimates)
         count, confidence, accuracy = metrics.reliability(y, P)
-        rows += [(name, *each) for each in zip(count, confidence, accuracy, strict=True)]
+        rows += [(name, *bin_) for bin_ in zip(count, confidence, accuracy, strict=True)]
         error, surprise = (metrics.compute(metric, y, y, P.shape[1], {"probabilities": P}) for metric in ("ece", "log_loss"))
         words.append(f"{name} ECE {error:.3f}, log-loss {surprise:.3f}")
     table = pd.DataFrame(rows, columns=["method", "rows", "confidence", "accuracy"])

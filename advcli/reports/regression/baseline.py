@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ...core.errors import ConfigError, ResultsError
+from ...core.checks import NOT_NEGATIVE, or_null, refuse_parameter
+from ...core.errors import ResultsError
 from ...core.files import write_text
 from ...metrics import meaning
 from ...results import provenance
@@ -69,7 +70,7 @@ def split_fingerprints(folder: ResultsFolder, cells: Sequence[str], n_splits: in
     With `n_splits` it is the word of a cell of so many splits that is the same otherwise: its splits are the first of any larger number.
     Cells that the folder has no file of (rows alone, failed cells) are left out.
     """
-    found: dict[str, str] = {}
+    fingerprints: dict[str, str] = {}
     for key in dict.fromkeys(cells):
         about = (folder.read_cell(key) or {}).get("about", {})
         cell = about.get("cell", {})
@@ -86,8 +87,8 @@ def split_fingerprints(folder: ResultsFolder, cells: Sequence[str], n_splits: in
         }
         if n_splits is not None:
             content["n_splits"] = n_splits
-        found[key] = _word(content)
-    return found
+        fingerprints[key] = _word(content)
+    return fingerprints
 
 
 def _word(content: Any) -> str:
@@ -107,7 +108,7 @@ def made_texts(folder: ResultsFolder, cells: Iterable[str]) -> dict[str, tuple[s
         about = (folder.read_cell(key) or {}).get("about", {})
         makers = about.get("made_by", [])
         values: dict[str, set[str]] = {}
-        for name, value in (pair for made in makers for pair in provenance.facts(made).items()):
+        for name, value in (pair for maker in makers for pair in provenance.facts(maker).items()):
             values.setdefault(name, set()).add(value)
         made_by = _text({name: " and ".join(sorted(several)) for name, several in values.items()})
         texts[key] = made_by, _text(_options(about)), _not_installed(makers)
@@ -117,8 +118,8 @@ def made_texts(folder: ResultsFolder, cells: Iterable[str]) -> dict[str, tuple[s
 def _not_installed(makers: Sequence[Mapping[str, Any]]) -> str:
     """Return in words how the versions of every maker of a cell differ from the installed ones; empty if one of them has those."""
     here, text = provenance.versions(), ""
-    for made in makers:
-        there = made.get("versions", {})
+    for maker in makers:
+        there = maker.get("versions", {})
         others = [f"{name} {there[name]}, installed {here[name]}" for name in NUMERIC if name in there and there[name] != here.get(name)]
         if not others:
             return ""
@@ -200,8 +201,8 @@ def _entry(dataset: str, method: str, metric: str, rows: pd.DataFrame, splits: M
     sizes = list(zip(*(good[name].astype(int).tolist() for name in ("split", "n_train", "n_test")), strict=True))
     made_by, config, stale = ("", "", "") if made is None else made[cell]
     # passes are counted and one fit that runs away shows in their mean; the clock has outliers of its own
-    known: dict[str, Any] = {column: _known(good, column, np.mean) for column in ("n_train", "n_test", "passes")}
-    known |= {column: _known(good, column, np.median) for column in ("fit_seconds", "predict_seconds")}
+    costs: dict[str, Any] = {column: _known(good, column, np.mean) for column in ("n_train", "n_test", "passes")}
+    costs |= {column: _known(good, column, np.median) for column in ("fit_seconds", "predict_seconds")}
     return CheckedEntry(
         dataset=dataset,
         method=method,
@@ -211,7 +212,7 @@ def _entry(dataset: str, method: str, metric: str, rows: pd.DataFrame, splits: M
         splits=splits.get(cell) or _word([dataset, seed, sizes]),
         **of_values(good["value"].to_numpy(dtype=float)),
         sizes=tuple(size[2] for size in sizes),
-        **known,
+        **costs,
         failed=len(rows) - len(good),
         error=next((str(error) for error in rows["error"] if error), "") if "error" in rows else "",
         cell=cell,
@@ -263,8 +264,7 @@ def make_baseline(
     ``splits`` are from `split_fingerprints`, ``made`` from `made_texts`; ``tolerance`` is that of every entry, default
     `default_tolerance` of each, and ``previous`` the baseline before, whose tolerances stay.
     """
-    if tolerance is not None and not tolerance >= 0:
-        raise ConfigError(f"the tolerance of a baseline must be at least 0, got {tolerance}")
+    refuse_parameter("the tolerance of a baseline", tolerance, or_null(NOT_NEGATIVE))
     rows = [] if previous is None else previous.to_dict("records")
     tolerances = {(row["dataset"], row["method"], row["metric"]): row["tolerance"] for row in rows}
     entries = read_entries(runs, splits, made)
@@ -340,16 +340,16 @@ def read_baseline(path: Path) -> pd.DataFrame:
         unreadable = column_values.isna() & ~frame[column].str.lower().isin(("", "nan"))
         bad = unreadable | ~_valid(column, column_values)
         if bad.any():
-            at = int(np.flatnonzero(bad.to_numpy())[0])
-            raise ResultsError(f"{path}, line {at + 2}: {column} = {frame[column].iloc[at]!r} is not valid")
+            i = int(np.flatnonzero(bad.to_numpy())[0])
+            raise ResultsError(f"{path}, line {i + 2}: {column} = {frame[column].iloc[i]!r} is not valid")
         frame[column] = column_values.astype(int) if column in ("n", "seed") else column_values
-    for at, row in enumerate(frame.to_dict("records")):
+    for i, row in enumerate(frame.to_dict("records")):
         try:
             values = [value_of(text) for text in row["values"].split()]
         except (ValueError, ZeroDivisionError):
-            raise ResultsError(f"{path}, line {at + 2}: the values of the splits are not numbers") from None
+            raise ResultsError(f"{path}, line {i + 2}: the values of the splits are not numbers") from None
         if values and (len(values) != row["n"] or not math.isclose(float(np.mean(values)), row["mean"], rel_tol=1e-4, abs_tol=1e-9)):
-            raise ResultsError(f"{path}, line {at + 2}: the values of the splits do not fit n and mean; empty them or write a new baseline")
+            raise ResultsError(f"{path}, line {i + 2}: the values of the splits do not fit n and mean; empty them or write a new baseline")
     twice = frame.duplicated(["dataset", "method", "metric"])
     if twice.any():
         raise ResultsError(f"{path}, line {int(np.flatnonzero(twice.to_numpy())[0]) + 2}: the entry stands there twice")

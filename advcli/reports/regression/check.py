@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ...core.checks import FRACTION, refuse_parameter
 from ...core.errors import ConfigError, nearest
 from ...metrics import meaning
 from ...results.folder import ResultsFolder
@@ -145,8 +146,7 @@ def compare(
     """
     if test not in TESTS:
         raise ConfigError(f"no test {test!r}; {nearest(test, TESTS)}")
-    if not 0 < alpha < 1:
-        raise ConfigError(f"the level of the check must lie between 0 and 1, got {alpha}")
+    refuse_parameter("the level of the check", alpha, FRACTION)
     old_entries = {entry.name: entry for entry in map(stored_entry, baseline.to_dict("records"))}
     new_entries = {entry.name: entry for entry in read_entries(runs, splits, made)}
     changes = []

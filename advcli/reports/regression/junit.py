@@ -45,14 +45,14 @@ def _case(where: str, name: str, seconds: float = 0.0) -> ET.Element:
     return ET.Element("testcase", {"classname": _clean(where), "name": _clean(name), "time": f"{seconds:.6f}"})
 
 
-def _suite(name: str, cases: Sequence[ET.Element], said: str = "") -> str:
+def _suite(name: str, cases: Sequence[ET.Element], output: str = "") -> str:
     count = {kind: str(sum(case.find(tag) is not None for case in cases)) for kind, tag in _OUTCOMES.items()}
     root = ET.Element("testsuites", {"tests": str(len(cases)), **count})
     spent = f"{sum(float(case.get('time', 0)) for case in cases):.6f}"
     suite = ET.SubElement(root, "testsuite", {"name": _clean(name), "tests": str(len(cases)), "time": spent, **count})
     suite.extend(cases)
-    if said:
-        ET.SubElement(suite, "system-err").text = _clean(said)
+    if output:
+        ET.SubElement(suite, "system-err").text = _clean(output)
     ET.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 

@@ -67,14 +67,14 @@ def contents(
     material = Material(runs, summary, tuple(metrics), metrics[0], significance.alpha, facts.tolerances, **more)
     of_metrics = [replace(material, metric=metric) for metric in metrics]
     wins = [wins_ties_losses(runs, metric, significance).assign(metric=metric) for metric in metrics]
-    sections = [section for each, counts in zip(of_metrics, wins, strict=True) for section in _of_metric(each, counts, notes)]
+    sections = [section for of_metric, counts in zip(of_metrics, wins, strict=True) for section in _of_metric(of_metric, counts, notes)]
     far: tuple[str, ...] = ()
     if compared is not None and published is not None:
         far = tuple(far_line(row) for row in compared[compared["far"]].to_dict("records"))
         # beside the main table
         sections.insert(1, _with_figures(published_section(compared, published, far, names), "published", material))
     sections += _of_all(material, facts, names)
-    pairs = [each.across.pairs for each in of_metrics]
+    pairs = [of_metric.across.pairs for of_metric in of_metrics]
     return Contents(
         document=Document(f"Results: {name}", tuple(_head(runs, significance.row, len(far))), tuple(sections)),
         wins=names.kept(pd.concat(wins)[["metric", "method", "other", "wins", "ties", "losses"]]),

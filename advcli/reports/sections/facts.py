@@ -62,7 +62,7 @@ def _flat(value: Any, prefix: str) -> list[tuple[str, str]]:
     if isinstance(value, Mapping) and value:
         return [pair for key, item in value.items() for pair in _flat(item, f"{prefix}.{key}" if prefix else str(key))]
     if isinstance(value, list) and value and isinstance(value[0], Mapping):
-        return [pair for at, item in enumerate(value, start=1) for pair in _flat(item, f"{prefix}.{at}")]
+        return [pair for number, item in enumerate(value, start=1) for pair in _flat(item, f"{prefix}.{number}")]
     return [(prefix, value if isinstance(value, str) else json.dumps(value))]
 
 
@@ -81,9 +81,9 @@ def _made(document: Mapping[str, Any]) -> list[str]:
     """Return in lines how the rows of a folder were made, by its provenance.json."""
     lines = []
     sets = document.get("made_by") or [document]
-    for made in sets:
-        cells = f"{counted(len(made['cells']), 'cell')}: " if len(sets) > 1 else ""
-        lines += [f"{cells}{line}" for line in _made_by(made)]
+    for maker in sets:
+        cells = f"{counted(len(maker['cells']), 'cell')}: " if len(sets) > 1 else ""
+        lines += [f"{cells}{line}" for line in _made_by(maker)]
     if "wall_seconds" in document:
         memory = document.get("peak_memory_bytes", 0) / 2**20
         lines.append(
@@ -97,16 +97,16 @@ def _made(document: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _made_by(made: Mapping[str, Any]) -> list[str]:
+def _made_by(maker: Mapping[str, Any]) -> list[str]:
     """Return in lines what made some cells of a folder."""
     lines = []
-    if made.get("versions"):
-        lines.append("versions: " + ", ".join(f"{name} {version}" for name, version in made["versions"].items()))
-    git = made.get("git") or {}
+    if maker.get("versions"):
+        lines.append("versions: " + ", ".join(f"{name} {version}" for name, version in maker["versions"].items()))
+    git = maker.get("git") or {}
     if git.get("commit"):
         changed = " with uncommitted changes" if git.get("dirty") else ""
         lines.append(f"commit {git['commit']}{changed}")
-    if cpu := made.get("cpu") or {}:
-        level = f", {made['instruction_set']} kernels" if made.get("instruction_set") else ""
+    if cpu := maker.get("cpu") or {}:
+        level = f", {maker['instruction_set']} kernels" if maker.get("instruction_set") else ""
         lines.append(f"processor: {cpu.get('model')}, {cpu.get('logical_cores')} logical cores, {cpu.get('machine')}{level}")
     return lines
