@@ -322,6 +322,16 @@ class HierarchicalClassifier(HierarchicalLearner):
         `NormalisedHierarchicalSVM`, `HierarchicalSVM`, `SharedSVM` or `FlatSVM`.
     margin : float or str or None
         ``margin_power`` of hsvm, ``margin`` of ssvm; None: theirs.
+    C : float
+        Weight of the summed hinges against |W|^2 / 2.
+    rho : float
+        Of nhsvm and ssvm, at least 1: how the hierarchy sets the weights of its nodes; 1 is the linear program (6.7).
+    directional : bool
+        Of nhsvm: children never weigh less than their parents with rho > 1 as well.
+    largest_sum : float or None
+        Of nhsvm: on DAGs the weights along a leaf's ancestors sum to 1..largest_sum. None: 1 on trees, 1.5 on DAGs.
+    updates : int or None
+        Of ssvm: limit of updates of alpha; None: as many as the tolerance needs.
     objective : {"difference", "normalised"}
         Of nhsvm.
     tol, max_passes : float
