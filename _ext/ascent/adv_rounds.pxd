@@ -8,9 +8,65 @@ from libc.string cimport memcpy, memset
 
 from adv_simd cimport vec, load, store, vsum, splat, zeros, LANES
 from adv_loop cimport random_bits, seconds, shuffle
-from adv_schedule cimport Schedule, begin, follow, hear, passes_of, schedule_new, swept
-from adv_team cimport Barrier, leave, wait_for_all
+from adv_schedule cimport Schedule, ascend_rows, hear, schedule_new, swept
 from adv_visit cimport Run, judge_rows, values_of, visit_each
+
+cdef extern from *:
+    """
+    #ifndef ADV_TEAM_H
+    #define ADV_TEAM_H
+    #if defined(_WIN32)
+      #include <windows.h>
+      #define adv_yield() SwitchToThread()
+      #define adv_nap() Sleep(1)
+    #else
+      #include <sched.h>
+      #include <time.h>
+      #define adv_yield() sched_yield()
+      static inline void adv_nap(void) { struct timespec pause = {0, 20000}; nanosleep(&pause, NULL); }
+    #endif
+    #if defined(__x86_64__) || defined(__i386__)
+      #define adv_pause() __builtin_ia32_pause()
+    #else
+      #define adv_pause() ((void)0)
+    #endif
+    #if defined(_MSC_VER) && !defined(__clang__)
+      #include <intrin.h>
+      #define adv_read(p) ((int)_InterlockedOr((volatile long *)(p), 0))
+      #define adv_write(p, value) ((void)_InterlockedExchange((volatile long *)(p), (value)))
+      #define adv_count(p) ((int)_InterlockedIncrement((volatile long *)(p)))
+    #else
+      #define adv_read(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+      #define adv_write(p, value) __atomic_store_n((p), (value), __ATOMIC_RELEASE)
+      #define adv_count(p) __atomic_add_fetch((p), 1, __ATOMIC_ACQ_REL)
+    #endif
+    enum { ADV_PAUSES = 4000, ADV_YIELDS = 64 };
+    /* The counts lie on cache lines of their own: all threads read one while they write the other. */
+    typedef struct { char before[64]; int arrived; char between[64]; int turn; char after[64]; int left; char last[64]; } adv_barrier;
+    /* Return 0 when all `size` threads have come, 1 when one of them has given up. A thread that waits for long yields the core, and sleeps in
+       the end: the thread that all wait for may need the core. */
+    static inline int adv_wait(adv_barrier *b, int size) {
+      int turn = adv_read(&b->turn), pauses = 0;
+      if (adv_count(&b->arrived) == size) {
+        adv_write(&b->arrived, 0);
+        adv_write(&b->turn, turn + 1);
+        return adv_read(&b->left);
+      }
+      while (adv_read(&b->turn) == turn) {
+        if (adv_read(&b->left)) return 1;
+        if (++pauses < ADV_PAUSES) adv_pause();
+        else if (pauses < ADV_PAUSES + ADV_YIELDS) adv_yield();
+        else adv_nap();
+      }
+      return adv_read(&b->left);
+    }
+    static inline void adv_leave(adv_barrier *b) { adv_write(&b->left, 1); }
+    #endif
+    """
+    ctypedef struct Barrier "adv_barrier":
+        pass
+    int wait_for_all "adv_wait"(Barrier *b, int size) noexcept nogil
+    void leave "adv_leave"(Barrier *b) noexcept nogil
 
 cdef enum:
     MOST_THREADS = 256
@@ -72,21 +128,29 @@ cdef inline void enter(Member *m, Rounds *team, Run *run, int t, const double *t
 
 
 cdef inline int work_together(work, int threads, Barrier *barrier) except? -2:
-    """Call ``work(t)`` for every thread t at once, and return what it gives for thread 0."""
+    """Call ``work(t)`` for every thread t at once, and return what it gives for thread 0; errors are raised when all threads have ended."""
     import threading
-    others = [threading.Thread(target=work, args=(t,), daemon=True) for t in range(1, threads)]
-    started = []
+    cdef int code = 0
+    others, raised = [], None
     try:
-        for thread in others:
+        for t in range(1, threads):
+            thread = threading.Thread(target=work, args=(t,), daemon=True)
             thread.start()
-            started.append(thread)
-        return work(0)
-    except BaseException:
+            others.append(thread)
+        code = work(0)
+    except BaseException as error:
         leave(barrier)
-        raise
-    finally:
-        for thread in started:
-            thread.join()
+        raised = error
+    for thread in others:
+        while thread.is_alive():  # they write to memory that is freed after this
+            try:
+                thread.join()
+            except BaseException as error:
+                leave(barrier)
+                raised = error
+    if raised is not None:
+        raise raised
+    return code
 
 
 cdef inline Py_ssize_t cut(Py_ssize_t n, int size, int t) noexcept nogil:
@@ -268,7 +332,7 @@ cdef inline int ascend_together(Member *m, double tol, double max_passes, double
     cdef Rounds *team = m.team
     cdef Py_ssize_t n = m.run.rows.n, i
     cdef Schedule s
-    cdef int u, code
+    cdef int u
     for u in range(team.size):
         m.counts[u] = cut(n, team.size, u + 1) - cut(n, team.size, u)
     for i in range(cut(n, team.size, m.t), cut(n, team.size, m.t + 1)):
@@ -276,7 +340,4 @@ cdef inline int ascend_together(Member *m, double tol, double max_passes, double
     m.side = 0
     schedule_new(&s, evaluate_together, sweep_together, n, m.run.mass, tol, max_passes, turn, max_seconds)
     s.choose, s.look, s.shared, s.late = choose_together, look_together, True, not max_seconds >= 0.0
-    code = begin(m, &s)
-    code = 3 if code else follow(m, &s)
-    answer[0], answer[1], answer[2] = passes_of(&s), s.primal, s.dual
-    return code
+    return ascend_rows(m, &s, answer)

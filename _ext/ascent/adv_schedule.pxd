@@ -5,6 +5,7 @@
 
 from libc.math cimport INFINITY
 from libc.stdint cimport uint64_t
+from libc.stdlib cimport free, malloc
 from cpython.exc cimport PyErr_CheckSignals
 
 from adv_loop cimport gap_scale, seconds, shuffle
@@ -61,6 +62,7 @@ cdef struct Schedule:
     double pause             # passes after which an ascent that goes on later returns, after one round at least
     # policies
     double still
+    double enough            # sum of gaps from which on a round goes on no longer; -infinity where values decide
     double spread            # what the gap that the tolerance allows is divided by for one row: 1, or the rows where values are sums
     double whole
     double done
@@ -74,9 +76,10 @@ cdef struct Schedule:
     double level
     double heard             # when signals were last looked for
     bint late
+    bint begun               # whether primal and dual value are known
     # lists of rows, of ascents that visit one by one
-    Py_ssize_t *order        # (n)
     const double *gaps       # that of row i at i stride
+    Py_ssize_t *order        # (n), made by `ascend_rows` where there are gaps
     Py_ssize_t stride
     uint64_t state
 
@@ -146,20 +149,14 @@ cdef inline void schedule_new(Schedule *s, Step evaluate, Sweep sweep, Py_ssize_
     s.n, s.mass, s.tol, s.most, s.turn, s.pause = <double>n, mass, tol, max_passes * n, turn, INFINITY
     s.heard = seconds()
     s.until = s.heard + max_seconds
-    s.still, s.spread, s.whole, s.done = STILL, 1.0, WHOLE, DONE
-    s.every = s.shared = s.late = False
+    s.still, s.enough, s.spread, s.whole, s.done = STILL, -INFINITY, 1.0, WHOLE, DONE
+    s.every = s.shared = s.late = s.begun = False
     s.visits, s.primal, s.dual, s.next_check, s.gap = 0.0, 0.0, 0.0, FIRST, 0.0
     s.order, s.gaps, s.stride = NULL, NULL, 1
 
 
 cdef inline double passes_of(const Schedule *s) noexcept nogil:
     return s.visits / s.n
-
-
-cdef inline int begin(void *ascent, Schedule *s) except -1 nogil:
-    """Evaluate where the ascent begins."""
-    s.visits = s.n
-    return s.evaluate(ascent, s)
 
 
 cdef inline int verdict(const Schedule *s) noexcept nogil:
@@ -173,11 +170,36 @@ cdef inline int verdict(const Schedule *s) noexcept nogil:
     return GO_ON
 
 
+cdef inline int ascend_round(void *ascent, Schedule *s) except -1 nogil:
+    """Visit all rows, then the active ones until they have lost most of their gap; 1 where another thread has left."""
+    cdef int passes
+    cdef double goal
+    if s.sweep(ascent, s, False):
+        return 1
+    s.level = ACTIVE * s.total / s.n
+    if s.choose(ascent, s):
+        return 1
+    goal = s.done * s.active
+    if s.count < s.whole * s.n and not s.total <= s.enough:
+        for passes in range(ACTIVE_PASSES):
+            if s.late or s.visits + s.count + s.n > s.most:
+                break
+            if s.sweep(ascent, s, True):
+                return 1
+            if s.active <= goal or s.total <= s.enough:
+                break
+    return 0
+
+
 cdef inline int follow(void *ascent, Schedule *s) except -1 nogil:
-    """Ascend, from values that are known, and return why the ascent ends."""
-    cdef int code, inner
-    cdef double estimate, goal
+    """Evaluate where the ascent begins, ascend, and return why the ascent ends."""
+    cdef int code
+    cdef double estimate
     cdef bint begun = False
+    if not s.begun:
+        s.visits = s.n
+        if s.evaluate(ascent, s):
+            return PAUSED
     while True:
         code = verdict(s)
         if code != GO_ON:
@@ -186,21 +208,7 @@ cdef inline int follow(void *ascent, Schedule *s) except -1 nogil:
             return PAUSED
         begun = True
         s.skip = s.still * s.tol * gap_scale(s.primal, s.dual) / s.spread
-        if s.sweep(ascent, s, False):
-            return PAUSED
-        s.level = ACTIVE * s.total / s.n
-        if s.choose(ascent, s):
-            return PAUSED
-        goal = s.done * s.active
-        if s.count < s.whole * s.n:
-            for inner in range(ACTIVE_PASSES):
-                if s.late or s.visits + s.count + s.n > s.most:
-                    break
-                if s.sweep(ascent, s, True):
-                    return PAUSED
-                if s.active <= goal:
-                    break
-        if s.look(ascent, s):
+        if ascend_round(ascent, s) or s.look(ascent, s):
             return PAUSED
         estimate = s.total / s.mass
         s.gap = estimate / gap_scale(s.dual + estimate, s.dual)
@@ -210,3 +218,19 @@ cdef inline int follow(void *ascent, Schedule *s) except -1 nogil:
                 return PAUSED
             s.visits += s.n
             s.next_check = GROWTH * passes_of(s) + FIRST
+
+
+cdef inline int ascend_rows(void *ascent, Schedule *s, double *answer) except -1 nogil:
+    """Do `follow`; ``answer`` receives passes, primal and dual value."""
+    cdef int code
+    if s.gaps != NULL:
+        s.order = <Py_ssize_t *>malloc((<Py_ssize_t>s.n + 1) * sizeof(Py_ssize_t))
+        if s.order == NULL:
+            with gil:
+                raise MemoryError("no memory for the order of the examples")
+    try:
+        code = follow(ascent, s)
+    finally:
+        free(s.order)
+    answer[0], answer[1], answer[2] = passes_of(s), s.primal, s.dual
+    return code

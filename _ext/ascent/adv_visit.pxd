@@ -106,6 +106,15 @@ cdef inline double visit(Run *run, Py_ssize_t i, double skip) noexcept nogil:
     return weighed(run, i, gap)
 
 
+cdef inline void note_gap(Run *run, Py_ssize_t i, double gap, double *gaps, Py_ssize_t place, double *total) noexcept nogil:
+    """Write the gap of a visit of row i to its place in ``gaps``, or where that is NULL to the row's term, and add it to ``total``."""
+    if gaps != NULL:
+        gaps[place] = gap
+    else:
+        term_of(run, i).gap = gap
+    total[0] += gap
+
+
 cdef inline void visit_singly(Run *run, const Py_ssize_t *list, Py_ssize_t count, Py_ssize_t known, double skip, double *gaps, double *total) noexcept nogil:
     """Do what `visit_each` does with dense rows one by one: a row's change of Theta and the scores of the next row take one loop."""
     cdef Py_ssize_t b, i, next
@@ -127,12 +136,7 @@ cdef inline void visit_singly(Run *run, const Py_ssize_t *list, Py_ssize_t count
             dense_update_scores(values + i * d, d, run.theta, kp, moved, -weight * run.scale, values + next * d, f)
         else:
             dense_scores(values + next * d, d, run.theta, kp, f)
-        gap = weighed(run, i, gap)
-        if gaps != NULL:
-            gaps[b] = gap
-        else:
-            term_of(run, i).gap = gap
-        total[0] += gap
+        note_gap(run, i, weighed(run, i, gap), gaps, b, total)
 
 
 cdef inline void visit_groups(Run *run, const Py_ssize_t *list, Py_ssize_t count, Py_ssize_t known, double skip, double *gaps, double *total) noexcept nogil:
@@ -177,12 +181,7 @@ cdef inline void visit_groups(Run *run, const Py_ssize_t *list, Py_ssize_t count
                     for v in range(kp // LANES):
                         for p in range(later):
                             store(f + (p + 1) * kp, v, load(f + (p + 1) * kp, v) + splat(products[p]) * load(dr, v))
-            gap = weighed(run, i, gap)
-            if gaps != NULL:
-                gaps[first + q] = gap
-            else:
-                term_of(run, i).gap = gap
-            total[0] += gap
+            note_gap(run, i, weighed(run, i, gap), gaps, first + q, total)
         first += GROUP
     for q in range(moves):
         dense_update(moved[q], d, run.theta, kp, D + q * kp, 1.0)
@@ -203,7 +202,6 @@ cdef inline void visit_each(Run *run, const Py_ssize_t *list, Py_ssize_t count, 
     Each gap goes to its place in the list in ``gaps``, or where that is NULL to its example's term.
     """
     cdef Py_ssize_t b, i
-    cdef double gap
     if run.rows.start == NULL:
         if in_groups(run):
             visit_groups(run, list, count, known, skip, gaps, total)
@@ -216,12 +214,7 @@ cdef inline void visit_each(Run *run, const Py_ssize_t *list, Py_ssize_t count, 
             prefetch(run.rows.start + list[b + 2 * AHEAD])
         if b + AHEAD < known:
             prefetch_visit(run, list[b + AHEAD])
-        gap = visit(run, i, skip)
-        if gaps != NULL:
-            gaps[b] = gap
-        else:
-            term_of(run, i).gap = gap
-        total[0] += gap
+        note_gap(run, i, visit(run, i, skip), gaps, b, total)
 
 
 cdef inline void judge_rows(Run *run, Py_ssize_t first, Py_ssize_t last, double *loss, double *offsets) noexcept nogil:

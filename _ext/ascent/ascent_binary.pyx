@@ -10,15 +10,59 @@ with labels s_i = +-1, bounds c_i >= 0 (0: the row is absent) and margins m_i. A
 """
 
 from libc.math cimport INFINITY, floor
-from libc.stdlib cimport malloc, free
+from libc.stdlib cimport free
 from libc.stdint cimport uint64_t
 
 from adv_simd cimport vec, load, store, splat, vmax, vmin, if_greater, zeros, LANES, prefetch
 from adv_check cimport check_rows, demand
 from adv_linear cimport Rows, prefetch_row, rows_of
 from adv_loop cimport seconds, shuffle
-from adv_column cimport column_score, column_update
-from adv_schedule cimport Schedule, begin, follow, hear, passes_of, schedule_new, shuffled, swept
+from adv_schedule cimport Schedule, ascend_rows, hear, schedule_new, shuffled, swept
+
+cdef extern from *:
+    """
+    /* One column of parameters. The numbers after whole vectors are read and written under a mask: rows need no padding and no loop over the rest. */
+    #if ADV_LANES == 8
+      static inline void adv_store_part(double *p, int count, adv_vec a) {
+        _mm512_mask_storeu_pd(p, (__mmask8)((1u << count) - 1u), (__m512d)a);
+      }
+    #elif ADV_LANES == 4 && defined(__AVX2__)
+      static inline void adv_store_part(double *p, int count, adv_vec a) {
+        _mm256_maskstore_pd(p, _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3)), (__m256d)a);
+      }
+    #else
+      static inline void adv_store_part(double *p, int count, adv_vec a) {
+        double whole[ADV_LANES];
+        adv_store(whole, 0, a);
+        for (int j = 0; j < count; j++) p[j] = whole[j];
+      }
+    #endif
+    static inline double adv_column_dot(const double *x, const double *v, int d) {
+      adv_vec a = adv_set(0.0), b = a, c = a, e = a;
+      int j = 0, whole = d / ADV_LANES;
+      for (; j + 4 <= whole; j += 4) {
+        a += adv_load(x, j) * adv_load(v, j);
+        b += adv_load(x, j + 1) * adv_load(v, j + 1);
+        c += adv_load(x, j + 2) * adv_load(v, j + 2);
+        e += adv_load(x, j + 3) * adv_load(v, j + 3);
+      }
+      if (j < whole) { a += adv_load(x, j) * adv_load(v, j); j++; }
+      if (j < whole) { b += adv_load(x, j) * adv_load(v, j); j++; }
+      if (j < whole) { c += adv_load(x, j) * adv_load(v, j); j++; }
+      j *= ADV_LANES;
+      if (j < d) e += adv_load_first(x + j, d - j) * adv_load_first(v + j, d - j);
+      return adv_sum((a + b) + (c + e));
+    }
+    static inline void adv_column_add(const double *x, double *v, int d, double step) {
+      adv_vec s = adv_set(step);
+      int j, whole = d / ADV_LANES;
+      for (j = 0; j < whole; j++) adv_store(v, j, adv_load(v, j) + s * adv_load(x, j));
+      j *= ADV_LANES;
+      if (j < d) adv_store_part(v + j, d - j, adv_load_first(v + j, d - j) + s * adv_load_first(x + j, d - j));
+    }
+    """
+    double dense_dot "adv_column_dot"(const double *x, const double *v, int d) noexcept nogil
+    void dense_add "adv_column_add"(const double *x, double *v, int d, double step) noexcept nogil
 
 cdef enum:
     BLOCK_ROWS = 16      # rows that stay together when X exceeds the cache
@@ -39,6 +83,36 @@ cdef struct Problem:
 
 cdef struct Limits:
     double tol, max_passes, turn, deadline
+
+
+cdef inline double column_score(const Rows *x, Py_ssize_t i, const double *v) noexcept nogil:
+    """Return x_i.v."""
+    cdef Py_ssize_t e
+    cdef double total = 0.0
+    if x.start == NULL:
+        return dense_dot(x.values + i * x.d, v, x.d)
+    for e in range(x.start[i], x.start[i + 1]):
+        total += x.values[e] * v[x.columns[e]]
+    return total
+
+
+cdef inline void column_update(const Rows *x, Py_ssize_t i, double *v, double step) noexcept nogil:
+    """v += step x_i."""
+    cdef Py_ssize_t e
+    if x.start == NULL:
+        dense_add(x.values + i * x.d, v, x.d, step)
+    else:
+        for e in range(x.start[i], x.start[i + 1]):
+            v[x.columns[e]] += step * x.values[e]
+
+
+cdef int check_problems(Py_ssize_t n, const signed char[:, ::1] label, const double[:, ::1] bound, const double[:, ::1] margin,
+                        const double[:, ::1] A, const double[:, ::1] found) except -1:
+    cdef Py_ssize_t count = label.shape[0]
+    demand(label.shape[1] == n and bound.shape[0] == count and bound.shape[1] == n and A.shape[0] == count and A.shape[1] == n,
+           "labels, bounds and dual numbers must be (problems, rows)")
+    demand(margin.shape[0] == 0 or (margin.shape[0] == count and margin.shape[1] == n), "margins must be (problems, rows), or none")
+    return demand(found.shape[0] == count and found.shape[1] == 4, "there are four results a problem")
 
 
 cdef inline double clipped(double a, double low, double high) noexcept nogil:
@@ -116,17 +190,8 @@ cdef int ascend(Problem *p, const Limits *limits, uint64_t *state, double *answe
     schedule_new(&s, evaluate, sweep, p.m, 1.0, limits.tol, limits.max_passes, limits.turn, INFINITY)
     s.until, s.spread, s.state = limits.deadline, <double>p.m, state[0]
     s.gaps, s.stride = &p.term.gap, LINE
-    s.order = <Py_ssize_t *>malloc((p.m + 1) * sizeof(Py_ssize_t))
-    if s.order == NULL:
-        with gil:
-            raise MemoryError("no memory for the order of the rows")
-    try:
-        begin(p, &s)
-        code = follow(p, &s)
-    finally:
-        free(s.order)
+    code = ascend_rows(p, &s, answer)
     state[0] = s.state
-    answer[0], answer[1], answer[2] = passes_of(&s), s.primal, s.dual
     return code
 
 
@@ -149,11 +214,8 @@ def linear(const double[::1] values, const int[::1] columns, const long long[::1
     cdef int code
     check_rows(values, columns, start, n, d)
     demand(square.shape[0] == n, "every row needs a squared length")
-    demand(label.shape[1] == n and bound.shape[0] == count and bound.shape[1] == n and A.shape[0] == count and A.shape[1] == n,
-           "labels, bounds and dual numbers must be (problems, rows)")
-    demand(margin.shape[0] == 0 or (margin.shape[0] == count and margin.shape[1] == n), "margins must be (problems, rows), or none")
+    check_problems(n, label, bound, margin, A, found)
     demand(V.shape[0] == count and V.shape[1] == d, "parameters must be (problems, columns)")
-    demand(found.shape[0] == count and found.shape[1] == 4, "there are four results a problem")
     if d == 0 or count == 0:
         raise ValueError("no columns or no problems")
     p.rows = rows_of(values, columns, start, n, d)
@@ -311,10 +373,8 @@ def kernel(const double[:, ::1] K, double shift, const signed char[:, ::1] label
     cdef double *target
     cdef int code
     demand(n > 0 and K.shape[1] == n, "the kernel matrix must be square, with a row at least")
-    demand(label.shape[1] == n and bound.shape[0] == count and bound.shape[1] == n and A.shape[0] == count and A.shape[1] == n
-           and U.shape[0] == count and U.shape[1] == n, "labels, bounds, dual numbers and scores must be (problems, rows)")
-    demand(margin.shape[0] == 0 or (margin.shape[0] == count and margin.shape[1] == n), "margins must be (problems, rows), or none")
-    demand(found.shape[0] == count and found.shape[1] == 4, "there are four results a problem")
+    check_problems(n, label, bound, margin, A, found)
+    demand(U.shape[0] == count and U.shape[1] == n, "scores must be (problems, rows)")
     p.n, p.K, p.shift = n, &K[0, 0], shift
     block = zeros(7 * padded)
     if block == NULL:

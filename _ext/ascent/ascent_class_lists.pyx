@@ -16,8 +16,6 @@ Several threads share its rows, each with a tile of its own. What is found of a 
 order of the rows afterwards: the bits are those of one thread.
 """
 
-import threading
-
 from libc.math cimport INFINITY
 from libc.stdlib cimport calloc, malloc, free
 from libc.stdint cimport uint64_t
@@ -25,13 +23,13 @@ from libc.string cimport memcpy
 
 from adv_simd cimport LANES, count_greater, load, splat, zeros
 from adv_bind cimport family_free, padded
-from adv_check cimport check_labels, check_list, check_rows, check_starts, check_weights, demand
+from adv_check cimport check_examples, check_labels, check_list, check_rows, check_starts, demand
 from adv_families cimport CS, ZERO_ONE
 from adv_family cimport Family
 from adv_linear cimport rows_of, sparse_scores
 from adv_loop cimport bind, checked_width, random_bits
-from adv_rounds cimport MOST_THREADS, cut
-from adv_schedule cimport Schedule, begin, follow, look_now, passes_of, schedule_new, shuffled, swept
+from adv_rounds cimport MOST_THREADS, Barrier, cut, work_together
+from adv_schedule cimport Schedule, ascend_rows, look_now, schedule_new, shuffled, swept
 from adv_visit cimport Run, Term, terms_new, values_of
 
 cdef enum:
@@ -338,31 +336,18 @@ cdef class Surveyors:
         with nogil:
             survey(a, self.first, self.first + cut(count, a.threads, t), self.first + cut(count, a.threads, t + 1),
                    a.tile + <Py_ssize_t>t * a.run.rows.d * TILE)
+        return 0
 
 
 cdef int survey_together(Ascent *a, Py_ssize_t first, Py_ssize_t last) except -1 with gil:
     """`survey` by several threads."""
     cdef Surveyors shared = Surveyors.__new__(Surveyors)
+    cdef Barrier nobody   # waits there
     shared.ascent, shared.first, shared.last = a, first, last
-    others, raised = [], None
     try:
-        for t in range(1, a.threads):
-            thread = threading.Thread(target=shared.work, args=(t,), daemon=True)
-            thread.start()
-            others.append(thread)
-        shared.work(0)
-    except BaseException as error:
-        raised = error
-    for thread in others:
-        while thread.is_alive():  # they write to memory that is freed after this
-            try:
-                thread.join()
-            except BaseException as error:
-                raised = error
-    shared.ascent = NULL
-    if raised is not None:
-        raise raised
-    return 0
+        return work_together(shared.work, a.threads, &nobody)
+    finally:
+        shared.ascent = NULL
 
 
 cdef int judge(Ascent *a, Py_ssize_t i, double *top, int *whose, int found, double *loss, double *offsets) noexcept nogil:
@@ -513,7 +498,7 @@ cdef void rest(Ascent *a, Schedule *s) noexcept nogil:
     for i in range(run.rows.n):
         run.term[i].gap = (1.0 if run.sample == NULL else run.sample[i]) * (1.0 if run.cost == NULL else run.cost[i])
         loss += run.term[i].gap
-    s.primal, s.dual = loss / run.mass, 0.0
+    s.begun, s.primal, s.dual = True, loss / run.mass, 0.0
 
 
 cdef int sweep(void *ascent, Schedule *s, bint active) except -1 nogil:
@@ -545,23 +530,12 @@ cdef int ascend(Ascent *a, double tol, double max_passes, double turn, double ma
     schedule_new(&s, evaluate, sweep, a.run.rows.n, a.run.mass, tol, max_passes, turn, max_seconds)
     s.every, s.whole, s.done, s.state = True, INFINITY, LEFT, seed
     s.gaps, s.stride = &a.run.term.gap, sizeof(Term) // sizeof(double)
-    s.order = <Py_ssize_t *>malloc(a.run.rows.n * sizeof(Py_ssize_t))
-    if s.order == NULL:
-        with gil:
-            raise MemoryError("no memory for the order of the examples")
-    try:
-        code = first_lists(a, &s.state)
-        if code == -1:
-            no_memory()
-        if code == 1:
-            rest(a, &s)
-        else:
-            begin(a, &s)
-        code = follow(a, &s)
-    finally:
-        free(s.order)
-    answer[0], answer[1], answer[2] = passes_of(&s), s.primal, s.dual
-    return code
+    code = first_lists(a, &s.state)
+    if code == -1:
+        no_memory()
+    if code == 1:
+        rest(a, &s)
+    return ascend_rows(a, &s, answer)
 
 
 def solve(int kind, int k, const double[::1] parameters, const double[::1] values, const int[::1] columns, const long long[::1] start,
@@ -579,9 +553,7 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
     cdef int code, kp = checked_width(k)
     cdef double *mask = NULL
     check_rows(values, columns, start, n, d)
-    check_labels(y, n, k)
-    check_weights(sample_weight, n)
-    check_weights(cost_weight, n)
+    check_examples(y, n, k, sample_weight, cost_weight)
     demand(kind == ZERO_ONE or kind == CS, "lists of classes are for zero_one and cs")
     demand(start.shape[0] == n + 1, "lists of classes are for sparse rows")
     demand(lists is not None and lists.n == n and lists.k == k, "lists must be those of n rows and k classes")
@@ -600,19 +572,18 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
     run.scale = 1.0 / (lam * mass)
     a.lists, a.k, a.kp, a.threads = lists.rows, k, kp, threads
     a.top, a.whose, a.room = NULL, NULL, 0
-    mask = zeros(k + PADS)
+    mask = zeros(k + PADS + n)
     run.moved = <int *>malloc(kp * sizeof(int))
     run.term = terms_new(n)
-    a.level = <double *>malloc(n * sizeof(double))
     a.tile = <double *>malloc((<size_t>threads * d * TILE + 1) * sizeof(double))
     a.begin = <Py_ssize_t *>malloc((TOGETHER + 1) * sizeof(Py_ssize_t))
     a.found = <int *>malloc(2 * TOGETHER * sizeof(int))
     try:
-        if mask == NULL or run.moved == NULL or run.term == NULL or a.level == NULL or a.tile == NULL or a.begin == NULL or a.found == NULL:
+        if mask == NULL or run.moved == NULL or run.term == NULL or a.tile == NULL or a.begin == NULL or a.found == NULL:
             raise MemoryError("no memory for the surrogate's scratch vectors")
         for i in range(PADS):
             mask[k + i] = -INFINITY
-        a.mask = mask + k
+        a.mask, a.level = mask + k, mask + k + PADS
         a.cursor = a.found + TOGETHER
         for i in range(n):
             a.level[i] = -INFINITY
@@ -623,7 +594,6 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
         free(mask)
         free(run.moved)
         free(run.term)
-        free(a.level)
         free(a.tile)
         free(a.begin)
         free(a.found)

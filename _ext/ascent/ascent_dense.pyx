@@ -15,12 +15,11 @@ from libc.string cimport memcpy, memset
 
 from adv_simd cimport zeros
 from adv_bind cimport family_free
-from adv_check cimport check_labels, check_rows, check_weights, demand
+from adv_check cimport check_examples, check_rows, demand
 from adv_linear cimport rows_of
 from adv_loop cimport bind, checked_width
-from adv_rounds cimport MOST_THREADS, Member, Rounds, ascend_together, copies_free, copies_new, enter, work_together
-from adv_schedule cimport Schedule, begin, follow, schedule_new, shuffled, swept
-from adv_team cimport leave
+from adv_rounds cimport MOST_THREADS, Member, Rounds, ascend_together, copies_free, copies_new, enter, leave, work_together
+from adv_schedule cimport Schedule, ascend_rows, schedule_new, shuffled, swept
 from adv_visit cimport Run, Term, judge_rows, term_of, terms_new, values_of, visit_each
 
 
@@ -69,23 +68,16 @@ cdef int sweep(void *ascent, Schedule *s, bint active) except -1 nogil:
 cdef int ascend(Run *run, double tol, double max_passes, double turn, double max_seconds, Progress at) except -1 nogil:
     """Return why the ascent ends, or pauses."""
     cdef Schedule s
+    cdef double answer[3]
     cdef int code
     schedule_new(&s, evaluate, sweep, run.rows.n, run.mass, tol, max_passes, turn, max_seconds)
     s.pause, s.state = at.pause, at.state
     s.gaps, s.stride = &run.term.gap, run.apart * sizeof(Term) // sizeof(double)
-    s.order = <Py_ssize_t *>malloc((run.rows.n + 1) * sizeof(Py_ssize_t))
-    if s.order == NULL:
-        with gil:
-            raise MemoryError("no memory for the order of the examples")
-    try:
-        if at.visits:
-            s.visits, s.primal, s.dual = <double>at.visits, at.primal, at.dual
-            s.next_check = at.next_check
-        else:
-            begin(run, &s)
-        code = follow(run, &s)
-    finally:
-        free(s.order)
+    s.begun = at.visits != 0
+    if s.begun:
+        s.visits, s.primal, s.dual = <double>at.visits, at.primal, at.dual
+        s.next_check = at.next_check
+    code = ascend_rows(run, &s, answer)
     at.visits, at.primal, at.dual, at.next_check, at.gap, at.state = <Py_ssize_t>s.visits, s.primal, s.dual, s.next_check, s.gap, s.state
     return code
 
@@ -170,9 +162,7 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
     cdef int code, kp = checked_width(k), apart = 2 if threads > 1 else 1
     cdef Py_ssize_t i
     check_rows(values, columns, start, n, d)
-    check_labels(y, n, k)
-    check_weights(sample_weight, n)
-    check_weights(cost_weight, n)
+    check_examples(y, n, k, sample_weight, cost_weight)
     demand(R.shape[0] == n and R.shape[1] == kp and theta.shape[0] == d and theta.shape[1] == kp, "R must be (n, kp) and theta (d, kp), padded")
     demand(square.shape[0] == n, "every row needs a squared length")
     demand(1 <= threads <= MOST_THREADS and together >= 1, f"an ascent has 1 to {MOST_THREADS} threads and at least one visit a round")

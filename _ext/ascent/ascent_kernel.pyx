@@ -13,15 +13,14 @@ What reads all of K stands here too: `examine` checks it, `extend` copies a bloc
 
 from libc.math cimport INFINITY
 from libc.stdlib cimport malloc, free
-from libc.stdint cimport uint64_t
 
 from adv_simd cimport vec, load, store, vmax, vsum, hmax, splat, zeros, LANES, prefetch
 from adv_family cimport Family
 from adv_lanes cimport GROUPS
 from adv_bind cimport family_free
-from adv_check cimport check_labels, check_positions, check_weights, demand
-from adv_loop cimport bind, checked_width, seconds, shuffle
-from adv_schedule cimport ACTIVE, ACTIVE_PASSES, DONE, WHOLE, active_rows, hear
+from adv_check cimport check_examples, check_positions, demand
+from adv_loop cimport bind, checked_width
+from adv_schedule cimport AT_PASSES, AT_SECONDS, CONVERGED, Schedule, ascend_round, choose_rows, look_now, schedule_new, shuffled, swept
 
 cdef extern from *:
     """
@@ -40,12 +39,30 @@ cdef extern from *:
       static inline adv_half adv_half_set(float a) { return a - (adv_half){0}; }
       #define ADV_HALVES (2 * ADV_LANES)
     #endif
+    static const float adv_no_scores[8 * ADV_HALVES] = {0};
+    /* sums = f + sum over the members a of factor_a rows[a], eight vectors of them from column `start` on: enough in flight to hide the latency of
+       a multiply-add. */
+    #define ADV_SUM(name, real, pack, load, set, store) \\
+      static inline void name(const real **rows, const int *member, const double *factor, int members, Py_ssize_t start, const real *f, real *sums) { \\
+        pack v0 = load(f, 0), v1 = load(f, 1), v2 = load(f, 2), v3 = load(f, 3), v4 = load(f, 4), v5 = load(f, 5), v6 = load(f, 6), v7 = load(f, 7); \\
+        for (int a = 0; a < members; a++) { \\
+          const real *row = rows[member[a]] + start; \\
+          pack t = set((real)factor[a]); \\
+          v0 += t * load(row, 0); v1 += t * load(row, 1); v2 += t * load(row, 2); v3 += t * load(row, 3); \\
+          v4 += t * load(row, 4); v5 += t * load(row, 5); v6 += t * load(row, 6); v7 += t * load(row, 7); \\
+        } \\
+        store(sums, 0, v0); store(sums, 1, v1); store(sums, 2, v2); store(sums, 3, v3); \\
+        store(sums, 4, v4); store(sums, 5, v5); store(sums, 6, v6); store(sums, 7, v7); \\
+      }
+    ADV_SUM(adv_sum_rows, double, adv_vec, adv_load, adv_set, adv_store)
+    ADV_SUM(adv_sum_singles, float, adv_half, adv_half_load, adv_half_set, adv_half_store)
     """
-    ctypedef float half "adv_half"
     int HALVES "ADV_HALVES"
-    half half_load "adv_half_load"(const float *p, int j) noexcept nogil
-    half half_set "adv_half_set"(float a) noexcept nogil
-    void half_store "adv_half_store"(float *p, int j, half a) noexcept nogil
+    const float *no_scores "adv_no_scores"
+    void sum_rows "adv_sum_rows"(const double **rows, const int *member, const double *factor, int members, Py_ssize_t start, const double *f,
+                                 double *sums) noexcept nogil
+    void sum_singles "adv_sum_singles"(const float **rows, const int *member, const double *factor, int members, Py_ssize_t start, const float *f,
+                                       float *sums) noexcept nogil
 
 ctypedef fused value:
     double
@@ -111,65 +128,9 @@ cdef struct Run:
     double *gap               # (m,) block gaps at the last visit or survey, times s_i w_i
     double scale              # 1/(lambda n)
     double *hint              # (m,) see Family.hint
-    Py_ssize_t *order         # (m,) scratch
     double *lanes             # scratch of a survey, or NULL where the family has none
     const Listed *listed      # NULL: the family's sets
     Chunk chunk
-
-
-cdef inline void sum_rows(const double **rows, const int *member, const double *factor, int members, Py_ssize_t start, const double *f, double *sums) noexcept nogil:
-    """sums = f + sum over the members a of factor_a rows[a], VECTORS of them from column ``start`` on: enough in flight to hide the latency of a multiply-add."""
-    cdef int a
-    cdef const double *row
-    cdef vec t, v0, v1, v2, v3, v4, v5, v6, v7
-    v0, v1, v2, v3 = load(f, 0), load(f, 1), load(f, 2), load(f, 3)
-    v4, v5, v6, v7 = load(f, 4), load(f, 5), load(f, 6), load(f, 7)
-    for a in range(members):
-        row = rows[member[a]] + start
-        t = splat(factor[a])
-        v0 = v0 + t * load(row, 0)
-        v1 = v1 + t * load(row, 1)
-        v2 = v2 + t * load(row, 2)
-        v3 = v3 + t * load(row, 3)
-        v4 = v4 + t * load(row, 4)
-        v5 = v5 + t * load(row, 5)
-        v6 = v6 + t * load(row, 6)
-        v7 = v7 + t * load(row, 7)
-    store(sums, 0, v0)
-    store(sums, 1, v1)
-    store(sums, 2, v2)
-    store(sums, 3, v3)
-    store(sums, 4, v4)
-    store(sums, 5, v5)
-    store(sums, 6, v6)
-    store(sums, 7, v7)
-
-
-cdef inline void sum_singles(const float **rows, const int *member, const double *factor, int members, Py_ssize_t start, float *sums) noexcept nogil:
-    """The same in single precision, of twice as many columns and without f."""
-    cdef int a
-    cdef const float *row
-    cdef half t, v0, v1, v2, v3, v4, v5, v6, v7
-    v0 = v1 = v2 = v3 = v4 = v5 = v6 = v7 = half_set(0.0)
-    for a in range(members):
-        row = rows[member[a]] + start
-        t = half_set(<float>factor[a])
-        v0 = v0 + t * half_load(row, 0)
-        v1 = v1 + t * half_load(row, 1)
-        v2 = v2 + t * half_load(row, 2)
-        v3 = v3 + t * half_load(row, 3)
-        v4 = v4 + t * half_load(row, 4)
-        v5 = v5 + t * half_load(row, 5)
-        v6 = v6 + t * half_load(row, 6)
-        v7 = v7 + t * half_load(row, 7)
-    half_store(sums, 0, v0)
-    half_store(sums, 1, v1)
-    half_store(sums, 2, v2)
-    half_store(sums, 3, v3)
-    half_store(sums, 4, v4)
-    half_store(sums, 5, v5)
-    half_store(sums, 6, v6)
-    half_store(sums, 7, v7)
 
 
 cdef inline void add_class(const value **rows, const int *member, const double *factor, int members, Py_ssize_t start, Py_ssize_t stop, double *f) noexcept nogil:
@@ -188,7 +149,7 @@ cdef inline void add_class(const value **rows, const int *member, const double *
             break
         # the last columns are summed beside some before them, which is as fast as a whole block
         if value is float:
-            sum_singles(rows, member, factor, members, begin, narrow)
+            sum_singles(rows, member, factor, members, begin, no_scores, narrow)
             for i in range(j - begin, VECTORS * HALVES):
                 f[begin + i] += narrow[i]
             j = begin + VECTORS * HALVES
@@ -396,14 +357,15 @@ cdef double visit_chunk(Run *run, const Py_ssize_t *rows, int count, double skip
     return total
 
 
-cdef double sweep(Run *run, const Py_ssize_t *order, Py_ssize_t count, double skip) noexcept nogil:
-    """Visit the listed examples in order, chunk by chunk, and return the sum of their gaps."""
-    cdef Py_ssize_t start = 0
+cdef int sweep(void *ascent, Schedule *s, bint active) except -1 nogil:
+    """Visit all examples, or the active ones, in random order, chunk by chunk."""
+    cdef Run *run = <Run *>ascent
+    cdef Py_ssize_t start = 0, count = shuffled(s, active)
     cdef double total = 0.0
     while start < count:
-        total += visit_chunk(run, order + start, <int>min(<Py_ssize_t>run.chunk.room, count - start), skip)
+        total += visit_chunk(run, s.order + start, <int>min(<Py_ssize_t>run.chunk.room, count - start), s.skip)
         start += run.chunk.room
-    return total
+    return swept(s, active, total)
 
 
 cdef double survey_lanes(Run *run) noexcept nogil:
@@ -473,74 +435,51 @@ cdef double survey_each(Run *run) noexcept nogil:
     return total
 
 
-cdef int ascend(Run *run, double goal, double skip, double max_visits, double turn, double max_seconds, uint64_t *state, double *visits) except -1 nogil:
-    """Return 0 when all gaps sum to at most ``goal``, 1 at a limit of visits, 2 at the limit of seconds."""
-    cdef Py_ssize_t m = run.m, count
+cdef int ascend(Run *run, Schedule *s) except -1 nogil:
+    """Return 0 when all gaps sum to at most ``s.enough``, 1 at a limit of visits, 2 at the limit of seconds."""
     cdef bint lanes = run.lanes != NULL
-    cdef double total, before, looked = 0.0, started = seconds(), heard = started
-    cdef int inner
-    while visits[0] + m <= max_visits and looked <= max_visits:
-        total = survey_lanes(run) if lanes else survey_each(run)
-        looked += <double>m * (SURVEYED if lanes else SURVEYED_EACH)
-        if total <= goal:
-            return 0
-        count = active_rows(run.gap, 1, m, (WORTH if lanes else WORTH_EACH) * total / m, run.order, &before)
-        for inner in range(1 if lanes else FEW_PASSES):
-            shuffle(run.order, count, state)
-            total = sweep(run, run.order, count, skip)
-            visits[0] += <double>count
-            if total <= DONE * before or visits[0] + count > max_visits:
+    cdef double looked = 0.0, goal
+    cdef int passes
+    while s.visits + s.n <= s.most and looked <= s.most:
+        s.total = survey_lanes(run) if lanes else survey_each(run)
+        looked += s.n * (SURVEYED if lanes else SURVEYED_EACH)
+        if s.total <= s.enough:
+            return CONVERGED
+        s.level = (WORTH if lanes else WORTH_EACH) * s.total / s.n
+        choose_rows(run, s)
+        goal = s.done * s.active
+        for passes in range(1 if lanes else FEW_PASSES):
+            sweep(run, s, True)
+            if s.active <= goal or s.visits + s.count > s.most:
                 break
-        if not visits[0] < turn:
+        if not s.visits < s.turn:
             break
-        if not seconds() - started <= max_seconds:
-            return 2
-        hear(&heard)
-    return 1
+        look_now(run, s)
+        if s.late:
+            return AT_SECONDS
+    return AT_PASSES
 
 
-cdef int ascend_listed(Run *run, double goal, double skip, double max_visits, double turn, double max_seconds, uint64_t *state, double *visits) except -1 nogil:
-    """The same over listed points, by passes over all examples and up to ten over those that carry the gap; gaps are those before the visits.
+cdef int ascend_listed(Run *run, Schedule *s) except -1 nogil:
+    """The same over listed points, in rounds whose gaps are those before the visits.
 
     A master of constraint generation is solved beyond what it asks in this way, which is why few constraints are added.
     """
-    cdef Py_ssize_t m = run.m, i, count
-    cdef double total, active, aim, started = seconds(), heard = started
-    cdef int inner
-    while visits[0] + m <= max_visits:
-        for i in range(m):
-            run.order[i] = i
-        shuffle(run.order, m, state)
-        total = sweep(run, run.order, m, skip)
-        visits[0] += <double>m
-        if total <= goal:
-            return 0
-        # shrinking: the examples that carry the gap, until they have lost most of it
-        count = active_rows(run.gap, 1, m, ACTIVE * total / m, run.order, &active)
-        aim = DONE * active
-        if count < WHOLE * m:
-            for inner in range(ACTIVE_PASSES):
-                if visits[0] + count > max_visits:
-                    break
-                shuffle(run.order, count, state)
-                total -= active
-                active = sweep(run, run.order, count, skip)
-                total += active
-                visits[0] += <double>count
-                if active <= aim or total <= goal:
-                    break
-            if total <= goal:
-                return 0
-        if not visits[0] < turn:
+    s.most += s.n  # a round leaves room for an evaluation, which is not made here
+    while s.visits + 2.0 * s.n <= s.most:
+        ascend_round(run, s)
+        if s.total <= s.enough:
+            return CONVERGED
+        if not s.visits < s.turn:
             break
-        if not seconds() - started <= max_seconds:
-            return 2
-        hear(&heard)
-    return 1
+        look_now(run, s)
+        if s.late:
+            return AT_SECONDS
+    return AT_PASSES
 
 
 cdef int chunk_new(Chunk *chunk, int room, int sweeps, int k, int kp) noexcept nogil:
-    """Make room for chunks; -1 when memory is short. Release with `chunk_free`, in either case."""
+    """Make room for chunks; -1 when memory is short."""
     chunk.room, chunk.sweeps = room, sweeps
     chunk.sum.k, chunk.sum.room = k, room
     chunk.scores = zeros(2 * (room + 1) * kp + room * room + k * room)
@@ -557,31 +496,49 @@ cdef int chunk_new(Chunk *chunk, int room, int sweeps, int k, int kp) noexcept n
     return 0
 
 
-cdef void chunk_free(Chunk *chunk) noexcept nogil:
-    free(chunk.scores)
-    free(chunk.rows)
-    free(chunk.singles)
-    free(chunk.sum.count)
+cdef class Ascent:
+    """One ascent and its memory."""
+    cdef Run run
+    cdef Schedule s
 
+    def __dealloc__(self):
+        free(self.run.gap)
+        free(self.s.order)
+        free(self.run.lanes)
+        free(self.run.chunk.scores)
+        free(self.run.chunk.rows)
+        free(self.run.chunk.singles)
+        free(self.run.chunk.sum.count)
+        family_free(&self.run.family)
 
-cdef int take_block(Run *run, K, Py_ssize_t m) except -1:
-    """Let the run read K, (at least m, at least m) in double or single precision."""
-    cdef const double[:, ::1] kernel
-    cdef const float[:, ::1] single
-    run.m = m
-    run.kernel, run.single = NULL, NULL
-    demand(K is not None, "K must be a matrix")
-    if getattr(K, "itemsize", 8) == 4:
-        single = K
-        demand(single.shape[0] >= m and single.shape[1] >= m, "K must be (m, m) or larger")
-        run.single = &single[0, 0]
-        run.stride = single.shape[1]
-    else:
-        kernel = K
-        demand(kernel.shape[0] >= m and kernel.shape[1] >= m, "K must be (m, m) or larger")
-        run.kernel = &kernel[0, 0]
-        run.stride = kernel.shape[1]
-    return 0
+    cdef int take_block(self, K, Py_ssize_t m, int k) except -1:
+        """Read K, (at least m, at least m) in double or single precision, for m rows and k classes."""
+        cdef Run *run = &self.run
+        cdef const double[:, ::1] kernel
+        cdef const float[:, ::1] single
+        demand(K is not None, "K must be a matrix")
+        if getattr(K, "itemsize", 8) == 4:
+            single = K
+            demand(single.shape[0] >= m and single.shape[1] >= m, "K must be (m, m) or larger")
+            run.single, run.stride = &single[0, 0], single.shape[1]
+        else:
+            kernel = K
+            demand(kernel.shape[0] >= m and kernel.shape[1] >= m, "K must be (m, m) or larger")
+            run.kernel, run.stride = &kernel[0, 0], kernel.shape[1]
+        run.m = run.f_stride = m
+        run.family.k, run.family.kp = k, checked_width(k)
+        return 0
+
+    cdef int prepare(self, int chunk, int sweeps, Py_ssize_t more, double turn, double max_seconds) except -1:
+        """Begin the schedule, and allocate chunks, lists, and ``more`` numbers behind the gaps."""
+        cdef Run *run = &self.run
+        schedule_new(&self.s, NULL, sweep, run.m, 1.0, 0.0, INFINITY, turn, max_seconds)
+        run.gap = <double *>malloc((run.m + more) * sizeof(double))
+        self.s.order = <Py_ssize_t *>malloc(run.m * sizeof(Py_ssize_t))
+        if run.gap == NULL or self.s.order == NULL or chunk_new(&run.chunk, chunk, sweeps, run.family.k, run.family.kp):
+            raise MemoryError("no memory for the scratch vectors")
+        self.s.gaps = run.gap
+        return 0
 
 
 def solve(int kind, int k, const double[::1] parameters, K, const Py_ssize_t[::1] y, const double[::1] sample_weight,
@@ -593,49 +550,30 @@ def solve(int kind, int k, const double[::1] parameters, K, const Py_ssize_t[::1
     at most ``goal``; blocks with a gap of at most ``skip`` do not move. Returns (code, visits); code 0 = goal reached, 1 = limit of visits, which
     are at most ``max_visits``, or ``turn`` and what a round adds, 2 = limit of seconds.
     """
-    cdef Run run
-    cdef double visits = 0.0
+    cdef Ascent a = Ascent()
+    cdef Run *run = &a.run
     cdef Py_ssize_t i, m = F.shape[1]
     cdef int code
-    cdef uint64_t state = seed
     demand(m > 0 and F.shape[0] == k and R.shape[0] == m and R.shape[1] == checked_width(k), "K must be (m, m), F (k, m) and R (m, kp), padded")
     demand(1 <= chunk <= MOST and 1 <= sweeps <= MOST, "a chunk has at least one row and one sweep, and not too many")
-    check_labels(y, m, k)
-    check_weights(sample_weight, m)
-    check_weights(cost_weight, m)
-    take_block(&run, K, m)
+    check_examples(y, m, k, sample_weight, cost_weight)
+    a.take_block(K, m, k)
     bind(&run.family, kind, k, parameters)
-    run.f = &F[0, 0]
-    run.f_stride = m
-    run.r = &R[0, 0]
-    run.y = &y[0]
+    a.prepare(<int>min(<Py_ssize_t>chunk, m), sweeps, m, turn, max_seconds)
+    a.s.enough, a.s.skip, a.s.most, a.s.state = goal, skip, max_visits, seed
+    run.f, run.r, run.y, run.scale = &F[0, 0], &R[0, 0], &y[0], scale
     run.sample = &sample_weight[0] if sample_weight.shape[0] else NULL
     run.cost = &cost_weight[0] if cost_weight.shape[0] else NULL
-    run.scale = scale
-    run.listed = NULL
-    run.lanes = NULL
-    run.hint = <double *>malloc(2 * m * sizeof(double))
-    run.order = <Py_ssize_t *>malloc(m * sizeof(Py_ssize_t))
-    code = chunk_new(&run.chunk, <int>min(<Py_ssize_t>chunk, m), sweeps, k, run.family.kp)
-    try:
-        if run.hint == NULL or run.order == NULL or code != 0:
-            raise MemoryError("no memory for the surrogate's scratch vectors")
-        run.gap = run.hint + m
-        if run.family.gaps != NULL:
-            run.lanes = zeros((2 * k + 2) * GROUPS * LANES)
-            if run.lanes == NULL:
-                raise MemoryError("no memory for a survey")
-        with nogil:
-            for i in range(m):
-                run.hint[i] = -1.0
-            code = ascend(&run, goal, skip, max_visits, turn, max_seconds, &state, &visits)
-    finally:
-        free(run.hint)
-        free(run.order)
-        free(run.lanes)
-        chunk_free(&run.chunk)
-        family_free(&run.family)
-    return code, visits
+    run.hint = run.gap + m
+    if run.family.gaps != NULL:
+        run.lanes = zeros((2 * k + 2) * GROUPS * LANES)
+        if run.lanes == NULL:
+            raise MemoryError("no memory for a survey")
+    with nogil:
+        for i in range(m):
+            run.hint[i] = -1.0
+        code = ascend(run, &a.s)
+    return code, a.s.visits
 
 
 def solve_listed(const double[:, ::1] K, const Py_ssize_t[::1] first, const double[:, ::1] r, const double[::1] offset, double[::1] weight,
@@ -645,48 +583,29 @@ def solve_listed(const double[:, ::1] K, const Py_ssize_t[::1] first, const doub
 
     Works in place on F (k, m) and on the points' weights, which must sum to one over each row's; ``first`` has m + 1 numbers.
     """
-    cdef Run run
+    cdef Ascent a = Ascent()
+    cdef Run *run = &a.run
     cdef Listed listed
-    cdef double visits = 0.0
-    cdef Py_ssize_t i, most = 0, m = K.shape[0], points = r.shape[0]
+    cdef Py_ssize_t i, most = 0, m = F.shape[1], points = r.shape[0]
     cdef int code, k = <int>r.shape[1]
-    cdef uint64_t state = seed
-    demand(m > 0 and K.shape[1] == m and first.shape[0] == m + 1 and F.shape[0] == k and F.shape[1] == m and first[0] == 0 and first[m] == points,
+    demand(m > 0 and K.shape[0] == m and K.shape[1] == m and first.shape[0] == m + 1 and F.shape[0] == k and first[0] == 0 and first[m] == points,
            "K must be (m, m), first (m + 1,) from 0 to the number of points, and F (k, m)")
     demand(offset.shape[0] == points and weight.shape[0] == points and sample_weight.shape[0] == m and cost_weight.shape[0] == m,
            "every point needs an offset and a weight, every row a sample weight and a cost weight")
     for i in range(m):
-        if first[i + 1] <= first[i]:
-            raise ValueError("every row needs a point")
+        demand(first[i + 1] > first[i], "every row needs a point")
         most = max(most, first[i + 1] - first[i])
-    run.family.k = k
-    run.family.kp = checked_width(k)
-    run.m = m
-    run.kernel, run.single = &K[0, 0], NULL
-    run.stride = m
-    run.f = &F[0, 0]
-    run.f_stride = m
-    run.sample = &sample_weight[0]
-    run.cost = &cost_weight[0]
-    run.scale = scale
+    a.take_block(K, m, k)
+    a.prepare(1, 1, most + k, turn, max_seconds)
+    a.s.enough, a.s.skip, a.s.most, a.s.state = goal, skip, max_visits, seed
+    run.f, run.sample, run.cost, run.scale = &F[0, 0], &sample_weight[0], &cost_weight[0], scale
     listed.first, listed.r, listed.offset, listed.weight = &first[0], &r[0, 0], &offset[0], &weight[0]
+    listed.value = run.gap + m
+    listed.scores = listed.value + most
     run.listed = &listed
-    run.lanes = NULL
-    run.gap = <double *>malloc((k + most + m) * sizeof(double))
-    run.order = <Py_ssize_t *>malloc(m * sizeof(Py_ssize_t))
-    code = chunk_new(&run.chunk, 1, 1, k, run.family.kp)
-    try:
-        if run.gap == NULL or run.order == NULL or code != 0:
-            raise MemoryError("no memory for the scratch vectors")
-        listed.value = run.gap + m
-        listed.scores = listed.value + most
-        with nogil:
-            code = ascend_listed(&run, goal, skip, max_visits, turn, max_seconds, &state, &visits)
-    finally:
-        free(run.gap)
-        free(run.order)
-        chunk_free(&run.chunk)
-    return code, visits
+    with nogil:
+        code = ascend_listed(run, &a.s)
+    return code, a.s.visits
 
 
 def survey(int kind, int k, const double[::1] parameters, const double[:, ::1] F, const Py_ssize_t[::1] y, const double[::1] sample_weight,
@@ -700,9 +619,7 @@ def survey(int kind, int k, const double[::1] parameters, const double[:, ::1] F
     cdef double own, value, offset, inner, weight, cost, losses = 0.0, offsets = 0.0, inners = 0.0
     demand(F.shape[0] == k and stride == n and R.shape[0] == n and R.shape[1] == checked_width(k) and gap.shape[0] == n,
            "F must be (k, n), R (n, kp), padded, and gap (n,)")
-    check_labels(y, n, k)
-    check_weights(sample_weight, n)
-    check_weights(cost_weight, n)
+    check_examples(y, n, k, sample_weight, cost_weight)
     bind(&family, kind, k, parameters)
     with nogil:
         for i in range(n):
@@ -725,9 +642,7 @@ def lane_gaps(int kind, int k, const double[::1] parameters, const double[:, ::1
     cdef bint has
     demand(n > 0 and F.shape[0] == k and F.shape[1] == n and R.shape[0] == n and R.shape[1] == checked_width(k) and gap.shape[0] == n,
            "F must be (k, n), R (n, kp), padded, and gap (n,)")
-    check_labels(y, n, k)
-    check_weights(sample_weight, n)
-    check_weights(cost_weight, n)
+    check_examples(y, n, k, sample_weight, cost_weight)
     bind(&run.family, kind, k, parameters)
     has = run.family.gaps != NULL
     run.m = run.f_stride = n

@@ -102,41 +102,39 @@ cdef inline double reach(const Pairs *p, Py_ssize_t up, Py_ssize_t down) noexcep
     return most
 
 
+cdef struct Gains:
+    vec square, bend, at   # of the largest ahead^2 / bend in each lane, and its vector
+
+
+cdef inline void compare(const Pairs *p, const double *row, const double *low, Py_ssize_t i, vec level, vec constant, Gains *best) noexcept nogil:
+    """Take vector i of a row of gains into the largest: fractions compared by cross products, since a division takes longer than all the rest."""
+    cdef vec square = vmax(level - load(low, <int>i) + load(p.f, <int>i), splat(0.0)), bend, here, there
+    square = square * square
+    bend = vmax(constant + load(p.diagonal, <int>i) - splat(2.0) * load(row, <int>i), splat(TINY))
+    here, there = square * best.bend, best.square * bend
+    best.at = if_greater(here, there, splat(<double>i), best.at)
+    best.square = if_greater(here, there, square, best.square)
+    best.bend = if_greater(here, there, bend, best.bend)
+
+
 cdef Py_ssize_t partner(const Pairs *p, Py_ssize_t up, double high, Py_ssize_t j, double cross, double *best_gain) noexcept nogil:
     """The row of threshold j that gains most by falling while row ``up`` of slope ``high`` grows, without ends; negative for none."""
     cdef Py_ssize_t i, best, whole = p.whole, even = whole // 2 * 2
     cdef const double *row = p.K + up * p.stride
     cdef const double *low = p.low + j * p.width
-    cdef vec two = splat(2.0), tiny = splat(TINY), constant = splat(row[up] + cross), level = splat(high - p.theta[j]), nothing = splat(0.0)
-    # gains are fractions ahead^2 / bend, compared by cross products: a division takes longer than all the rest. Two chains hide their latency.
-    cdef vec square, bend, here, there, first = nothing, below_first = splat(1.0), at_first = splat(-1.0)
-    cdef vec second = nothing, below_second = below_first, at_second = at_first
+    cdef vec constant = splat(row[up] + cross), level = splat(high - p.theta[j]), first, second
+    cdef Gains a, b        # two chains hide the latency of comparisons
     cdef double most, bent, moved
+    a.square = b.square = splat(0.0)
+    a.bend = b.bend = splat(1.0)
+    a.at = b.at = splat(-1.0)
     for i in range(0, even, 2):
-        square = vmax(level - load(low, <int>i) + load(p.f, <int>i), nothing)
-        square = square * square
-        bend = vmax(constant + load(p.diagonal, <int>i) - two * load(row, <int>i), tiny)
-        here, there = square * below_first, first * bend
-        at_first = if_greater(here, there, splat(<double>i), at_first)
-        first = if_greater(here, there, square, first)
-        below_first = if_greater(here, there, bend, below_first)
-        square = vmax(level - load(low, <int>i + 1) + load(p.f, <int>i + 1), nothing)
-        square = square * square
-        bend = vmax(constant + load(p.diagonal, <int>i + 1) - two * load(row, <int>i + 1), tiny)
-        here, there = square * below_second, second * bend
-        at_second = if_greater(here, there, splat(<double>i + 1.0), at_second)
-        second = if_greater(here, there, square, second)
-        below_second = if_greater(here, there, bend, below_second)
-    for i in range(even, whole):
-        square = vmax(level - load(low, <int>i) + load(p.f, <int>i), nothing)
-        square = square * square
-        bend = vmax(constant + load(p.diagonal, <int>i) - two * load(row, <int>i), tiny)
-        here, there = square * below_first, first * bend
-        at_first = if_greater(here, there, splat(<double>i), at_first)
-        first = if_greater(here, there, square, first)
-        below_first = if_greater(here, there, bend, below_first)
-    first, second = first / below_first, second / below_second
-    best = first_of(vmax(first, second), if_greater(second, first, at_second, at_first), &most)
+        compare(p, row, low, i, level, constant, &a)
+        compare(p, row, low, i + 1, level, constant, &b)
+    if even < whole:
+        compare(p, row, low, even, level, constant, &a)
+    first, second = a.square / a.bend, b.square / b.bend
+    best = first_of(vmax(first, second), if_greater(second, first, b.at, a.at), &most)
     for i in range(whole * LANES, p.n):
         moved = high - p.theta[j] - low[i] + p.f[i]
         bent = row[up] + cross + p.diagonal[i] - 2.0 * row[i]
@@ -410,19 +408,21 @@ cdef void scatter(Pairs *p, const Py_ssize_t *rows, const Pairs *part) noexcept 
                 p.f[b] += change * row[b]
 
 
+cdef int no_memory() except -1 with gil:
+    raise MemoryError("no memory for a part of the rows")
+
+
 cdef int climb(Pairs *p, const double[::1] offset, double tol, Py_ssize_t most_steps, double *steps, double *gap) except -1 nogil:
     """Move pairs until the gap is at most ``tol``, the steps are used up or no pair gains: among all rows, or the part that can move."""
     cdef Py_ssize_t most = p.n // 2 if p.n // 2 < MOST_PART else MOST_PART, count, moved, left, patience = p.n // 2 + 8 * p.m
     cdef Py_ssize_t wide = 0, padded
-    cdef Py_ssize_t *rows
+    cdef Py_ssize_t *rows = <Py_ssize_t *>malloc((2 * most + 1) * sizeof(Py_ssize_t))
     cdef double *block = NULL
     cdef double widest
     cdef bint rests
     cdef Pairs part
-    rows = <Py_ssize_t *>malloc((2 * most + 1) * sizeof(Py_ssize_t))
     if rows == NULL:
-        with gil:
-            raise MemoryError("no memory for a part of the rows")
+        no_memory()
     gap[0] = gap_of(p, offset)
     try:
         while gap[0] > tol and most_steps - steps[0] >= 1.0 and p.eps >= LEAST:
@@ -436,8 +436,7 @@ cdef int climb(Pairs *p, const double[::1] offset, double tol, Py_ssize_t most_s
                 free(block)
                 block = zeros((2 + 4 * p.m + wide) * wide + 8 * p.m)
                 if block == NULL:
-                    with gil:
-                        raise MemoryError("no memory for a part of the rows")
+                    no_memory()
             if 0 < count <= most:
                 gather(p, rows, count, &part, rows + most, block)
                 part.eps = SHARE * widest
@@ -478,8 +477,7 @@ def ascend(const Py_ssize_t[::1] y, const double[:, ::1] U, const double[:, ::1]
     demand(g.shape[0] == n and alpha.shape[0] == m and alpha.shape[1] == n, "scores must be (n,), dual variables (m, n)")
     demand(offset.shape[0] == 0 or offset.shape[0] == n, "offsets must be (n,) or none")
     demand(0 <= coupling <= 2, "the coupling must be 0, 1 or 2")
-    # ends of a threshold are no more than eight numbers
-    block = zeros(2 * width + 2 * m * width + 8 * m)
+    block = zeros(2 * width + 2 * m * width + 8 * m)  # ends of a threshold are no more than four numbers
     if block == NULL:
         raise MemoryError("no memory for the ascent by pairs")
     p.n, p.m, p.width, p.stride, p.whole, p.coupling, p.next, p.eps = n, m, width, n, n // LANES, coupling, 0, 0.5

@@ -11,20 +11,16 @@ Several threads each take a part of the blocks, dealt anew in every pass, into a
 from libc.math cimport INFINITY
 from libc.stdlib cimport calloc, malloc, free
 from libc.stdint cimport uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 from adv_simd cimport zeros
 from adv_bind cimport family_free
 from adv_blocks cimport MOST_LABELS, Label, Stored, Supports, deflate, first_row, inflate, load_row, rows_in
-from adv_check cimport check_list, check_weights, demand
+from adv_check cimport INT_MAX, check_list, check_weights, demand
 from adv_loop cimport bind, checked_width, seconds, shuffle
-from adv_rounds cimport CELLS, MOST_THREADS, Member, Rounds, add_up, combine, copies_free, copies_new, cut, enter, work_together
-from adv_schedule cimport Schedule, begin, follow, hear, look_now, passes_of, schedule_new
-from adv_team cimport leave, wait_for_all
+from adv_rounds cimport CELLS, MOST_THREADS, Member, Rounds, add_up, combine, copies_free, copies_new, cut, enter, leave, wait_for_all, work_together
+from adv_schedule cimport Schedule, ascend_rows, hear, look_now, schedule_new
 from adv_visit cimport Run, Term, judge_rows, terms_new, values_of, visit_each
-
-cdef extern from "limits.h":
-    int INT_MAX
 
 cdef enum:
     TOGETHER = 64   # visits whose gaps are held until they are added up
@@ -156,18 +152,21 @@ cdef void fill(Batch *b, int d, int kp, double level, bint read) noexcept nogil:
     b.size = base
 
 
-cdef int keep(Batch *b, int kp, bint moved) noexcept nogil:
-    """Keep the gaps of the batch's rows and, where they ``moved``, their dual numbers; -1 when memory is short."""
+cdef int keep(Batch *b, int kp, bint moved) except -1 nogil:
+    """Keep the gaps of the batch's rows and, where they ``moved``, their dual numbers."""
     cdef Py_ssize_t s, i, first, base = 0
-    cdef int code = 0
+    cdef bint short_of_memory = False
     for s in range(b.count):
         first = first_row(b.supports, b.blocks[s])
         for i in range(rows_in(b.supports, b.blocks[s])):
             b.gap[first + i] = <float>b.terms[base + i].gap
         if moved and deflate(b.supports, b.blocks[s], b.y, b.r + base * kp, kp):
-            code = -1
+            short_of_memory = True
         base += rows_in(b.supports, b.blocks[s])
-    return code
+    if short_of_memory:
+        with gil:
+            raise MemoryError("no memory for the dual point")
+    return 0
 
 
 cdef struct Ascent:
@@ -177,11 +176,11 @@ cdef struct Ascent:
     Py_ssize_t *order     # (n_blocks) blocks as a pass takes them, the same for all threads
     uint64_t state        # random bits that shuffle them, the same for all threads
     bint empty            # whether Theta is 0, whose scores need no X: until the first evaluation
+    Py_ssize_t next       # blocks of `order` that are the thread's and not yet read
+    Py_ssize_t last
     # of one of several threads
     Member member
     bint *late            # (2) whether the time is up, for the rounds in turn: no thread writes what another has yet to read
-    Py_ssize_t next       # blocks of `order` that are the thread's and not yet read
-    Py_ssize_t last
 
 
 cdef int judge_blocks(Ascent *a, Py_ssize_t block, Py_ssize_t last, double *heard, double *sums) except -1 nogil:
@@ -236,6 +235,21 @@ cdef void visit_some(Run *run, Batch *b, Py_ssize_t e, Py_ssize_t last, double s
         e += count
 
 
+cdef void refill(Ascent *a, double level, uint64_t *state) noexcept nogil:
+    """Read the next batch with rows to visit, and list them; none where no blocks are left."""
+    cdef Batch *b = &a.batch
+    b.listed = 0
+    while b.listed == 0 and a.next < a.last:
+        b.count = 0
+        while b.count < b.most and a.next < a.last:
+            if level < 0.0 or has_active(b, a.order[a.next], level):
+                b.blocks[b.count] = a.order[a.next]
+                b.count += 1
+            a.next += 1
+        fill(b, a.run.rows.d, a.run.family.kp, level, True)
+    shuffle(b.order, b.listed, state)
+
+
 cdef double sum_above(const float *gap, Py_ssize_t first, Py_ssize_t last, double level, double *count) noexcept nogil:
     """Return the sum of the gaps of rows first..last - 1 that exceed ``level``, all at -infinity, and write how many they are."""
     cdef double total = 0.0
@@ -262,23 +276,15 @@ cdef int sweep(void *ascent, Schedule *s, bint active) except -1 nogil:
     cdef Ascent *a = <Ascent *>ascent
     cdef Batch *b = &a.batch
     cdef double level = s.level if active else -1.0, visits = 0.0, change = 0.0, rows
-    cdef Py_ssize_t block = 0
-    cdef int kp = a.run.family.kp
     shuffle(a.order, a.n_blocks, &a.state)
-    while block < a.n_blocks and not s.late:
-        b.count = 0
-        while b.count < b.most and block < a.n_blocks:
-            if level < 0.0 or has_active(b, a.order[block], level):
-                b.blocks[b.count] = a.order[block]
-                b.count += 1
-            block += 1
-        fill(b, a.run.rows.d, kp, level, True)
-        shuffle(b.order, b.listed, &a.state)
+    a.next, a.last = 0, a.n_blocks
+    while not s.late:
+        refill(a, level, &a.state)
+        if b.listed == 0:
+            break
         visit_some(&a.run, b, 0, b.listed, s.skip, &change)
         visits += <double>b.listed
-        if keep(b, kp, True):
-            with gil:
-                raise MemoryError("no memory for the dual point")
+        keep(b, a.run.family.kp, True)
         look_now(a, s)
     if not active:
         s.total = sum_above(b.gap, 0, a.run.rows.n, -INFINITY, &rows)
@@ -294,28 +300,9 @@ cdef int choose(void *ascent, Schedule *s) except -1 nogil:
 cdef int ascend(Ascent *a, double tol, double max_passes, double turn, double max_seconds, double *answer) except -1 nogil:
     """Return why the ascent ends; ``answer`` receives passes, primal and dual value."""
     cdef Schedule s
-    cdef int code
     schedule_new(&s, evaluate, sweep, a.run.rows.n, a.run.mass, tol, max_passes, turn, max_seconds)
     s.choose = choose
-    begin(a, &s)
-    code = follow(a, &s)
-    answer[0], answer[1], answer[2] = passes_of(&s), s.primal, s.dual
-    return code
-
-
-cdef void refill(Ascent *a, double level) noexcept nogil:
-    """Read the thread's next batch with rows to visit, and list them; none where its blocks have no more."""
-    cdef Batch *b = &a.batch
-    b.listed = 0
-    while b.listed == 0 and a.next < a.last:
-        b.count = 0
-        while b.count < b.most and a.next < a.last:
-            if level < 0.0 or has_active(b, a.order[a.next], level):
-                b.blocks[b.count] = a.order[a.next]
-                b.count += 1
-            a.next += 1
-        fill(b, a.run.rows.d, a.run.family.kp, level, True)
-    shuffle(b.order, b.listed, &a.member.state)
+    return ascend_rows(a, &s, answer)
 
 
 cdef inline void rows_of_thread(const Ascent *a, Py_ssize_t *first, Py_ssize_t *last) noexcept nogil:
@@ -338,7 +325,7 @@ cdef int sweep_together(void *ascent, Schedule *s, bint active) except -1 nogil:
     a.next, a.last = cut(a.n_blocks, team.size, m.t), cut(a.n_blocks, team.size, m.t + 1)
     sums[0] = sums[1] = 0.0
     while not s.late:
-        refill(a, level)
+        refill(a, level, &a.member.state)
         rows = <double>b.listed
         if add_up(m, &rows, 1):
             return 1
@@ -362,9 +349,8 @@ cdef int sweep_together(void *ascent, Schedule *s, bint active) except -1 nogil:
             s.late = a.late[turn]
             first += team.together
         sums[0] += <double>min(first, b.listed)
-        if b.listed and keep(b, a.run.family.kp, True):
-            with gil:
-                raise MemoryError("no memory for the dual point")
+        if b.listed:
+            keep(b, a.run.family.kp, True)
     if add_up(m, sums, 2):
         return 1
     if not active:
@@ -410,13 +396,9 @@ cdef int look_together(void *ascent, Schedule *s) except -1 nogil:
 cdef int ascend_together(Ascent *a, double tol, double max_passes, double turn, double max_seconds, double *answer) except -1 nogil:
     """Return what `ascend` returns, on every thread; 3 where another thread has left."""
     cdef Schedule s
-    cdef int code
     schedule_new(&s, evaluate_together, sweep_together, a.run.rows.n, a.run.mass, tol, max_passes, turn, max_seconds if max_seconds >= 0.0 else -INFINITY)
     s.choose, s.look, s.shared = choose_together, look_together, True
-    code = begin(a, &s)
-    code = 3 if code else follow(a, &s)
-    answer[0], answer[1], answer[2] = passes_of(&s), s.primal, s.dual
-    return code
+    return ascend_rows(a, &s, answer)
 
 
 cdef class Team:
@@ -472,11 +454,12 @@ cdef int ascent_new(Ascent *a, const Ascent *given, int kind, int k, const doubl
 
 
 cdef Team gather(const Ascent *given, int kind, int k, const double[::1] parameters, uint64_t seed, Py_ssize_t most, int kp, int threads, int together):
-    """Return a team whose threads share the rows of an ascent and begin at its Theta; each has a batch of at most ``most`` rows."""
+    """Return a team whose threads share the rows of an ascent and begin at its Theta, one thread at no copy; each has a batch of at most ``most`` rows."""
     cdef Team team = Team.__new__(Team)
     cdef size_t size = <size_t>given.batch.stored.d * kp
     cdef uint64_t common = seed
-    cdef int t, failed = copies_new(&team.rounds, threads, together, size)
+    cdef int t, failed = copies_new(&team.rounds, threads, together, size) if threads > 1 else 0
+    team.rounds.size = threads
     team.parts = <Ascent *>calloc(threads, sizeof(Ascent))
     team.answers = <double *>calloc(3 * threads, sizeof(double))
     if failed or team.parts == NULL or team.answers == NULL:
@@ -484,7 +467,8 @@ cdef Team gather(const Ascent *given, int kind, int k, const double[::1] paramet
     for t in range(threads):
         ascent_new(team.parts + t, given, kind, k, parameters, most, kp, common)
         team.parts[t].late = team.late
-        enter(&team.parts[t].member, &team.rounds, &team.parts[t].run, t, given.run.theta, size, &seed)
+        if threads > 1:
+            enter(&team.parts[t].member, &team.rounds, &team.parts[t].run, t, given.run.theta, size, &seed)
     return team
 
 
@@ -500,10 +484,9 @@ def solve(int kind, int k, const double[::1] parameters, const float[::1] single
     (all 1). A batch has ``together`` rows, and one block at least. ``gap`` (n) is scratch. Returns (code, passes, primal, dual) as `solve` of
     `_ext/ascent/ascent_dense.pyx`. Several ``threads``, at most one for each block, add up what they changed after every ``visits`` visits of each.
     """
-    cdef Ascent given, ascent
+    cdef Ascent given
     cdef Batch *batch = &given.batch
     cdef Stored stored
-    cdef double answer[3]
     cdef Py_ssize_t i, j, most, there
     cdef int code, kp = checked_width(k)
     cdef Team team
@@ -541,24 +524,17 @@ def solve(int kind, int k, const double[::1] parameters, const float[::1] single
         for j in range(kp):
             given.empty = given.empty and theta[i, j] == 0.0
     given.run.theta, given.run.mass, given.run.lam, given.run.scale = &theta[0, 0], mass, lam, 1.0 / (lam * mass)
+    team = gather(&given, kind, k, parameters, seed, most, kp, threads, visits)
     if threads > 1:
-        team = gather(&given, kind, k, parameters, seed, most, kp, threads, visits)
         team.tol, team.max_passes, team.turn, team.max_seconds = tol, max_passes, turn, max_seconds
         code = work_together(team.work, threads, &team.rounds.barrier)
         if team.short_of_memory:
             raise MemoryError("no memory for the dual point")
         memcpy(given.run.theta, team.rounds.theta, <size_t>stored.d * kp * sizeof(double))
-        return code, team.answers[0], team.answers[1], team.answers[2]
-    memset(&ascent, 0, sizeof(Ascent))
-    try:
-        ascent_new(&ascent, &given, kind, k, parameters, most, kp, seed)
+    else:
         with nogil:
-            code = ascend(&ascent, tol, max_passes, turn, max_seconds, answer)
-    finally:
-        batch_free(&ascent.batch, &ascent.run)
-        family_free(&ascent.run.family)
-        free(ascent.order)
-    return code, answer[0], answer[1], answer[2]
+            code = ascend(team.parts, tol, max_passes, turn, max_seconds, team.answers)
+    return code, team.answers[0], team.answers[1], team.answers[2]
 
 
 def width(int k):

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.linalg import cython_blas, cython_lapack
 
 from adv_check cimport check_labels, check_positions, check_rows, demand
+from adv_linear cimport Rows, rows_of
 
 cdef enum:
     FIXED = 0
@@ -72,11 +73,8 @@ cdef Py_ssize_t ranks(const signed char[:, ::1] state, const double[:, ::1] norm
         if skip[i]:
             i = next_loose(state, i + 1)
             continue
-        size = 0
-        tied = 0
-        mean = 0.0
-        group = 0.0
-        largest = 0.0
+        size = tied = 0
+        mean = group = largest = 0.0
         for j in range(k):
             if state[i, j] == FIXED:
                 continue
@@ -143,8 +141,7 @@ def tangents(const signed char[:, ::1] state, const double[:, ::1] normal, const
         for i in range(n):
             if rank[i] == 0:
                 continue
-            a = 0
-            b = 0
+            a = b = 0
             for j in range(k):
                 if state[i, j] == FREE:
                     index[a] = j
@@ -168,46 +165,28 @@ def tangents(const signed char[:, ::1] state, const double[:, ::1] normal, const
                     u[c] = normal[i, index[c]]
                 if b:
                     t = 0.0
-                    for j in range(k):
-                        if state[i, j] == TIED:
-                            t += normal[i, j]
+                    for c in range(b):
+                        t += normal[i, bound[c]]
                     u[a] = t / sqrt(<double>b)
-                t = 0.0
-                for c in range(m):
-                    t += v[c] * u[c]
-                for c in range(m):
-                    u[c] -= beta * t * v[c]
-                length = 0.0                # in the reduced m - 1 coordinates
-                for c in range(m - 1):
-                    length += u[c] * u[c]
-                length = sqrt(length)
-            else:
-                length = 0.0
+                move(u, v, m, beta * inner(v, u, m))
+                length = sqrt(inner(u, u, m - 1))   # in the reduced m - 1 coordinates
+            t = 0.0
             if rank[i] < m - 1 and length > 0.0:
                 for c in range(m - 1):
                     v2[c] = u[c] / length
                 t = 1.0 if v2[m - 2] >= 0.0 else -1.0
                 v2[m - 2] += t
                 t = 1.0 / (1.0 + (v2[m - 2] - t) * t)
-            else:
-                t = 0.0
             for e in range(rank[i]):
                 # column e of the second reflection, then column of the first
-                for c in range(m):
-                    z[c] = 0.0
+                memset(z, 0, m * sizeof(double))
                 z[e] = 1.0
                 length = v[e]
                 if t != 0.0:
-                    length = v2[e] * t
-                    for c in range(m - 1):
-                        z[c] -= length * v2[c]
-                    length = 0.0
-                    for c in range(m):
-                        length += v[c] * z[c]
-                for c in range(m):
-                    z[c] -= beta * length * v[c]
-                for j in range(k):
-                    B[row, j] = 0.0
+                    move(z, v2, m - 1, v2[e] * t)
+                    length = inner(v, z, m)
+                move(z, v, m, beta * length)
+                memset(&B[row, 0], 0, k * sizeof(double))
                 for c in range(a):
                     B[row, index[c]] = z[c]
                 if b:
@@ -220,20 +199,38 @@ def tangents(const signed char[:, ::1] state, const double[:, ::1] normal, const
     return bases, owners
 
 
+cdef inline double inner(const double *a, const double *b, int size) noexcept nogil:
+    cdef int c
+    cdef double total = 0.0
+    for c in range(size):
+        total += a[c] * b[c]
+    return total
+
+
+cdef inline void move(double *a, const double *b, int size, double step) noexcept nogil:
+    """a -= step b."""
+    cdef int c
+    for c in range(size):
+        a[c] -= step * b[c]
+
+
 cdef inline double leave_span(double *v, const double *Q, int size, int spanned) noexcept nogil:
     """Take the orthonormal rows of Q out of v, twice, which is enough, and return |v|^2."""
-    cdef int a, c, twice
-    cdef double product, square = 0.0
+    cdef int c, twice
     for twice in range(2):
         for c in range(spanned):
-            product = 0.0
-            for a in range(size):
-                product += Q[c * size + a] * v[a]
-            for a in range(size):
-                v[a] -= product * Q[c * size + a]
+            move(v, Q + c * size, size, inner(Q + c * size, v, size))
+    return inner(v, v, size)
+
+
+cdef inline void span(double *Q, const double *v, int size, int spanned, double square, double *left) noexcept nogil:
+    """Append v / sqrt(square) to the rows of Q, and take its part of every unit vector out of ``left``."""
+    cdef int a
+    cdef double length = 1.0 / sqrt(square)
+    Q += spanned * size
     for a in range(size):
-        square += v[a] * v[a]
-    return square
+        Q[a] = v[a] * length
+        left[a] -= Q[a] * Q[a]
 
 
 def matrix_bases(const double[:, ::1] matrix, const signed char[:, ::1] state, const signed char[:, ::1] tight, const int[::1] most,
@@ -287,16 +284,12 @@ def matrix_bases(const double[:, ::1] matrix, const signed char[:, ::1] state, c
                     continue
                 if spanned == size:
                     break
-                first = 0.0
                 for a in range(size):
                     v[a] = matrix[t, index[a]] - matrix[base, index[a]]
-                    first += v[a] * v[a]
+                first = inner(v, v, size)
                 length = leave_span(v, Q, size, spanned)
                 if length > 1e-20 * first:
-                    length = 1.0 / sqrt(length)
-                    for a in range(size):
-                        Q[spanned * size + a] = v[a] * length
-                        left[a] -= Q[spanned * size + a] * Q[spanned * size + a]
+                    span(Q, v, size, spanned, length, left)
                     spanned += 1
             wanted = min(size - spanned, most[i])
             while wanted > 0:
@@ -306,18 +299,14 @@ def matrix_bases(const double[:, ::1] matrix, const signed char[:, ::1] state, c
                     if left[a] > furthest:
                         furthest = left[a]
                         best = a
-                for a in range(size):
-                    v[a] = 0.0
+                memset(v, 0, size * sizeof(double))
                 v[best] = 1.0
                 length = leave_span(v, Q, size, spanned)
                 if not length > 0.0:
                     break
-                length = 1.0 / sqrt(length)
-                for a in range(k):
-                    B[row, a] = 0.0
+                span(Q, v, size, spanned, length, left)
+                memset(&B[row, 0], 0, k * sizeof(double))
                 for a in range(size):
-                    Q[spanned * size + a] = v[a] * length
-                    left[a] -= Q[spanned * size + a] * Q[spanned * size + a]
                     B[row, index[a]] = Q[spanned * size + a]
                 owner[row] = i
                 row += 1
@@ -347,8 +336,7 @@ cdef void differing(const Py_ssize_t *owner, const double *B, Py_ssize_t m, cons
     """Write which rows of two lists of bases, owners ascending, belong to examples whose rows are not the same in both, and how many of each."""
     cdef Py_ssize_t a = 0, b = 0, first, second, i, row
     cdef bint differ
-    counts[0] = 0
-    counts[1] = 0
+    counts[0] = counts[1] = 0
     while a < m or b < size:
         i = owner[a] if a < m and (b >= size or owner[a] <= other_owner[b]) else other_owner[b]
         first, second = a, b
@@ -369,10 +357,7 @@ cdef void differing(const Py_ssize_t *owner, const double *B, Py_ssize_t m, cons
 
 
 cdef struct Sum:
-    const double *values        # rows of X, dense where start is NULL
-    const int *columns
-    const long long *start
-    Py_ssize_t d
+    Rows rows
     const double *weight        # of the rows
     double *total               # (p, p), its upper triangle
     int p
@@ -382,8 +367,8 @@ cdef struct Sum:
 cdef void add(const Sum *s, const Py_ssize_t *owner, const double *B, Py_ssize_t width, const Py_ssize_t *rows, Py_ssize_t m,
               double sign) noexcept nogil:
     """Add sign Z'Z, of rows sqrt(weight) x (x) b for some rows b of B (any, width), of which as many classes count as p has."""
-    cdef Py_ssize_t at = 0, last, i, a, k = s.p // s.d
-    cdef long long e
+    cdef const Rows *x = &s.rows
+    cdef Py_ssize_t at = 0, last, i, a, e, k = s.p // x.d
     cdef int j, count, p = s.p
     cdef double scale, one = 1.0
     cdef const double *b
@@ -394,16 +379,16 @@ cdef void add(const Sum *s, const Py_ssize_t *owner, const double *B, Py_ssize_t
         for at in range(at, last):
             i, b = owner[rows[at]], B + rows[at] * width
             scale = sqrt(s.weight[i])
-            if s.start == NULL:
-                for a in range(s.d):
+            if x.start == NULL:
+                for a in range(x.d):
                     for j in range(k):
-                        z[a * k + j] = s.values[i * s.d + a] * scale * b[j]
+                        z[a * k + j] = x.values[i * x.d + a] * scale * b[j]
             else:
                 memset(z, 0, p * sizeof(double))
-                for e in range(s.start[i], s.start[i + 1]):
-                    a = s.columns[e]
+                for e in range(x.start[i], x.start[i + 1]):
+                    a = x.columns[e]
                     for j in range(k):
-                        z[a * k + j] += s.values[e] * scale * b[j]
+                        z[a * k + j] += x.values[e] * scale * b[j]
             z += p
         # column by column, as BLAS has it, the upper triangle is the lower one
         dsyrk(b"L", b"N", &p, &count, &sign, s.Z, &p, &one, s.total, &p)
@@ -430,10 +415,7 @@ def follow(const double[::1] values, const int[::1] columns, const long long[::1
     check_positions(new_example, n, "examples")
     demand(total.shape[0] == total.shape[1] and 0 < total.shape[0] < LARGEST, "sums must be square, for 1 to 32,767 parameters")
     demand(d > 0 and total.shape[0] % d == 0 and total.shape[0] // d <= width, "sums must be (d k, d k), k at most the classes of the bases")
-    s.values, s.columns, s.start, s.d = &values[0], NULL, NULL, d
-    if start.shape[0]:
-        s.start = &start[0]
-        s.columns = &columns[0] if columns.shape[0] else NULL
+    s.rows = rows_of(values, columns, start, n, <int>d)
     s.weight, s.total, s.p = &weight[0], &total[0, 0], <int>total.shape[0]
     left = <Py_ssize_t *>malloc((m + size + 1) * sizeof(Py_ssize_t))
     s.Z = <double *>malloc(<Py_ssize_t>WRITTEN * s.p * sizeof(double))

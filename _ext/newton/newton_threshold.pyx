@@ -5,7 +5,7 @@ centre A has the dual variables alpha = A + z / sigma, held in [0, U]; those str
 mu_j = max(0, centre_j + (eta_j - eta_{j+1}) / ease), one for each pair of neighbours; none where ``centre`` is empty.
 """
 
-from libc.math cimport fabs
+from libc.math cimport INFINITY, fabs
 
 from adv_check cimport check_labels, demand
 
@@ -91,9 +91,9 @@ def settle(const Py_ssize_t[::1] y, const double[:, ::1] U, const double[::1] g,
            const double[:, ::1] M, const double[::1] centre, double ease):
     """Move each threshold in turn, in place, to the least value of 1/2 eta'M eta + the smoothed hinges + the order's penalty at the others."""
     cdef Py_ssize_t i, j, l, m = U.shape[0], n = U.shape[1]
-    cdef double inverse = 1.0 / sigma, a, s, f, rise, level, constant, low, high, size, reach, goal
+    cdef double inverse = 1.0 / sigma, a, s, f, rise, level, constant, low, high, size, reach
     cdef int turn
-    cdef bint has_low, has_high
+    cdef bint bracketed
     check(y, U, g, eta, A)
     check_centre(centre, m)
     demand(M.shape[0] == m and M.shape[1] == m, "the penalty of the thresholds must be (m, m)")
@@ -103,12 +103,7 @@ def settle(const Py_ssize_t[::1] y, const double[:, ::1] U, const double[::1] g,
             for l in range(m):
                 if l != j:
                     constant += M[j, l] * eta[l]
-            has_low = False
-            has_high = False
-            low = 0.0
-            high = 0.0
-            reach = 1.0
-            level = eta[j]
+            low, high, reach, level = -INFINITY, INFINITY, 1.0, eta[j]
             for turn in range(ROUNDS):
                 f = constant + M[j, j] * level
                 rise = M[j, j]
@@ -133,23 +128,21 @@ def settle(const Py_ssize_t[::1] y, const double[:, ::1] U, const double[::1] g,
                             f -= a
                             size += a
                             rise += 1.0 / ease
-                goal = 1e-12 * size
-                if not fabs(f) > goal:
+                if not fabs(f) > 1e-12 * size:
                     break
                 if f > 0.0:
-                    has_high = True
                     high = level
                 else:
-                    has_low = True
                     low = level
-                if rise > 0.0 and not (has_low and has_high and turn % 3 == 2):
+                bracketed = low > -INFINITY and high < INFINITY
+                if rise > 0.0 and not (bracketed and turn % 3 == 2):
                     level -= f / rise
-                elif has_low and has_high:
+                elif bracketed:
                     level = 0.5 * (low + high)
                 else:
                     level += reach if f < 0.0 else -reach
                     reach *= 2.0
-                if has_low and has_high and not low < level < high:
+                if bracketed and not low < level < high:
                     level = 0.5 * (low + high)
                     if not low < level < high:
                         break

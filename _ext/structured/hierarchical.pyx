@@ -24,7 +24,7 @@ from libc.string cimport memset
 from adv_check cimport check_labels, check_list, check_rows, check_starts, check_weights, demand
 from adv_loop cimport checked_width
 from adv_linear cimport Rows, rows_of, row_scores, row_update
-from adv_schedule cimport Schedule, begin, follow, hear, passes_of, schedule_new, shuffled, swept
+from adv_schedule cimport Schedule, ascend_rows, hear, schedule_new, shuffled, swept
 
 cdef enum:
     FEW = 32             # up to so many labels a visit optimises all of them
@@ -557,20 +557,9 @@ cdef int sweep(void *ascent, Schedule *s, bint active) except -1 nogil:
 cdef int ascend(Run *run, double tol, double max_passes, double max_seconds, uint64_t seed, double *answer) except -1 nogil:
     """Return why the ascent ends; ``answer`` receives passes, primal and dual value."""
     cdef Schedule s
-    cdef int code
     schedule_new(&s, evaluate, sweep, run.rows.n, run.mass, tol, max_passes, INFINITY, max_seconds)
     s.still, s.gaps, s.state = STILL, run.gap, seed
-    s.order = <Py_ssize_t *>malloc((run.rows.n + 1) * sizeof(Py_ssize_t))
-    if s.order == NULL:
-        with gil:
-            raise MemoryError("no memory for the order of the examples")
-    try:
-        begin(run, &s)
-        code = follow(run, &s)
-    finally:
-        free(s.order)
-    answer[0], answer[1], answer[2] = passes_of(&s), s.primal, s.dual
-    return code
+    return ascend_rows(run, &s, answer)
 
 
 cdef inline int tabled(const double[:, ::1] a, int k) noexcept nogil:

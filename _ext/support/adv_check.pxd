@@ -96,3 +96,11 @@ cdef inline int check_graph(const long long[::1] start, const int[::1] child, Py
             if child[e] <= p:
                 raise ValueError(f"node {p} stands after its child {child[e]}")
     return 0
+
+
+cdef inline int check_examples(const Py_ssize_t[::1] y, Py_ssize_t n, Py_ssize_t k, const double[::1] sample_weight,
+                               const double[::1] cost_weight) except -1:
+    """Labels and weights of n rows."""
+    check_labels(y, n, k)
+    check_weights(sample_weight, n)
+    return check_weights(cost_weight, n)

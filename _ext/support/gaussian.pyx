@@ -15,25 +15,16 @@ cdef extern from *:
     #else
       /* exp of numbers up to 0, to 2 units in the last place: x = n log 2 + r, and the series in r, |r| <= log(2)/2, whose next term is below 1e-17.
          Adding 1.5 2^52 rounds n to the last bits of a number, from where it is shifted into the exponent. Below -708 lie subnormal numbers: 0. */
+      #define ADV_TERM(a) p = p * r + adv_set(a);
       static inline adv_vec adv_exp(adv_vec x) {
         const adv_vec least = adv_set(-708.0), shift = adv_set(6755399441055744.0);
         adv_vec held = adv_max(x, least), moved = held * adv_set(1.4426950408889634074) + shift, n = moved - shift, r, p;
         r = held - n * adv_set(6.93147180369123816490e-01);
         r = r - n * adv_set(1.90821492927058770002e-10);
         p = adv_set(1.0 / 6227020800.0);
-        p = p * r + adv_set(1.0 / 479001600.0);
-        p = p * r + adv_set(1.0 / 39916800.0);
-        p = p * r + adv_set(1.0 / 3628800.0);
-        p = p * r + adv_set(1.0 / 362880.0);
-        p = p * r + adv_set(1.0 / 40320.0);
-        p = p * r + adv_set(1.0 / 5040.0);
-        p = p * r + adv_set(1.0 / 720.0);
-        p = p * r + adv_set(1.0 / 120.0);
-        p = p * r + adv_set(1.0 / 24.0);
-        p = p * r + adv_set(1.0 / 6.0);
-        p = p * r + adv_set(0.5);
-        p = p * r + adv_set(1.0);
-        p = p * r + adv_set(1.0);
+        ADV_TERM(1.0 / 479001600.0) ADV_TERM(1.0 / 39916800.0) ADV_TERM(1.0 / 3628800.0) ADV_TERM(1.0 / 362880.0) ADV_TERM(1.0 /
+        40320.0) ADV_TERM(1.0 / 5040.0) ADV_TERM(1.0 / 720.0) ADV_TERM(1.0 / 120.0) ADV_TERM(1.0 / 24.0) ADV_TERM(1.0 / 6.0)
+        ADV_TERM(0.5) ADV_TERM(1.0) ADV_TERM(1.0)
         p = (adv_vec)((adv_mask)p + ((adv_mask)moved << 52));
         return adv_if_gt(least, x, adv_set(0.0), p);
       }

@@ -353,7 +353,7 @@ KERNELS = (
             ("factor = splat(-weight * run.scale)", "factor = splat(-run.scale)", "python_one"),
             ("store(scores, v, s + other)", "store(scores, v, s)", "python_one"),
             ("                if known[a]:", "                if False:", "python_one"),
-            ("v0 = v0 + t * half_load(row, 0)", "v0 = t * half_load(row, 0)", "python_one"),
+            ("v0 += t * load(row, 0)", "v0 = t * load(row, 0)", "python_one"),
             ("for i in range(j - begin, VECTORS * LANES):", "for i in range(VECTORS * LANES):", "rows_of_K"),
             ("target[e] = out[e * stride + b]", "target[e] = out[b * stride + e]", "grows"),
             ("sum = sum + x * splat(v[first + a])", "sum = sum + x * splat(v[first])", "one_read"),
