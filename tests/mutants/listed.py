@@ -488,9 +488,9 @@ REFEREE = (
         "held.data *= 1.0",
         SETS_OF_LEARNERS,
     ),
-    Mutant("advcli/learners/hierarchical/classifier.py", "outside=fit.outside,", "outside=0.0,", SETS_OF_LEARNERS),
+    Mutant("advcli/learners/hierarchical/classifier.py", "outside=fit.outside, **", "outside=0.0, **", SETS_OF_LEARNERS),
     Mutant("advcli/learners/hierarchical/set_problem.py", "point[lost] = self.true[lost].toarray()", "pass", SETS_OF_LEARNERS),
-    Mutant("advcli/learners/hierarchical/set_problem.py", "found.append(float(off.max()))", "found.append(0.0)", SETS_OF_LEARNERS),
+    Mutant("advcli/learners/hierarchical/set_problem.py", "distances.append(float(off.max()))", "distances.append(0.0)", SETS_OF_LEARNERS),
     Mutant(
         "advcli/learners/correction.py",
         "outside=float(problem.loss.infeasibility(np.ascontiguousarray(problem.R[:, :k]), y).max())",
@@ -1475,8 +1475,8 @@ LEVELS_OF_TREES, LEAVES_CHECKED = (
 LEAVES = (
     Mutant(
         "advcli/learners/structured/spaces/hierarchical_sets.py",
-        "np.maximum(found[rows, empty], 0.0)",
-        "np.maximum(found[rows, empty], -1.0)",
+        "np.maximum(either[rows, self.empty[node]], 0.0)",
+        "np.maximum(either[rows, self.empty[node]], -1.0)",
         LEVELS_OF_TREES,
     ),
     Mutant("advcli/learners/structured/spaces/hierarchical_sets.py", "(only > sums[rows, j])", "(only < sums[rows, j])", LEVELS_OF_TREES),

@@ -10,18 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ...core.arrays import dense, is_sparse
 from ...core.errors import ConfigError
 from ...core.label_graph import LabelGraph
 from ...core.typing import Array
-from ...data.labels.node_weights import parents_of
-from ...data.labels.shared_norm import best_weights
+from ...data.labels.node_weights import best_weights, parents_of
 
-TABLES = 128
-"""Up to so many labels, K, margins and divisors are tables; beyond, they follow from passes over the graph."""
-
-LISTS, CELLS = 4096, 2**27
-"""From so many labels, or labels x features, on, the dual sums of sparse rows are kept as lists per feature."""
-
+TABLES = 128  # labels up to which K, margins and divisors are tables; beyond, they follow from passes over the graph
+LISTS, CELLS = 4096, 2**27  # labels, or labels x features, from which on the dual sums of sparse rows are kept as lists per feature
 _FARTHER = 2.0  # power of an update of alpha by which the next squared lengths are expected to change
 _BLEND = 1e-2  # share of positive weights in new weights, over the tolerance
 
@@ -82,12 +78,10 @@ class Attributes:
     @cached_property
     def arguments(self) -> tuple[Any, ...]:
         """The labels as arrays for the compiled solver."""
-        graph, k = self.graph, len(self.positions)
-        A = self.membership
-        nothing = np.empty((0, 0))
-        table = margins = divisors = nothing
-        if k <= TABLES:
-            margins, divisors = (np.ascontiguousarray(each.T) for each in self.margins())
+        graph, A = self.graph, self.membership
+        table = margins = divisors = np.empty((0, 0))
+        if len(self.positions) <= TABLES:
+            margins, divisors = (np.ascontiguousarray(values.T) for values in self.margins())
             table = np.ascontiguousarray(self.common(self.alpha))
             if not divisors.all():
                 raise ConfigError("objective=normalised needs labels that differ, two leaves' own nodes weigh 0; choose difference")
@@ -128,12 +122,11 @@ class FactoredWeights:
 
     def scores(self, X: Any) -> Array:
         """Return X U', shape (n, k), for rows X (n, d)."""
-        direct = X @ self.by_feature
-        below = (direct.toarray() if hasattr(direct, "toarray") else direct) @ self.membership
+        below = dense(X @ self.by_feature) @ self.membership
         below *= self.scale * self.alpha
         return np.asarray(below @ self.membership.T)
 
 
 def keeps_lists(X: Any, k: int) -> bool:
     """Return whether the dual sums of rows X (n, d) and k labels are kept as lists."""
-    return hasattr(X, "tocsr") and (k >= LISTS or k * X.shape[1] > CELLS)
+    return is_sparse(X) and (k >= LISTS or k * X.shape[1] > CELLS)

@@ -14,8 +14,7 @@ from ....core.compiled import kernels
 from ....core.typing import Array
 from .space import PointSpace
 
-MOST_LABELS = 16
-"""Labels up to which all sets are enumerated."""
+MOST_LABELS = 16  # up to which all sets are enumerated
 
 
 def pairs_of(m: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -79,9 +78,9 @@ class EnumeratedSets(PointSpace):
 
     def __init__(self, u: Array, table: Array, y: int, axes: str = "margin") -> None:
         score, size, hamming = np.zeros(1), np.zeros(1), np.zeros(1)
-        for j, each in enumerate(u):
+        for j, label in enumerate(u):
             has = y >> j & 1
-            score, size = np.concatenate([score, score + each]), np.concatenate([size, size + 1.0])
+            score, size = np.concatenate([score, score + label]), np.concatenate([size, size + 1.0])
             hamming = np.concatenate([hamming + has, hamming + 1 - has])
         score = score + table
         if axes == "f1":

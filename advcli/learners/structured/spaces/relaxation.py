@@ -96,8 +96,7 @@ class PairField:
 
         m = self.m
         columns, start, half, of_labels = self._network
-        attracting = np.bincount(self.first, weights=np.maximum(self.pairs, 0.0), minlength=m)
-        total = u + attracting
+        total = u + np.bincount(self.first, weights=np.maximum(self.pairs, 0.0), minlength=m)
         up, down = np.maximum(total, 0.0), np.maximum(-total, 0.0)
         capacity = half.copy()
         capacity[of_labels] = np.array([up, up, down, down]) / 2.0
@@ -114,8 +113,7 @@ class PairField:
         # what the source reaches is true in some best set
         ones, zeros = reached[1 : m + 1], reached[m + 1 : 2 * m + 1]
         mu = ones.astype(float) if self.attracts else np.where(ones, 1.0, np.where(zeros, 0.0, 0.5))
-        spent = float(result.flow[0].sum()) * unit
-        return mu, float(up.sum()) - spent
+        return mu, float(up.sum()) - float(result.flow[0].sum()) * unit
 
     def rounded(self, u: Array, mu: Array) -> NDArray[np.int8]:
         """Return a set (m,) near marginals that maximise f: labels of 0 and 1 stay as they are, halves climb from 0.
@@ -159,18 +157,13 @@ class RelaxedSets(LabelSpace):
         else:
             self.u_h, self.h0, self.u_g, self.g0 = u, -score, turn, size
         self.extent = (1.0, float(field.m))
-        self.shortfall = 0.0
         self.truth = self._point(true)
 
     def _point(self, at: Marginals) -> LabelPoint:
         halves = np.rint(2.0 * at.labels)
         whole = bool(np.abs(2.0 * at.labels - halves).max(initial=0.0) <= 1e-6)
-        return LabelPoint(
-            self.field.score(self.u_h, at) + self.h0,
-            float(self.u_g @ at.labels) + self.g0,
-            at,
-            halves.astype(np.int8).tobytes() if whole else None,
-        )
+        h, g = self.field.score(self.u_h, at) + self.h0, float(self.u_g @ at.labels) + self.g0
+        return LabelPoint(h, g, at, halves.astype(np.int8).tobytes() if whole else None)
 
     def lam(self, l: float, ban: Sequence[Hashable] = ()) -> LabelPoint:
         """Return the vertex of the largest h + l g; of several, any."""
