@@ -88,13 +88,7 @@ class Certificate:
 
     @classmethod
     def restored(cls, document: Mapping[str, Any]) -> Certificate:
-        """Return the certificate that a file holds by the names of its attributes.
-
-        Raises
-        ------
-        ModelError
-            An attribute is missing or of another type, or the passes are no finite number.
-        """
+        """Return the certificate that a file holds by the names of its attributes; `ModelError` for a missing one or another type."""
         kinds: dict[str, Any] = {"bool": bool, "str": str}
         values: dict[str, Any] = {}
         for field in fields(cls):
@@ -178,13 +172,10 @@ def certify(problem: Judged, solution: Solution, tol: float) -> Certificate:
 
 
 def settle(problem: Judged, solution: Solution, tol: float) -> tuple[Solution, Certificate]:
-    """Return a solver's solution and its certificate, with theta = 0 or r = 0 in the place of a worse theta or r.
+    """Return a solver's solution and its certificate, with theta = 0 or r = 0 instead of a worse theta or r, unless it converged.
 
-    Where labels separate, the optimum can be so tiny that the rounding of margins, which should be met exactly, outweighs the optimum. A
-    fit whose gap is rounding beside the loss of theta = 0 is then stretched by a tiny share: the margins are met, at twice that share of
-    the penalty.
-
-    A fit that converged is within ``tol`` of the optimum, and stays as it is.
+    Where labels separate, the optimum can be so tiny that the rounding of margins, which should be met exactly, outweighs it. A fit whose
+    gap is rounding beside the loss of theta = 0 is then stretched by a tiny share: the margins are met, at twice that share of the penalty.
     """
     problem = _shared(problem, solution)
     certificate = certify(problem, solution, tol)

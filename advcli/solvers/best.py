@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,19 +12,16 @@ from ..core.typing import Array
 from ..problems.risk import Problem, Solution, gap_scale
 
 
+@dataclass(eq=False)
 class BestSeen:
-    """The primal point of the least value and the dual point of the largest one; ``scale`` says what a gap of the two is relative to."""
+    """The primal point of the least value and the dual point of the largest one."""
 
-    def __init__(
-        self,
-        theta: Any = None,
-        R: Any = None,
-        primal: float = np.inf,
-        dual: float = -np.inf,
-        scale: Callable[[float, float], float] = gap_scale,
-    ) -> None:
-        self.theta, self.R, self.primal, self.dual, self.scale = theta, R, primal, dual, scale
-        self.passes = 0.0
+    theta: Any = None
+    R: Any = None
+    primal: float = np.inf
+    dual: float = -np.inf
+    scale: Callable[[float, float], float] = gap_scale  # what a gap of two values is relative to
+    passes: float = 0.0
 
     def take(self, theta: Any, primal: float, R: Any, dual: float) -> bool:
         """Keep each of two points whose value is better than the best so far; return whether one was."""

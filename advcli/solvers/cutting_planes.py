@@ -122,20 +122,16 @@ def squared(W: Array, shared: Array) -> float:
 
 
 class CuttingPlanes:
-    """Planes of all examples with their weights alpha, in the order of the examples.
-
-    ``parts`` (p, G + K longest), ``constant`` and ``alpha`` (p,) are the planes, ``owner`` (p,) their examples, never falling, ``idle``
-    (p,) rounds since alpha was above 0, and ``mixtures`` (p,) those of `Cuts`, None for planes of one label.
-    """
+    """Planes of all examples with their weights alpha, in the order of the examples."""
 
     def __init__(self, problem: CuttingPlaneProblem) -> None:
         self.problem = problem
-        self.parts = sparse.csr_array((0, problem.width))
+        self.parts = sparse.csr_array((0, problem.width))  # (p, G + K longest)
         self.constant: Array = np.zeros(0)
         self.alpha: Array = np.zeros(0)
-        self.owner: Positions = np.zeros(0, dtype=np.intp)
-        self.idle: Positions = np.zeros(0, dtype=np.intp)
-        self.mixtures: NDArray[np.object_] = np.zeros(0, dtype=object)
+        self.owner: Positions = np.zeros(0, dtype=np.intp)  # the planes' examples, never falling
+        self.idle: Positions = np.zeros(0, dtype=np.intp)  # rounds since alpha was above 0
+        self.mixtures: NDArray[np.object_] = np.zeros(0, dtype=object)  # those of `Cuts`, None for planes of one label
 
     @property
     def start(self) -> Positions:
@@ -420,8 +416,7 @@ class _CuttingPlaneTraining:
     def sweep_blocks(self, enough: float) -> float:
         """Search the examples by blocks, each at the w that the planes of those before it gave, and ascend D after each block.
 
-        Returns the searches' gap without what they leave open, summed over examples each at its own w: it says when a look at all of them
-        at one w is worth its searches.
+        Returns the gap that planes can close, summed over examples each at its own w: it says when a look at all of them is worth its cost.
         """
         problem, planes, gap = self.problem, self.planes, 0.0
         for block in np.array_split(self.random.permutation(problem.n), min(problem.blocks, problem.n)):

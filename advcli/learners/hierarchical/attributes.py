@@ -24,18 +24,14 @@ _BLEND = 1e-2  # share of positive weights in new weights, over the tolerance
 
 @dataclass(frozen=True, eq=False)
 class Attributes:
-    """Weights of a label graph's nodes, for K and for the margins of k labels at ``positions`` (k,) among the graph's leaves.
-
-    alpha (M,) are squared attributes. The sum of mu (M,) over the symmetric difference of two labels, to a ``power``, is their margin; 0
-    makes every margin 1. ``normalised`` is the objective (6.13): margins 1, score differences divided by the root of that sum.
-    """
+    """Weights of a label graph's nodes, for K and for the margins of k labels."""
 
     graph: LabelGraph
-    positions: NDArray[np.intp]
-    alpha: Array
-    mu: Array
-    power: float
-    normalised: bool = False
+    positions: NDArray[np.intp]  # of the labels among the graph's leaves, (k,)
+    alpha: Array  # squared attributes (M,)
+    mu: Array  # its sum over the symmetric difference of two labels, to a power, is their margin (M,)
+    power: float  # 0 makes every margin 1
+    normalised: bool = False  # (6.13): margins 1, score differences divided by the root of that sum
 
     @cached_property
     def membership(self) -> sparse.csr_array:
@@ -105,14 +101,11 @@ def farther_weights(graph: LabelGraph, lengths: Array, alpha: Array, best: Array
 
 @dataclass(frozen=True, eq=False)
 class FactoredWeights:
-    """Leaf weights U = scale K Z, never formed: Z is sparse, U is dense because all labels share the weights of nodes near the top.
+    """Leaf weights U = scale K Z, never formed: Z is sparse, U is dense because all labels share the weights of nodes near the top."""
 
-    ``sums`` (k, d) is Z, ``membership`` (k, M) A, labels x nodes, and ``alpha`` (M,) that of K = A diag(alpha) A'.
-    """
-
-    sums: sparse.csr_array
-    membership: sparse.csr_array
-    alpha: Array
+    sums: sparse.csr_array  # Z (k, d)
+    membership: sparse.csr_array  # A (k, M), labels x nodes
+    alpha: Array  # of K = A diag(alpha) A', (M,)
     scale: float
 
     @cached_property

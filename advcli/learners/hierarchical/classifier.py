@@ -37,20 +37,11 @@ _OF_MODELS = ("hierarchy", "margin_power", "margin", "rho", "directional", "larg
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class HierarchicalLearner(Refitting, OverLabelGraph, LinearLearner):
-    """Base of the four models, which differ in `attributes`, their use of the label graph; options: see the fields and `HierarchicalClassifier`.
+    """Base of the four models, which differ in `attributes`, their use of the label graph; most options are in `HierarchicalClassifier`.
 
-    Attributes
-    ----------
-    coef_ : ndarray (k, d) or FactoredWeights
-        Weights of the leaves' scores, of sets those of the nodes; with many labels over sparse rows as factors.
-    certificate_ : Certificate
-        Primal, dual and gap of (1), of ssvm of the joint problem, computed from the dual point alone.
-    dual_ : csr_array (n, k) or SetFit
-        The dual point off the true labels.
-    alpha_ : ndarray (M,)
-        Squared attributes of the nodes.
-    n_updates_ : int
-        Of ssvm: updates of alpha made.
+    ``coef_`` (k, d) are weights of the leaves' scores, of sets of the nodes' scores; with many labels over sparse rows `FactoredWeights`.
+    ``certificate_`` is of (1), of ssvm of the joint problem, from the dual point alone: ``dual_`` (n, k), off the true labels, of sets a
+    `SetFit`. ``alpha_`` (M,) are squared attributes of the nodes, which ssvm has updated ``n_updates_`` times.
     """
 
     certified: ClassVar[bool] = True
@@ -132,7 +123,14 @@ class HierarchicalLearner(Refitting, OverLabelGraph, LinearLearner):
         self.lam_ = float(self.lam or 1.0 / (self.C * mass))
         C = float(self.C if self.lam is None else 1.0 / (self.lam * mass))
         fit = self._learn_sets(X, y, sample, C) if self.of_sets_ else self._learn_leaves(X, y, sample, C, weights is not None)
-        self._finish(fit, time.perf_counter() - began)
+        self.dual_: Any = fit.beta
+        self.coef_ = fit.coef if isinstance(fit.coef, FactoredWeights) else np.ascontiguousarray(fit.coef)
+        self.alpha_, self.n_iter_ = fit.alpha, max(1, int(np.ceil(fit.passes)))
+        ran: dict[str, Any] = {"passes": float(fit.passes), "solver": "dual", "seconds": time.perf_counter() - began}
+        ran["status"] = "max_passes" if fit.spent else "converged"
+        self.certificate_ = judge(fit.primal, fit.dual, self.tol, outside=fit.outside, **ran)
+        strength = f"C={self.C:.3g}" if self.lam is None else f"lambda={self.lam:.3g}"
+        warn_unless_converged(f"loss={self.model}, {strength}", self.certificate_, self.tol)
         return self.coef_
 
     def _learn_leaves(self, X: Any, y: Labels, sample: Array, C: float, weighted: bool) -> LeafFit:
@@ -164,17 +162,6 @@ class HierarchicalLearner(Refitting, OverLabelGraph, LinearLearner):
         fit = learn_sets(problem, attributes.alpha, *limits, start, Joint(graph, self.updates) if self.model == "ssvm" else None)
         mass, spent = float(sample.sum()), fit.passes >= int(self.max_passes)
         return LeafFit(fit.coef, fit.alpha, fit, fit.primal / mass, fit.dual / mass, fit.outside, fit.passes, spent)
-
-    def _finish(self, fit: LeafFit, seconds: float) -> None:
-        """Set the solution and its certificate, and warn of one that missed the tolerance."""
-        self.dual_: Any = fit.beta
-        self.coef_ = fit.coef if isinstance(fit.coef, FactoredWeights) else np.ascontiguousarray(fit.coef)
-        self.alpha_, self.n_iter_ = fit.alpha, max(1, int(np.ceil(fit.passes)))
-        ran: dict[str, Any] = {"passes": float(fit.passes), "solver": "dual", "seconds": seconds}
-        ran["status"] = "max_passes" if fit.spent else "converged"
-        self.certificate_ = judge(fit.primal, fit.dual, self.tol, outside=fit.outside, **ran)
-        strength = f"C={self.C:.3g}" if self.lam is None else f"lambda={self.lam:.3g}"
-        warn_unless_converged(f"loss={self.model}, {strength}", self.certificate_, self.tol)
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     def predict_codes(self, X: Any) -> Any:

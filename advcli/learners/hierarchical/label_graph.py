@@ -98,8 +98,7 @@ def side_by_side(k: int) -> tuple[LabelGraph, NDArray[np.intp]]:
 class OverLabelGraph(LinearLearner):
     """A learner of labels that are leaves of a graph; where rows have several, its weights are those of the nodes.
 
-    Then ``sets_`` are the sets over the part of the graph above the classes, and ``positions_`` (k,) the place of every class among its
-    leaves.
+    Then ``sets_`` are the sets over the graph above the classes, and ``positions_`` (k,) the place of every class among its leaves.
     """
 
     takes: ClassVar[tuple[str, ...]] = ("hierarchy",)

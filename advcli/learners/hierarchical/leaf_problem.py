@@ -79,10 +79,9 @@ class LeafProblem:
         return Z, R, linear
 
     def evaluate(self, attributes: Attributes, beta: sparse.csr_array, tol: float) -> DualPoint:
-        """Return the evaluation of a dual point beta (n, k), from scratch; of the feasible point beside beta where beta is infeasible.
+        """Return the evaluation of the feasible dual point near beta (n, k), from scratch, at the best of a few multiples of W(beta).
 
-        The weights are the best of a few multiples of W(beta). Where the labels separate, W(beta) is a little short of the margins: hinges
-        then make up most of P, and vanish for a small price in |W|^2.
+        Where labels separate, W(beta) is a little short of the margins: hinges make up most of P, and vanish for a small price in |W|^2.
         """
         beta, outside = into_shares(beta)
         Z, R, linear = self.sums(attributes, beta)
@@ -121,11 +120,7 @@ class LeafProblem:
 
 
 def into_shares(beta: sparse.csr_array) -> tuple[sparse.csr_array, float]:
-    """Return a dual point near beta (n, k) with beta >= 0 and rows that sum to at most 1, and how far beta lies outside.
-
-    A beta that is outside by rounding alone is returned as is. Else negative entries become 0, and rows of a sum above 1 are divided
-    by the sum.
-    """
+    """Return beta (n, k), made >= 0 with rows of sum <= 1 unless rounding alone keeps it outside, and how far outside it lay."""
     counts, total = np.diff(beta.indptr), np.asarray(beta.sum(axis=1)).ravel()
     # nan where beta holds a nan
     outside = float(np.max([0.0, (-beta.data).max(initial=0.0), (total - 1.0).max(initial=0.0)]))

@@ -62,7 +62,7 @@ class SetProblem:
         return np.concatenate([np.zeros(self.sets.first), alpha])
 
     def feasible(self, mu: Array) -> tuple[Array, float]:
-        """Return a feasible point near mu (n, M), and how far mu lies outside the polytope; mu itself where only rounding puts mu outside.
+        """Return a feasible point near mu (n, M), mu itself but for more than rounding, and how far mu lies outside the polytope.
 
         A row that cannot be moved inside becomes its true set.
         """
@@ -163,10 +163,9 @@ class Joint(NamedTuple):
 def learn_sets(
     problem: SetProblem, alpha: Array, tol: float, max_passes: int, seed: int = 0, start: Any = None, joint: Joint | None = None
 ) -> SetFit:
-    """Minimise P to a relative gap of ``tol``, over alpha too where ``joint`` is given.
+    """Minimise P to a relative gap of ``tol``, over the squared attributes alpha (nodes of the graph,) too where ``joint`` is given.
 
-    alpha (nodes of the graph,) are squared attributes, at least 0. ``start`` is a fit to the same rows, at any lambda and alpha; others are
-    ignored.
+    ``start`` is a fit to the same rows, at any lambda and alpha; others are ignored.
     """
     sets, n = problem.sets, len(problem.square)
     if isinstance(start, SetFit) and start.shape == (n, sets.size):

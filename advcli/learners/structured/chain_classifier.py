@@ -40,8 +40,7 @@ class GroupedRows:
 def _merged(X: Any, y: Labels, start: Starts, weights: Array) -> tuple[Positions, Starts, Array, Positions]:
     """Return rows (n',) of the sequences that differ, sorted by their content, where each begins, and the weight of all that equal it.
 
-    The last array holds the new number of every sequence, -1 for those of weight 0, which are left out. The order of the data does not
-    matter then, nor whether a sequence has weight 2 or is there twice.
+    The last array holds the new number of every sequence, -1 for those of weight 0, which are left out.
     """
     chains: dict[bytes, tuple[int, float]] = {}
     keys: list[bytes | None] = [None] * (len(start) - 1)
@@ -154,13 +153,7 @@ class ChainClassifier(StructuredLearner):
         return self
 
     def bind(self, rows: Rows, y: Any) -> Bound:
-        """Return rows, labels and the sequence of each row as fits take them.
-
-        Raises
-        ------
-        DataError
-            A group that goes on after another has begun, or weights that differ within one.
-        """
+        """Return rows, labels and sequences as fits take them; `DataError` for a sequence in two parts or of different weights."""
         bound = super().bind(Rows(rows.X), y)
         n = bound.own["X"].shape[0]
         start = group_starts(np.arange(n) if rows.groups is None else rows.groups, n)
@@ -202,10 +195,7 @@ class ChainClassifier(StructuredLearner):
         return self
 
     def stored_planes(self) -> Array | None:
-        """Return the planes with a weight one behind the other: sequence, alpha, h of the tangent, and the labels of its rows.
-
-        None for training by rows, whose planes are mixtures.
-        """
+        """Return the planes with a weight: sequence, alpha, h of the tangent, and the labels of its rows; none for training by rows."""
         if self.training != "planes":
             return None
         bound, (held, alpha, scale, used) = self.trained_on_, self.dual_

@@ -67,11 +67,7 @@ class PairWeights:
         return np.asarray(linear, dtype=np.float64), both - first - second + off
 
     def counts(self, labels: Any, pairs: Any = None) -> Array:
-        """Return what sets, or mixtures of sets, have of every shared weight, shape (n, G).
-
-        ``labels`` (n, m) and ``pairs`` (n, m (m - 1) / 2) are the shares of the labels and of pairs that are both there; of sets these are
-        products of 0 and 1.
-        """
+        """Return what sets, or mixtures with shares of labels (n, m) and pairs (n, m (m - 1) / 2), have of every weight, (n, G)."""
         labels = np.asarray(labels, dtype=np.float64)
         if not self.states:
             return np.zeros((len(labels), 0))
@@ -283,10 +279,7 @@ class PlayedFSets(PlayedSets):
 class SetLearner(StructuredLearner):
     """Base of learners of sets of labels, which differ in what scores a set; rows stand alone, each one example.
 
-    Attributes
-    ----------
-    became_ : ndarray of intp (n,)
-        The example that each given row became; equal rows with equal sets are one of their summed weight.
+    ``became_`` (n,) is the example of each given row: equal rows with equal sets are one of their summed weight.
     """
 
     sets: ClassVar[bool] = True
@@ -482,8 +475,8 @@ class MultilabelClassifier(SetLearner):
     def stored_planes(self) -> Array | None:
         """Return a row (example, alpha, set as a number, h of the tangent) for every plane with a weight; equal examples have equal ones.
 
-        A plane of the max-min margin has a row for each set of its mixture: alpha times its share, and the plane's number in the place of
-        h. None for mixtures of the relaxation and of training by rows.
+        A max-min plane has a row for each set of its mixture: alpha times its share, and the plane's number instead of h. None for mixtures
+        of the relaxation and of training by rows.
         """
         planes: CuttingPlanes = self.dual_
         problem: Any = planes.problem

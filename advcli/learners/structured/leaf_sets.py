@@ -205,10 +205,7 @@ class HierarchicalSetClassifier(OverLabelGraph, SetLearner):
         return self.by_leaves(y)
 
     def stored_planes(self) -> Array | None:
-        """Return a row (example, alpha, h of the tangent, a 0 or 1 for each class) for every plane with a weight.
-
-        Equal examples have equal ones. None for training by rows, whose planes are mixtures.
-        """
+        """Return a row (example, alpha, h of the tangent, 0 or 1 for each class) for every plane with a weight; none for mixtures."""
         planes: CuttingPlanes = self.dual_
         problem: Any = planes.problem
         if self.training != "planes":

@@ -32,20 +32,10 @@ class StructuredLearner(Refitting, LinearLearner):
 
     A subclass registers itself by its name in the group ``loss``, adds options as fields and names all of them, as `ChainClassifier` does.
 
-    Attributes
-    ----------
-    coef_ : ndarray (K, d)
-        W: weights of the scores of a row.
-    shared_ : ndarray (G,)
-        The weights that labels share: of pairs, or of transitions.
-    certificate_ : Certificate
-        Upper bound of P at these weights, dual value of the stored planes, and their gap.
-    oracle_gap_ : float
-        The part of the gap that the searches do not close: mean upper bound less the value of the label that was found; 0 for exact ones.
-    oracle_calls_ : int
-        Calls of oracles during the fit.
-    dual_ : CuttingPlanes or ChainMixture
-        The dual point: stored planes and their weights; not part of a saved model.
+    ``coef_`` (K, d) is W, the weights of the scores of a row, and ``shared_`` (G,) are those that labels share, of pairs or of transitions.
+    ``certificate_`` compares an upper bound of P there with the dual value of the stored planes in ``dual_``, which is not part of a saved
+    model. ``oracle_gap_`` is the part of the gap that the ``oracle_calls_`` searches leave open: the mean upper bound less the value of the
+    label that was found; 0 for exact ones.
     """
 
     certified: ClassVar[bool] = True

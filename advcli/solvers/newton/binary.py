@@ -74,10 +74,9 @@ def _units(problems: BinaryProblems, n: int) -> Array:
 
 
 def _begin(problems: BinaryProblems, bound: Array, start: Solution | None) -> Array:
-    """Return the dual numbers (m, n) to begin with, in C form.
+    """Return the dual numbers (m, n) to begin with, in C form: of a start each problem's a in the form of the larger dual value.
 
-    From a fit at another lambda each problem keeps its a in C form or in mean form, whichever has the larger dual value at this lambda
-    (docs/notes/large-c.md, section 7).
+    The forms are C form and mean form (docs/notes/large-c.md, section 7).
     """
     if start is None or start.R is None or start.R.T.shape != bound.shape:
         return np.zeros(bound.shape)

@@ -46,8 +46,7 @@ def pair_table(pairs: Array, m: int) -> Array:
 def levels_of_sets(U: Array, table: Array, centre: NDArray[np.intp]) -> tuple[Array, NDArray[np.intp]]:
     """Return, for every row and every distance l from its centre, the largest score of a set and that set, (n, m + 1) each.
 
-    U (n, m) are scores of the labels and ``table`` (2^m,) what sets get beside them (`pair_table`). ``centre`` (n,) is a set for each row;
-    0 makes the distance the size. Of sets that tie it is the one of the smallest number.
+    At scores U (n, m) of labels and ``table`` (2^m,) of pairs; ``centre`` (n,) 0 makes the distance the size. Ties go to smaller numbers.
     """
     shape = (U.shape[0], U.shape[1] + 1)
     best, label = np.empty(shape), np.empty(shape, dtype=np.intp)

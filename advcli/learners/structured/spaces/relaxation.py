@@ -39,8 +39,7 @@ class Marginals:
 class PairField:
     """The weights that sets of labels share, and the maximisers of f over (1) for any scores of the labels.
 
-    ``pairs`` (m (m - 1) / 2,) are P_jk of the pairs j < k of m labels, in the order of ``triu_indices``; a `DataError` says if they are
-    not.
+    ``pairs`` (m (m - 1) / 2,) are P_jk of the pairs j < k of m labels, in the order of ``triu_indices``; else `DataError`.
     """
 
     def __init__(self, pairs: Any, m: int) -> None:
@@ -116,10 +115,9 @@ class PairField:
         return mu, float(up.sum()) - float(result.flow[0].sum()) * unit
 
     def rounded(self, u: Array, mu: Array) -> NDArray[np.int8]:
-        """Return a set (m,) near marginals that maximise f: labels of 0 and 1 stay as they are, halves climb from 0.
+        """Return a set (m,) near marginals that maximise f: labels of 0 and 1 stay, as in some best set, halves climb from 0.
 
-        The labels that are whole belong to a best set. A label of one half is taken, or given back, while f gains by it, the largest gain
-        first. Where pairs attract nothing is left to round.
+        A label of one half is taken, or given back, while f gains by it, the largest gain first. Where pairs attract there is none.
         """
         y = (mu > 0.5 + 1e-6).astype(np.int8)
         open_ = np.abs(mu - 0.5) <= 0.5 - 1e-6

@@ -117,11 +117,7 @@ def is_slack(psi: Psi) -> bool:
 
 
 class OracleCalls:
-    """The oracles of a space with a record of the calls.
-
-    ``best`` is the best label met, the true one first, ``value`` psi there, and ``upper`` the least bound of lemma 5 over the calls of
-    `plain`.
-    """
+    """The oracles of a space with a record: calls, the ``best`` label met, its ``value``, and the ``upper`` bound of lemma 5 by `plain`."""
 
     def __init__(self, space: LabelSpace, psi: Psi) -> None:
         self.space, self.psi, self.queries = space, psi, list[Query]()
