@@ -259,8 +259,14 @@ class HierarchicalClassifier(HierarchicalLearner):
         `NormalisedHierarchicalSVM`, `HierarchicalSVM`, `SharedSVM` or `FlatSVM`.
     margin : float or str or None
         ``margin_power`` of hsvm, ``margin`` of ssvm; None: theirs.
+    C : float
+        Weight of the summed hinges against |W|^2 / 2.
     objective : {"difference", "normalised"}
         Of nhsvm.
+    rho, directional, largest_sum
+        Of nhsvm, rho also of ssvm: how the hierarchy sets the weights of its nodes (`advcli.data.labels.node_weights.node_weights`).
+    updates : int or None
+        Of ssvm: limit of updates of the weights of the nodes; None: as many as the tolerance needs.
     tol, max_passes : float
         Relative duality gap at which the fit is accepted, and the limit of passes over the rows.
     precision : {"double", "single"}
