@@ -17,9 +17,8 @@ from ..core.errors import ModelError, warn_not_converged
 from ..core.typing import Array
 from .risk import Problem, Solution, gap_scale
 
+# how far a dual point may lie outside its set, 2.3e-10: what a million roundings of numbers near 1 add up to at most
 TOLERANCE = 2.0**20 * float(np.finfo(np.float64).eps)
-"""How far a dual point may lie outside its set, 2.3e-10: what a million roundings of numbers near 1 add up to at most."""
-
 _NOISE = 1e-12  # a negative relative gap no larger counts as zero: at an exact optimum P and D are equal but for rounding
 _ROUNDING_GAP = 1e-10  # a gap that the rounding of margins can make, beside the loss of theta = 0
 _STRETCHES = (1e-12, 1e-9, 1e-7, 1e-5, 1e-4)  # shares by which theta is then made longer
@@ -89,13 +88,7 @@ class Certificate:
 
     @classmethod
     def restored(cls, document: Mapping[str, Any]) -> Certificate:
-        """Return the certificate that a file holds by the names of its attributes.
-
-        Raises
-        ------
-        ModelError
-            An attribute is missing or of another type, or the passes are no finite number.
-        """
+        """Return the certificate that a file holds by the names of its attributes; `ModelError` for a missing one or another type."""
         kinds: dict[str, Any] = {"bool": bool, "str": str}
         values: dict[str, Any] = {}
         for field in fields(cls):
@@ -115,23 +108,12 @@ class WorstCase:
     at most
 
         penalty + ridge + mean over i of max_j (a_i(j) + f_ij) - f_iy.
-
-    Attributes
-    ----------
-    mixed : float
-        Of predictions that are drawn from the predictor's distribution: the game value.
-    predicted : float
-        Of the very predictions that the fit makes, by its rule.
-    seen : float
-        What these cost at the labels of the fit, a distribution that is allowed; never above ``predicted``.
-    rule : str
-        The rule that they follow.
     """
 
-    mixed: float
-    predicted: float
-    seen: float
-    rule: str
+    mixed: float  # of predictions that are drawn from the predictor's distribution: the game value
+    predicted: float  # of the very predictions that the fit makes, by its rule
+    seen: float  # cost of these at the labels of the fit, a distribution that is allowed; never above ``predicted``
+    rule: str  # that they follow
 
     @classmethod
     def of(cls, certificate: Certificate, penalty: float, bound: float, seen: float, rule: str) -> WorstCase:
@@ -190,13 +172,10 @@ def certify(problem: Judged, solution: Solution, tol: float) -> Certificate:
 
 
 def settle(problem: Judged, solution: Solution, tol: float) -> tuple[Solution, Certificate]:
-    """Return a solver's solution and its certificate, with theta = 0 or r = 0 in the place of a worse theta or r.
+    """Return a solver's solution and its certificate, with theta = 0 or r = 0 instead of a worse theta or r, unless it converged.
 
-    Where labels separate, the optimum can be so tiny that the rounding of margins, which should be met exactly, outweighs the optimum. A
-    fit whose gap is rounding beside the loss of theta = 0 is then stretched by a tiny share: the margins are met, at twice that share of
-    the penalty.
-
-    A fit that converged is within ``tol`` of the optimum, and stays as it is.
+    Where labels separate, the optimum can be so tiny that the rounding of margins, which should be met exactly, outweighs it. A fit whose
+    gap is rounding beside the loss of theta = 0 is then stretched by a tiny share: the margins are met, at twice that share of the penalty.
     """
     problem = _shared(problem, solution)
     certificate = certify(problem, solution, tol)

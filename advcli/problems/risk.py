@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..core.arrays import is_sparse
 from ..core.threads import rows_by, shared
 from ..core.typing import Array, Labels
 from ..features.base import FeatureMap
@@ -47,34 +48,16 @@ _LOST = 1e-3  # share of an objective up to which the rounding of scores is not 
 
 @dataclass(frozen=True)
 class Problem:
-    """A regularised empirical risk: feature map, surrogate, labels, lambda and weights. Solvers and referee see nothing else.
+    """A regularised empirical risk: feature map, surrogate, labels, lambda and weights. Solvers and referee see nothing else."""
 
-    Attributes
-    ----------
-    features : FeatureMap
-        Bound to the n training rows.
-    loss : Loss
-        The surrogate for k classes.
-    y : ndarray (n,)
-        Labels as codes 0..k-1.
-    lam : float
-        Ridge coefficient lambda > 0; 0 is allowed with a tolerance.
-    sample_weight, cost_weight : ndarray (n,) or None
-        s >= 0 and w > 0 of (1).
-    tolerance : ndarray in the shape of the parameters, or None
-        Half-widths >= 0 of the box of moments, the weights of the L1 penalty in (3); None stands for 0.
-    threads : int
-        How many share the evaluations of linear features; no bit of a value depends on it.
-    """
-
-    features: FeatureMap
-    loss: Loss
-    y: Labels
-    lam: float
-    sample_weight: Array | None = None
-    cost_weight: Array | None = None
-    tolerance: Array | None = None
-    threads: int = 1
+    features: FeatureMap  # bound to the n training rows
+    loss: Loss  # the surrogate for k classes
+    y: Labels  # codes 0..k-1, (n,)
+    lam: float  # the ridge coefficient lambda, above 0; 0 is allowed with a tolerance
+    sample_weight: Array | None = None  # s >= 0 of (1), (n,); None: 1
+    cost_weight: Array | None = None  # w > 0 of (1), (n,); None: 1
+    tolerance: Array | None = None  # half-widths >= 0 of the box of moments, weights of the L1 penalty in (3), as theta; None: 0
+    threads: int = 1  # that share the evaluations of linear features; no bit of a value depends on their number
 
     def __post_init__(self) -> None:
         """Refuse labels and weights that do not fit the rows; `ValueError`."""
@@ -95,14 +78,20 @@ class Problem:
         """Weight of the summed loss against 1/2 |theta|^2; infinite when lambda = 0."""
         return 1.0 / (self.lam * self.n) if self.lam > 0 else float("inf")
 
+    @property
+    def counts(self) -> Array:
+        """The s_i, shape (n,)."""
+        return np.ones(len(self.y)) if self.sample_weight is None else self.sample_weight
+
+    @property
+    def costs(self) -> Array:
+        """The w_i, shape (n,)."""
+        return np.ones(len(self.y)) if self.cost_weight is None else self.cost_weight
+
     @cached_property
     def weight(self) -> Array:
         """The products s_i w_i, shape (n,)."""
-        weight = np.ones(len(self.y))
-        for factor in (self.sample_weight, self.cost_weight):
-            if factor is not None:
-                weight = weight * factor
-        return weight
+        return np.ones(len(self.y)) * self.counts * self.costs
 
     @cached_property
     def unit(self) -> float:
@@ -110,8 +99,12 @@ class Problem:
 
         The mean loss at scores of 0, unless a matrix charges for right predictions.
         """
-        gap = self.primal(np.zeros(self.features.shape)) - self.dual(np.zeros((len(self.y), self.loss.n_classes)))
+        gap = self.primal(np.zeros(self.features.shape)) - self.dual(self.nothing())
         return gap if gap > 0.0 else 1.0
+
+    def nothing(self) -> Any:
+        """Return the dual point r = 0."""
+        return np.zeros((len(self.y), self.loss.n_classes))
 
     @property
     def centred(self) -> bool:
@@ -153,7 +146,7 @@ class Problem:
             return self.empirical(self.features.shared_scores(theta, self.threads))
         total = 0.0
         for rows in self._parts(_SCORES // 4):
-            part = self._on(rows)
+            part = self.on_rows(rows, self.features.X[rows], self.y[rows], self.threads)
             total += part.summed_loss(part.features.shared_scores(theta, self.threads))
         return total / self.n
 
@@ -163,11 +156,10 @@ class Problem:
         for first in range(0, len(self.y), step):
             yield slice(first, min(first + step, len(self.y)))
 
-    def _on(self, rows: slice) -> Problem:
-        """Return the problem on some of the rows; its n is their share of n."""
+    def on_rows(self, rows: slice, X: Any, y: Labels, threads: int = 1) -> Problem:
+        """Return the problem on some of the rows, their features and labels given; its n is their share of n."""
         sample, cost = (None if weights is None else weights[rows] for weights in (self.sample_weight, self.cost_weight))
-        features = self.features.at(self.features.X[rows])
-        return Problem(features, self.loss, self.y[rows], self.lam, sample, cost, threads=self.threads)
+        return Problem(self.features.at(X), self.loss, y, self.lam, sample, cost, threads=threads)
 
     def _shares(self) -> list[slice]:
         """Return the rows in the parts that threads take one by one; all rows where there is one thread, or the loss is not for several."""
@@ -357,4 +349,4 @@ class Solution:
         """Return the dual point r = 0 in the form of R."""
         if isinstance(self.R, np.ndarray):
             return np.zeros(self.R.shape)
-        return sp.csr_array(self.R.shape) if hasattr(self.R, "tocsr") else self.R.empty()
+        return sp.csr_array(self.R.shape) if is_sparse(self.R) else self.R.empty()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,8 +21,7 @@ from .risk import Problem
 Answer = TypeVar("Answer")
 
 _AHEAD = 4  # parts that a thread works on before their answers are taken
-MOST_CLASSES = 2**16 - 1
-"""Classes that a sparse dual point counts."""
+MOST_CLASSES = 2**16 - 1  # that a sparse dual point counts
 
 
 class SparseDual:
@@ -106,9 +104,7 @@ class BlockProblem(Problem):
 
     def part(self, rows: slice) -> Problem:
         """Return the problem on some of the rows; its n is their share of n."""
-        features = self.features.at(self.features.X.dense(rows.start, rows.stop))
-        sample, cost = (None if weights is None else weights[rows] for weights in (self.sample_weight, self.cost_weight))
-        return Problem(features, self.loss, self.y[rows].astype(np.intp), self.lam, sample, cost)
+        return self.on_rows(rows, self.features.X.dense(rows.start, rows.stop), self.y[rows].astype(np.intp))
 
     def over_parts(self, work: Callable[[slice], Answer]) -> Iterator[Answer]:
         """Yield what ``work`` gives for the parts of the rows, in their order; the problem's threads take one part each."""
@@ -145,12 +141,6 @@ class BlockProblem(Problem):
             offsets += offset
             gradient += r
         return offsets, gradient / (-self.lam * self.n)
-
-    @cached_property
-    def unit(self) -> float:
-        """As in `Problem`."""
-        gap = self.primal(np.zeros(self.features.shape)) - self.dual(self.nothing())
-        return gap if gap > 0.0 else 1.0
 
     def nothing(self) -> SparseDual:
         """Return the dual point r = 0."""

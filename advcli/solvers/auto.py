@@ -20,6 +20,7 @@ import math
 
 import numpy as np
 
+from ..core.arrays import is_sparse
 from ..core.typing import Array
 from ..features.base import KernelMap
 from ..problems.risk import Problem, Solution
@@ -165,7 +166,7 @@ def _block_passes(problem: Problem, solution: Solution, start: Solution | None) 
 
 def _with_parameters(problem: Problem, threads: int | str) -> Plan:
     features, k = problem.features, problem.loss.n_classes
-    newton, dual, sparse = NewtonSolver(threads), DualSolver(threads), hasattr(features.X, "tocsr")
+    newton, dual, sparse = NewtonSolver(threads), DualSolver(threads), is_sparse(features.X)
     facts = f"{math.prod(features.shape)} parameters, {len(problem.y)} rows{', sparse' if sparse else ''}"
     missing, lacking = dual.lacks(problem), newton.lacks(problem)
     if k >= _MANY and lacking is not None and (lists := ListedDualSolver(threads)).lacks(problem) is None:
@@ -201,11 +202,7 @@ def _last_weight(problem: Problem, solution: Solution, start: Solution | None) -
 class AutoSolver(ThreadedSolver):
     """Picks solvers for the problem (`choose`); `Solution.memory["choice"]` names the solvers taken and the reason.
 
-    Parameters
-    ----------
-    threads : int or "auto"
-        Those of the block method on linear features, of Newton's and of their certificates (`DualSolver`, `NewtonSolver`,
-        `KernelNewtonSolver`).
+    ``threads`` are those of `choose`, and of the certificates.
     """
 
     takes_box = takes_blocks = True

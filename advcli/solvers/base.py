@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core import plugins
+from ..core.checks import POSITIVE, at_least, refuse
 from ..core.errors import ConfigError, nearest
 from ..core.registry import Registry
 from ..core.typing import Array
@@ -19,27 +20,13 @@ from ..problems.risk import Problem, Solution
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop: the relative gap wanted, and what may be spent on it.
+    """When to stop: the relative gap wanted, and what may be spent on it."""
 
-    Attributes
-    ----------
-    tol : float
-        The relative gap.
-    max_passes : float
-        Passes that are never exceeded, at least 1: no work begins that they leave no room for.
-    max_seconds : float
-        Wall time after which no further work begins; what is under way, such as one factorisation or a few passes, is ended.
-    turn : float
-        Passes after which another solver takes over; a round under way may exceed them.
-    look : float
-        Passes after which it may take over already: where the fall of the gap so far says that the turn will not be enough.
-    """
-
-    tol: float = 1e-3
-    max_passes: float = 100_000.0
-    max_seconds: float = float("inf")
-    turn: float = float("inf")
-    look: float = float("inf")
+    tol: float = 1e-3  # the relative gap
+    max_passes: float = 100_000.0  # never exceeded, at least 1: no work begins that they leave no room for
+    max_seconds: float = float("inf")  # after which no further work begins; one factorisation or a few passes under way are ended
+    turn: float = float("inf")  # passes after which another solver takes over; a round under way may exceed them
+    look: float = float("inf")  # passes after which it may already, where the fall of the gap says that the turn will not be enough
 
 
 class Solver(ABC):
@@ -95,15 +82,13 @@ def warm_start(problem: Problem, start: Solution | None) -> tuple[Array, float]:
 
 def positive_option(name: str, value: Any) -> float:
     """Return a solver's option as a finite number above 0, or raise `ConfigError`."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
-        raise ConfigError(f"solver.{name}={value} is not valid; give a finite number above 0")
+    refuse(f"solver.{name}", value, POSITIVE)
     return float(value)
 
 
 def whole_option(name: str, value: Any, or_null: bool = False) -> int:
     """Return a solver's option as a whole number of at least 1, or raise `ConfigError`."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 1 <= value < np.inf or value != int(value):
-        raise ConfigError(f"solver.{name}={value} is not valid; give a whole number of at least 1{', or null' if or_null else ''}")
+    refuse(f"solver.{name}", value, at_least(1), f"a whole number of at least 1{', or null' if or_null else ''}")
     return int(value)
 
 

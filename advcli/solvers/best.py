@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,19 +12,16 @@ from ..core.typing import Array
 from ..problems.risk import Problem, Solution, gap_scale
 
 
+@dataclass(eq=False)
 class BestSeen:
-    """The primal point of the least value and the dual point of the largest one; ``scale`` says what a gap of the two is relative to."""
+    """The primal point of the least value and the dual point of the largest one."""
 
-    def __init__(
-        self,
-        theta: Any = None,
-        R: Any = None,
-        primal: float = np.inf,
-        dual: float = -np.inf,
-        scale: Callable[[float, float], float] = gap_scale,
-    ) -> None:
-        self.theta, self.R, self.primal, self.dual, self.scale = theta, R, primal, dual, scale
-        self.passes = 0.0
+    theta: Any = None
+    R: Any = None
+    primal: float = np.inf
+    dual: float = -np.inf
+    scale: Callable[[float, float], float] = gap_scale  # what a gap of two values is relative to
+    passes: float = 0.0
 
     def take(self, theta: Any, primal: float, R: Any, dual: float) -> bool:
         """Keep each of two points whose value is better than the best so far; return whether one was."""
@@ -40,24 +38,9 @@ class BestSeen:
 
 
 class Best(BestSeen):
-    """The best points of a problem; each point offered is evaluated exactly, and every evaluation counts as a pass.
+    """The best points of a problem; each point offered is evaluated exactly, and every evaluation is one of at most ``most`` ``passes``.
 
-    Parameters
-    ----------
-    problem : Problem
-    start : Solution or None
-        Offered first; parameters or dual points of another shape are ignored.
-    most : float
-        Passes that evaluations may take; what exceeds them is not evaluated.
-
-    Attributes
-    ----------
-    theta, R : ndarray
-        The best parameters and the best dual point (n, k).
-    primal, dual : float
-        Their values.
-    passes : float
-        Reads of the data so far.
+    A ``start`` is offered first; its parameters or dual point of another shape are ignored.
     """
 
     def __init__(self, problem: Problem, start: Solution | None = None, most: float = np.inf) -> None:
@@ -71,14 +54,14 @@ class Best(BestSeen):
     def offer(self, theta: Array | None = None, R: Array | None = None) -> None:
         """Keep theta, r and theta(r) where their values are better than the best so far."""
         problem = self.problem
-        thetas = [] if theta is None else [theta]
+        candidates = [] if theta is None else [theta]
         if R is not None and self.passes + 1.0 <= self.most:
             R = problem.into_box(problem.features.feasible(R, problem.y, problem.sample_weight))
             self.passes += 1.0
             self.take(None, np.inf, R, problem.dual(R))
             if problem.features.regularised is None and problem.lam > 0:
-                thetas.append(problem.parameters(R))
-        for candidate in thetas:
+                candidates.append(problem.parameters(R))
+        for candidate in candidates:
             if self.passes + 1.0 > self.most:
                 return
             self.passes += 1.0

@@ -28,8 +28,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..core.checks import NOT_NEGATIVE, refuse
 from ..core.compiled import kernels
-from ..core.errors import ConfigError
 from ..core.typing import Array, Labels
 from ..features.base import KernelMap
 from ..features.kernels.kernel_map import KernelFeatures
@@ -39,21 +39,19 @@ from .newton.kernel import CoefficientSmoothed, lacks_kernel
 from .newton.linear import NewtonPoint, ProximalStep, search_by_steps
 from .newton.proximal import CLOSE, NewtonRun, minimise
 
-_ACCURACY = 1e-6  # of slacks, in units of the loss: smaller violations do not count; a master that is less accurate has stalled
-_TIGHT = 1e-8  # of slacks in the same units: what a master aims at
+# of slacks, in units of the loss: violations that count, and an accuracy below which a master has stalled; what a master aims at
+_ACCURACY, _TIGHT = 1e-6, 1e-8
 _SHARE = 1e-3  # of a round's violation, times its mean: the gap at which the next master ends
-_WEIGHT = 1e-6  # share of a row's weight from which a constraint counts as active
-_HELD = 1e-3 * _WEIGHT  # share of a row's weight from which a constraint has weight at all
-_FIRST = 0.03  # proximal weight that a master begins with, in units of C |x|^2
-_SMALLEST = 1e-8  # least proximal weight: rounding errors of scores enter the weights divided by it
+_WEIGHT, _HELD = 1e-6, 1e-9  # shares of a row's weight from which a constraint counts as active, and has weight at all
+# proximal weights in units of C |x|^2, the first and the least: rounding errors of scores enter a master's weights divided by it
+_FIRST, _SMALLEST = 0.03, 1e-8
 _NEAR = 0.1  # slack in units of the loss: with a kernel, rows that have a constraint nearer to being tight take part in a master
 _MOST_PROXIMAL = 100  # proximal steps of a master
 _IDLE = 5  # proximal steps that do not halve the distance to the aim, after which rounding has won
-_PASSES = 20  # passes of the ascent with a kernel between two looks at its gap
-_LEAST_LOOKS, _MOST_LOOKS = 2.0, 200.0  # looks that do not halve the gap, after which the ascent is stuck
-_FACTORS = 10  # systems that Newton is expected to factorise where the ascent is stuck
-_FEWEST = 50  # rows that Newton is given first
-_GROWTH = 4  # factor of that number after each time without success
+# of the ascent with a kernel: passes between two looks at its gap, and looks that do not halve the gap, after which it is stuck
+_PASSES, _LEAST_LOOKS, _MOST_LOOKS = 20, 2.0, 200.0
+# of Newton where the ascent is stuck: systems that it is expected to factorise, its first number of rows, and the growth of that number
+_FACTORS, _FEWEST, _GROWTH = 10, 50, 4
 
 
 class _Master(ProximalStep):
@@ -78,11 +76,7 @@ class _Master(ProximalStep):
     @property
     def reach(self) -> float:
         """C |x|^2 in the mean: how much of its own score a row can move."""
-        return self.C * float(self.squares().mean())
-
-    def squares(self) -> Array:
-        """Return |x|^2 of the rows."""
-        return self.features.squares
+        return self.C * float(self.features.squares.mean())
 
     def add(self, rows: Labels, r: Array, c: Array) -> None:
         """Add one constraint to each of the rows."""
@@ -121,8 +115,7 @@ class _Master(ProximalStep):
 
     def combine(self, beta: Array) -> Array:
         """Return sum_k beta_ik r_ik, shape (n, k)."""
-        total: Array = np.add.reduceat(beta[:, None] * self.r, self.first, axis=0)
-        return total
+        return np.asarray(np.add.reduceat(beta[:, None] * self.r, self.first, axis=0))
 
     def bases(self, point: NewtonPoint) -> tuple[Array, Labels]:
         """Return the r of orthonormal bases of the rows' faces: (sum of the j before - j times the next) / sqrt(j (j + 1))."""
@@ -191,7 +184,7 @@ class _Master(ProximalStep):
         return self._around(*self.beginning)
 
     def scores_of(self, point: NewtonPoint, model: Array) -> Array:
-        """Return the scores of theta(r) at the point."""
+        """Return the scores of theta(r) at the point; with a kernel the point knows them."""
         return self.features.scores(model)
 
     def _settle(self) -> None:
@@ -206,12 +199,12 @@ class _KernelMaster(_Master, CoefficientSmoothed):
 
     whole = True  # few rows, and which constraints come next may hang on rounding
 
-    def squares(self) -> Array:
-        """Return K(x, x)."""
-        return self.K.diagonal()
+    @property
+    def reach(self) -> float:
+        """C K(x, x) in the mean."""
+        return self.C * float(self.K.diagonal().mean())
 
     def scores_of(self, point: NewtonPoint, model: Array) -> Array:
-        """Return the scores of theta(r), which the point knows."""
         return point.F - point.pull
 
     def optimise(self, deadline: float) -> None:
@@ -274,7 +267,7 @@ class _KernelMaster(_Master, CoefficientSmoothed):
         chosen = inside[self.owner]
         problem, features = self.problem, self.problem.features
         assert isinstance(features, KernelFeatures)
-        sample, cost = (None if each is None else each[rows] for each in (problem.sample_weight, problem.cost_weight))
+        sample, cost = (None if weight is None else weight[rows] for weight in (problem.sample_weight, problem.cost_weight))
         n = float(len(rows) if sample is None else sample.sum())
         lam = problem.lam * problem.n / n  # the same C
         among = replace(problem, features=features.among(rows), y=problem.y[rows], lam=lam, sample_weight=sample, cost_weight=cost)
@@ -297,17 +290,11 @@ class _KernelMaster(_Master, CoefficientSmoothed):
 class ConstraintGenerationSolver(Solver):
     """Algorithm 1 of Fathony et al. 2016; ends with the last violation, beyond any tolerance asked for.
 
-    Parameters
-    ----------
-    epsilon : float
-        Violation that is left alone, at least 0, in units of the loss.
-    batch : int or None
-        Rows whose constraints are added between two solutions of the master, at least 1. None: all.
+    Violations of ``epsilon`` in units of the loss are left alone; ``batch`` rows, None: all, get constraints between two solutions.
     """
 
     def __init__(self, epsilon: float = 0.0, batch: int | None = None) -> None:
-        if not isinstance(epsilon, (int, float)) or not 0 <= epsilon < np.inf:
-            raise ConfigError(f"solver.epsilon={epsilon} is not valid; give a finite number of at least 0")
+        refuse("solver.epsilon", epsilon, NOT_NEGATIVE)
         self.epsilon, self.batch = float(epsilon), None if batch is None else whole_option("batch", batch, or_null=True)
 
     def lacks(self, problem: Problem) -> str | None:

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
+from ..core.arrays import dense
 from ..core.compiled import aligned_zeros, compiled_rows, kernels
 from ..core.groups import rows_of
 from ..core.typing import Array
@@ -33,35 +34,26 @@ from .base import Limits
 
 Positions = NDArray[np.intp]
 
-INNER_PASSES = 20  # most passes of pairwise steps between two searches
-INNER_SHARE = 0.2  # share of the gap that the stored planes' own gap is brought down to between two searches
 IDLE_ROUNDS = 10  # rounds after which a plane of weight 0 is forgotten
 PAIRWISE_STEPS = 10  # of one visit to an example
-BLOCK_PASSES = 5  # most passes of pairwise steps after a block of examples
-SWEEPS = 8  # most sweeps by blocks between two looks at all
-SWEPT_SHARE = 0.3  # share of the gap at the last look from which on sweeps are looked at
-LOOK_SWEEPS = 10  # sweeps by rows between two looks at all
-ROUND_SWEEPS = 5  # of them for one proximal point
+INNER_PASSES, BLOCK_PASSES = 20, 5  # most passes of pairwise steps between two searches of all, and after a block of examples
+INNER_SHARE = 0.2  # share of the gap that the stored planes' own gap is brought down to between two searches
+SWEEPS, SWEPT_SHARE = 8, 0.3  # most sweeps by blocks between two looks at all, and the share of the last look's gap from which to look
+LOOK_SWEEPS, ROUND_SWEEPS = 10, 5  # sweeps by rows between two looks at all, and of them for one proximal point
 FINE = 1e-3  # relative gap from which on planes are ascended by many passes between searches again, which ends sooner there
 PULL = 9.0  # weight of the distance from the centre of a proximal point, in lambda
 
 
 class Cuts(NamedTuple):
-    """The most violated plane of each of m examples at one w.
+    """The most violated plane of each of m examples at one w."""
 
-    ``parts`` (m, G + K longest) are the coefficients a: of the G shared weights, then of the scores of the example's rows, row by row;
-    ``constant`` (m,) is c. ``value`` (m,) is the surrogate at the label that was found, at least 0, and ``upper`` (m,) a bound of it over
-    all labels, equal for an exact search. ``calls`` counts calls of oracles. Of a game ``targets`` of the predictor prove ``upper``, and
-    ``mixtures`` (m,) are the mixtures of labels that the planes are of.
-    """
-
-    parts: sparse.csr_array
-    constant: Array
-    value: Array
-    upper: Array
-    calls: int
-    targets: Array | None = None
-    mixtures: NDArray[np.object_] | None = None
+    parts: sparse.csr_array  # coefficients a of the G shared weights, then of the scores of the rows, row by row (m, G + K longest)
+    constant: Array  # c, (m,)
+    value: Array  # surrogate at the label of the plane, at least 0, (m,)
+    upper: Array  # bound of the surrogate over all labels, equal for an exact search, (m,)
+    calls: int  # of oracles
+    targets: Array | None = None  # of a game: what of the predictor proves ``upper``
+    mixtures: NDArray[np.object_] | None = None  # of a game: the mixtures of labels that the planes are of, (m,)
 
 
 class Turns(NamedTuple):
@@ -80,32 +72,17 @@ class Turns(NamedTuple):
 class CuttingPlaneProblem(ABC):
     """Examples whose surrogate is the largest of many planes: their rows, and the search for the most violated plane of each.
 
-    Attributes
-    ----------
-    X : ndarray or csr_array (N, d)
-        Rows of all examples.
-    start : ndarray of intp (n + 1,)
-        Example i has the rows start[i]:start[i + 1].
-    share : ndarray (n,)
-        Weights of the examples, of sum 1.
-    K, G : int
-        Scores of a row, and weights that labels share.
-    left_open : float
-        Part of the tolerance to which planes close their share of the gap before a fit ends for what its searches leave open.
-    blocks : int
-        Blocks of examples after each of which the dual is ascended. With 1 all are searched at one w; with more, where a search costs
-        far more than a step, later blocks see what the planes of earlier ones have changed.
-    turns : Turns or None
-        Where examples are single rows and the highest plane of a row is a matter of sorting K numbers: rows are then searched one after
-        the other, each at the w that the steps of those before it gave.
+    The dual is ascended after each of ``blocks`` of examples. With 1 all are searched at one w; with more, where a search costs far more
+    than a step, later blocks see what the planes of earlier ones have changed. ``turns`` are for examples of single rows whose highest
+    plane is a matter of sorting K numbers: rows are then searched one after the other, each at the w after the steps of those before it.
     """
 
-    X: Any
-    start: Positions
-    share: Array
-    K: int
-    G: int
-    left_open: float = 1.0
+    X: Any  # rows of all examples (N, d), an array or CSR
+    start: Positions  # example i has the rows start[i]:start[i + 1], (n + 1,)
+    share: Array  # weights of the examples, of sum 1, (n,)
+    K: int  # scores of a row
+    G: int  # weights that labels share
+    left_open: float = 1.0  # part of the tolerance to which planes close their share of a gap that searches leave open
     blocks: int = 1
     turns: Turns | None = None
 
@@ -145,20 +122,16 @@ def squared(W: Array, shared: Array) -> float:
 
 
 class CuttingPlanes:
-    """Planes of all examples with their weights alpha, in the order of the examples.
-
-    ``parts`` (p, G + K longest), ``constant`` and ``alpha`` (p,) are the planes, ``owner`` (p,) their examples, never falling, ``idle``
-    (p,) rounds since alpha was above 0, and ``mixtures`` (p,) those of `Cuts`, None for planes of one label.
-    """
+    """Planes of all examples with their weights alpha, in the order of the examples."""
 
     def __init__(self, problem: CuttingPlaneProblem) -> None:
         self.problem = problem
-        self.parts = sparse.csr_array((0, problem.width))
+        self.parts = sparse.csr_array((0, problem.width))  # (p, G + K longest)
         self.constant: Array = np.zeros(0)
         self.alpha: Array = np.zeros(0)
-        self.owner: Positions = np.zeros(0, dtype=np.intp)
-        self.idle: Positions = np.zeros(0, dtype=np.intp)
-        self.mixtures: NDArray[np.object_] = np.zeros(0, dtype=object)
+        self.owner: Positions = np.zeros(0, dtype=np.intp)  # the planes' examples, never falling
+        self.idle: Positions = np.zeros(0, dtype=np.intp)  # rounds since alpha was above 0
+        self.mixtures: NDArray[np.object_] = np.zeros(0, dtype=object)  # those of `Cuts`, None for planes of one label
 
     @property
     def start(self) -> Positions:
@@ -206,10 +179,10 @@ class CuttingPlanes:
         shared = -np.asarray(total[:, : problem.G].sum(axis=0)).ravel() / lam
         local = sparse.coo_array(total[:, problem.G :])
         example, column = local.coords
-        K, at = problem.K, problem.start[example] + column // problem.K
-        rows = sparse.csr_array((local.data, (at, column % K)), shape=(problem.X.shape[0], K))
+        K, row = problem.K, problem.start[example] + column // problem.K
+        rows = sparse.csr_array((local.data, (row, column % K)), shape=(problem.X.shape[0], K))
         W: Any = -(rows.T @ problem.X) / lam
-        return np.ascontiguousarray(W.toarray() if hasattr(W, "toarray") else W), shared
+        return np.ascontiguousarray(dense(W)), shared
 
     def outside(self) -> float:
         """Return how far alpha lies outside its simplices."""
@@ -266,8 +239,8 @@ class Visits:
         if (lengths == 1).all():
             self.gram = np.ascontiguousarray(row_norms(problem.X, squared=True), dtype=np.float64)
         else:
-            few: list[Any] = [problem.X[a:b] @ problem.X[a:b].T for a, b in itertools.pairwise(problem.start)]
-            self.gram = np.concatenate([(each.toarray() if hasattr(each, "toarray") else each).ravel() for each in few]).astype(np.float64)
+            grams: list[Any] = [problem.X[a:b] @ problem.X[a:b].T for a, b in itertools.pairwise(problem.start)]
+            self.gram = np.concatenate([dense(gram).ravel() for gram in grams]).astype(np.float64)
 
     def theta(self, W: Array) -> Array:
         """Return W' (d, Kp) as the steps take it."""
@@ -278,27 +251,11 @@ class Visits:
     def run(self, planes: CuttingPlanes, lam: float, W: Array, shared: Array, enough: float, passes: int = INNER_PASSES) -> float:
         """Ascend D, changing alpha, until the gap of the stored planes is at most ``enough`` or ``passes`` are made; return that gap."""
         problem = self.problem
-        gap, _ = kernels.planes.visits(
-            *self.rows,
-            problem.start.astype(np.int64),
-            problem.share,
-            self.gram,
-            self.gram_start,
-            planes.start.astype(np.int64),
-            planes.parts.indptr.astype(np.int64),
-            planes.parts.indices.astype(np.int32),
-            planes.parts.data,
-            planes.constant,
-            planes.alpha,
-            self.theta(W),
-            shared.copy(),
-            problem.K,
-            lam,
-            PAIRWISE_STEPS,
-            passes,
-            enough,
-            int(self.random.integers(2**63)),
-        )
+        examples = problem.start.astype(np.int64), problem.share, self.gram, self.gram_start
+        places = planes.start.astype(np.int64), planes.parts.indptr.astype(np.int64), planes.parts.indices.astype(np.int32)
+        stored = planes.parts.data, planes.constant, planes.alpha
+        steps = problem.K, lam, PAIRWISE_STEPS, passes, enough, int(self.random.integers(2**63))
+        gap, _ = kernels.planes.visits(*self.rows, *examples, *places, *stored, self.theta(W), shared.copy(), *steps)
         return float(gap)
 
     def sweep(self, planes: CuttingPlanes, lam: float, theta: Array) -> float:
@@ -320,26 +277,9 @@ class Visits:
         coefficient = np.concatenate([planes.parts.data, np.zeros(problem.n * problem.K)])
         constant, alpha = np.zeros((2, kept + problem.n))
         constant[old], alpha[old] = planes.constant, planes.alpha
-        gap = kernels.planes.sweep(
-            *self.rows,
-            problem.share,
-            self.gram,
-            np.concatenate([planes.start[:1], places + 1]).astype(np.int64),
-            begin,
-            stop,
-            part,
-            coefficient,
-            constant,
-            alpha,
-            theta,
-            problem.K,
-            lam,
-            problem.turns.sign,
-            problem.turns.slope,
-            problem.turns.offset,
-            PAIRWISE_STEPS,
-            int(self.random.integers(2**63)),
-        )
+        stored = np.concatenate([planes.start[:1], places + 1]).astype(np.int64), begin, stop, part, coefficient, constant, alpha
+        steps = theta, problem.K, lam, *problem.turns, PAIRWISE_STEPS, int(self.random.integers(2**63))
+        gap = kernels.planes.sweep(*self.rows, problem.share, self.gram, *stored, *steps)
         planes.alpha = alpha[old]
         sizes = (stop - begin)[places]
         new = np.flatnonzero(sizes)
@@ -387,23 +327,20 @@ class RowSweeps:
 
 
 class CuttingPlaneFit(NamedTuple):
-    """The w of a training, its dual point, and what they prove.
-
-    ``primal`` is an upper bound of P at w, of which ``oracle_gap`` is owed to the searches; ``calls`` and ``passes`` count oracle calls and
-    searches of all examples; ``targets`` are those of `Cuts` at w.
-    """
+    """The w of a training, its dual point, and what they prove."""
 
     W: Array
     shared: Array
     planes: CuttingPlanes
-    primal: float
+    primal: float  # an upper bound of P at w
     dual: float
-    oracle_gap: float
-    calls: int
-    passes: int
+    oracle_gap: float  # the part of the gap that is owed to the searches
+    calls: int  # of oracles
+    passes: int  # searches of all examples
     stopped: str
     seconds: float
-    targets: Array | None = None
+    targets: Array | None = None  # those of `Cuts` at w
+    solver: str = "planes"
 
 
 class _CuttingPlaneTraining:
@@ -446,8 +383,8 @@ class _CuttingPlaneTraining:
         if stopped := self.limit():
             return stopped
         # what planes can still close: where searches are exact no less than the whole gap
-        self.own = primal - float(problem.share @ (cuts.upper - cuts.value)) - self.dual
-        return "inexact_search" if self.own <= problem.left_open * tol * abs(primal) else ""
+        self.closable = primal - float(problem.share @ (cuts.upper - cuts.value)) - self.dual
+        return "inexact_search" if self.closable <= problem.left_open * tol * abs(primal) else ""
 
     def sweep_rows(self, by_rows: RowSweeps) -> None:
         """Make sweeps by rows; the next look is at the mean of their last round."""
@@ -461,7 +398,7 @@ class _CuttingPlaneTraining:
 
     def ascend(self) -> None:
         """Store the violated planes of the last look, and ascend D over all stored ones, where searches cost much by blocks."""
-        problem, planes, enough = self.problem, self.planes, INNER_SHARE * min(self.gap, self.own)
+        problem, planes, enough = self.problem, self.planes, INNER_SHARE * min(self.gap, self.closable)
         if problem.blocks == 1 or len(planes.alpha):  # worst labels at w = 0 are full, and their planes large where there are many pairs
             highest = np.zeros(problem.n)
             np.maximum.at(highest, planes.owner, planes.values(self.W, self.shared))
@@ -472,15 +409,14 @@ class _CuttingPlaneTraining:
         for _ in range(SWEEPS if problem.blocks > 1 else 0):
             if self.passes + 2 > self.limits.max_passes or self.limit():  # the last pass is a look
                 break
-            if self.sweep_blocks(enough) <= SWEPT_SHARE * self.own:
+            if self.sweep_blocks(enough) <= SWEPT_SHARE * self.closable:
                 break
         self.take()
 
     def sweep_blocks(self, enough: float) -> float:
         """Search the examples by blocks, each at the w that the planes of those before it gave, and ascend D after each block.
 
-        Returns the searches' gap without what they leave open, summed over examples each at its own w: it says when a look at all of them
-        at one w is worth its searches.
+        Returns the gap that planes can close, summed over examples each at its own w: it says when a look at all of them is worth its cost.
         """
         problem, planes, gap = self.problem, self.planes, 0.0
         for block in np.array_split(self.random.permutation(problem.n), min(problem.blocks, problem.n)):

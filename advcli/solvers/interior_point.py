@@ -58,32 +58,33 @@ class InteriorPointSolver(Solver):
         """Return the best theta and dual point seen; a start only counts as a candidate, since the path begins at the centre."""
         started = time.perf_counter()
         best = Best(problem, start, limits.max_passes)
-        status = "converged"
-        point: _Iterate | None = None
-        idle = iterations = 0
-        while not best.reached(limits.tol):
-            if best.passes + 3.0 > limits.max_passes:  # an iteration and the value of one point
-                status = "max_passes"
-                break
-            if time.perf_counter() - started > limits.max_seconds:
-                status = "max_seconds"
-                break
-            if idle > _IDLE or iterations >= _MOST:
-                status = "stalled"
-                break
-            point = _Iterate(problem) if point is None else point
-            before = best.primal, best.dual
-            try:
-                point.advance()
-            except LinAlgError:
-                status = "stalled"
-                break
-            iterations += 1
-            best.passes += 2.0  # scores of the step, and the sum over rows of the Hessian
-            best.offer(point.theta, point.dual_point())
-            idle = idle + 1 if (best.primal, best.dual) == before else 0
+        status, iterations = _follow(problem, best, limits, started)
         seconds = time.perf_counter() - started
         return Solution(best.theta, best.R, problem.lam, self.name, best.passes, seconds, status, {"iterations": iterations})
+
+
+def _follow(problem: Problem, best: Best, limits: Limits, started: float) -> tuple[str, int]:
+    """Follow the central path and offer every point to ``best``; return what stopped it, and after how many iterations."""
+    point: _Iterate | None = None
+    idle = iterations = 0
+    while not best.reached(limits.tol):
+        if best.passes + 3.0 > limits.max_passes:  # an iteration and the value of one point
+            return "max_passes", iterations
+        if time.perf_counter() - started > limits.max_seconds:
+            return "max_seconds", iterations
+        if idle > _IDLE or iterations >= _MOST:
+            return "stalled", iterations
+        point = _Iterate(problem) if point is None else point
+        before = best.primal, best.dual
+        try:
+            point.advance()
+        except LinAlgError:
+            return "stalled", iterations
+        iterations += 1
+        best.passes += 2.0  # scores of the step, and the sum over rows of the Hessian
+        best.offer(point.theta, point.dual_point())
+        idle = idle + 1 if (best.primal, best.dual) == before else 0
+    return "converged", iterations
 
 
 class _Iterate:
@@ -98,11 +99,8 @@ class _Iterate:
         self.least, self.unit = float(matrix.min()), float(np.ptp(matrix)) or 1.0
         self.L = (matrix - self.least) / self.unit
         l = len(self.L)
-        self.sample = np.ones(n) if problem.sample_weight is None else problem.sample_weight
-        self.cost = (np.ones(n) if problem.cost_weight is None else problem.cost_weight) * self.unit
-        self.C = problem.C
-        mask = self.features.regularised
-        self.mask = np.ones(self.features.shape) if mask is None else mask
+        self.sample, self.cost, self.C = problem.counts, problem.costs * self.unit, problem.C
+        self.mask = np.ones(self.features.shape) if self.features.regularised is None else self.features.regularised
         self.label = np.zeros((n, k), dtype=bool)
         self.label[np.arange(n), problem.y] = True
         self.theta = np.zeros(self.features.shape)
@@ -117,8 +115,7 @@ class _Iterate:
     def dual_point(self) -> Array:
         """Return r = q - e_y with q normalised; the label's entry is minus the sum of the others, which keeps small r exact."""
         q = np.maximum(self.q, 0.0)
-        q /= q.sum(axis=1, keepdims=True)
-        R = np.where(self.label, 0.0, q)
+        R = np.where(self.label, 0.0, q / q.sum(axis=1, keepdims=True))
         R[self.label] = -R.sum(axis=1)
         return R
 

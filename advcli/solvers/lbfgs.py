@@ -43,15 +43,12 @@ class SmoothObjective(Protocol):
         """Return P(theta), D, the part of P - D that only new centres can remove, and the dual point that gives D."""
 
 
+Smoothing = Callable[[Any, float], SmoothObjective]  # by a centre and a mu
+
+
 @register("lbfgs")
 class LbfgsSolver(Solver):
-    """L-BFGS on proximally smoothed objectives; linear and threshold features, dense or CSR, moments in a ball or a box.
-
-    Parameters
-    ----------
-    pairs : int
-        Curvature pairs kept, at least 1.
-    """
+    """L-BFGS with so many curvature ``pairs`` on proximally smoothed objectives; linear and threshold features, a ball or a box."""
 
     precision = 1e-6
     takes_box = True
@@ -78,18 +75,12 @@ class LbfgsSolver(Solver):
 class ProximalRun:
     """Proximal steps, each of them a run of L-BFGS; ``passes`` counts the reads of the data, ``mu`` is the smoothing of the next step.
 
-    ``smooth`` makes the smoothed objective of a centre and a mu, ``best`` holds the first theta and every better point from then on,
+    ``best`` holds the first theta and every better point from then on,
     ``started`` is the `time.perf_counter` that the seconds count from, and ``tolerance`` has the weights of the L1 penalty.
     """
 
     def __init__(
-        self,
-        smooth: Callable[[Any, float], SmoothObjective],
-        best: BestSeen,
-        limits: Limits,
-        started: float,
-        pairs: int,
-        tolerance: Array | None = None,
+        self, smooth: Smoothing, best: BestSeen, limits: Limits, started: float, pairs: int, tolerance: Array | None = None
     ) -> None:
         self.smooth, self.best, self.limits, self.started, self.pairs, self.tolerance = smooth, best, limits, started, pairs, tolerance
         self.passes, self.mu = best.passes, 0.0

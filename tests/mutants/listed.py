@@ -440,7 +440,7 @@ REFEREE = (
     Mutant("advcli/problems/risk.py", "return 1e-6 * self.unit if", "return 0.0 if", "tests/solvers/test_solvers_box.py -k any_matrix"),
     Mutant(
         "advcli/problems/risk.py",
-        "- self.dual(np.zeros((len(self.y), self.loss.n_classes)))",
+        "- self.dual(self.nothing())",
         "",
         "tests/solvers/test_solvers_box.py -k constant_cost",
     ),
@@ -484,13 +484,13 @@ REFEREE = (
     Mutant("advcli/learners/hierarchical/leaf_problem.py", "(total - 1.0).max(initial=0.0)])", "])", SETS_OF_LEARNERS),
     Mutant(
         "advcli/learners/hierarchical/leaf_problem.py",
-        "held.data /= np.repeat(np.maximum(np.asarray(held.sum(axis=1)).ravel(), 1.0), counts)",
-        "held.data *= 1.0",
+        "shares.data /= np.repeat(np.maximum(np.asarray(shares.sum(axis=1)).ravel(), 1.0), counts)",
+        "shares.data *= 1.0",
         SETS_OF_LEARNERS,
     ),
-    Mutant("advcli/learners/hierarchical/classifier.py", "outside=fit.outside,", "outside=0.0,", SETS_OF_LEARNERS),
+    Mutant("advcli/learners/hierarchical/classifier.py", "outside=fit.outside, **", "outside=0.0, **", SETS_OF_LEARNERS),
     Mutant("advcli/learners/hierarchical/set_problem.py", "point[lost] = self.true[lost].toarray()", "pass", SETS_OF_LEARNERS),
-    Mutant("advcli/learners/hierarchical/set_problem.py", "found.append(float(off.max()))", "found.append(0.0)", SETS_OF_LEARNERS),
+    Mutant("advcli/learners/hierarchical/set_problem.py", "distances.append(float(off.max()))", "distances.append(0.0)", SETS_OF_LEARNERS),
     Mutant(
         "advcli/learners/correction.py",
         "outside=float(problem.loss.infeasibility(np.ascontiguousarray(problem.R[:, :k]), y).max())",
@@ -1477,8 +1477,8 @@ LEVELS_OF_TREES, LEAVES_CHECKED = (
 LEAVES = (
     Mutant(
         "advcli/learners/structured/spaces/hierarchical_sets.py",
-        "np.maximum(found[rows, empty], 0.0)",
-        "np.maximum(found[rows, empty], -1.0)",
+        "np.maximum(either[rows, self.empty[node]], 0.0)",
+        "np.maximum(either[rows, self.empty[node]], -1.0)",
         LEVELS_OF_TREES,
     ),
     Mutant("advcli/learners/structured/spaces/hierarchical_sets.py", "(only > sums[rows, j])", "(only < sums[rows, j])", LEVELS_OF_TREES),

@@ -246,7 +246,7 @@ def test_tangents_span_what_the_weights_of_a_face_can_move():
     master.center, master.c = np.full(len(master.owner), 0.5), 2.0
     F = rng.normal(size=(30, 5))
     point = master.at(master.theta, F, *master.block_step(F))
-    B, owner, _ = master.tangents(point)
+    B, owner = master.bases(point)
     for i in range(30):
         r = master.r[(master.owner == i) & (point.where > 0)]
         center = np.eye(len(r)) - 1.0 / len(r)

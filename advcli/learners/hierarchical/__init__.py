@@ -18,14 +18,7 @@ problem.
 """
 
 from .attributes import Attributes, FactoredWeights
-from .classifier import (
-    MODELS,
-    FlatSVM,
-    HierarchicalClassifier,
-    HierarchicalSVM,
-    NormalisedHierarchicalSVM,
-    SharedSVM,
-)
+from .classifier import MODELS, FlatSVM, HierarchicalClassifier, HierarchicalSVM, NormalisedHierarchicalSVM, SharedSVM
 
 __all__ = [
     "MODELS",

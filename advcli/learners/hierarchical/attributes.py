@@ -10,35 +10,28 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ...core.arrays import dense, is_sparse
 from ...core.errors import ConfigError
 from ...core.label_graph import LabelGraph
 from ...core.typing import Array
 from ...data.labels.node_weights import best_weights, parents_of
 
-TABLES = 128
-"""Up to so many labels, K, margins and divisors are tables; beyond, they follow from passes over the graph."""
-
-LISTS, CELLS = 4096, 2**27
-"""From so many labels, or labels x features, on, the dual sums of sparse rows are kept as lists per feature."""
-
+TABLES = 128  # labels up to which K, margins and divisors are tables; beyond, they follow from passes over the graph
+LISTS, CELLS = 4096, 2**27  # labels, or labels x features, from which on the dual sums of sparse rows are kept as lists per feature
 _FARTHER = 2.0  # power of an update of alpha by which the next squared lengths are expected to change
 _BLEND = 1e-2  # share of positive weights in new weights, over the tolerance
 
 
 @dataclass(frozen=True, eq=False)
 class Attributes:
-    """Weights of a label graph's nodes, for K and for the margins of k labels at ``positions`` (k,) among the graph's leaves.
-
-    alpha (M,) are squared attributes. The sum of mu (M,) over the symmetric difference of two labels, to a ``power``, is their margin; 0
-    makes every margin 1. ``normalised`` is the objective (6.13): margins 1, score differences divided by the root of that sum.
-    """
+    """Weights of a label graph's nodes, for K and for the margins of k labels."""
 
     graph: LabelGraph
-    positions: NDArray[np.intp]
-    alpha: Array
-    mu: Array
-    power: float
-    normalised: bool = False
+    positions: NDArray[np.intp]  # of the labels among the graph's leaves, (k,)
+    alpha: Array  # squared attributes (M,)
+    mu: Array  # its sum over the symmetric difference of two labels, to a power, is their margin (M,)
+    power: float  # 0 makes every margin 1
+    normalised: bool = False  # (6.13): margins 1, score differences divided by the root of that sum
 
     @cached_property
     def membership(self) -> sparse.csr_array:
@@ -81,12 +74,10 @@ class Attributes:
     @cached_property
     def arguments(self) -> tuple[Any, ...]:
         """The labels as arrays for the compiled solver."""
-        graph, k = self.graph, len(self.positions)
-        A = self.membership
-        nothing = np.empty((0, 0))
-        table = margins = divisors = nothing
-        if k <= TABLES:
-            margins, divisors = (np.ascontiguousarray(each.T) for each in self.margins())
+        graph, A = self.graph, self.membership
+        table = margins = divisors = np.empty((0, 0))
+        if len(self.positions) <= TABLES:
+            margins, divisors = (np.ascontiguousarray(values.T) for values in self.margins())
             table = np.ascontiguousarray(self.common(self.alpha))
             if not divisors.all():
                 raise ConfigError("objective=normalised needs labels that differ, two leaves' own nodes weigh 0; choose difference")
@@ -110,14 +101,11 @@ def farther_weights(graph: LabelGraph, lengths: Array, alpha: Array, best: Array
 
 @dataclass(frozen=True, eq=False)
 class FactoredWeights:
-    """Leaf weights U = scale K Z, never formed: Z is sparse, U is dense because all labels share the weights of nodes near the top.
+    """Leaf weights U = scale K Z, never formed: Z is sparse, U is dense because all labels share the weights of nodes near the top."""
 
-    ``sums`` (k, d) is Z, ``membership`` (k, M) A, labels x nodes, and ``alpha`` (M,) that of K = A diag(alpha) A'.
-    """
-
-    sums: sparse.csr_array
-    membership: sparse.csr_array
-    alpha: Array
+    sums: sparse.csr_array  # Z (k, d)
+    membership: sparse.csr_array  # A (k, M), labels x nodes
+    alpha: Array  # of K = A diag(alpha) A', (M,)
     scale: float
 
     @cached_property
@@ -127,12 +115,11 @@ class FactoredWeights:
 
     def scores(self, X: Any) -> Array:
         """Return X U', shape (n, k), for rows X (n, d)."""
-        direct = X @ self.by_feature
-        below = (direct.toarray() if hasattr(direct, "toarray") else direct) @ self.membership
+        below = dense(X @ self.by_feature) @ self.membership
         below *= self.scale * self.alpha
         return np.asarray(below @ self.membership.T)
 
 
 def keeps_lists(X: Any, k: int) -> bool:
     """Return whether the dual sums of rows X (n, d) and k labels are kept as lists."""
-    return hasattr(X, "tocsr") and (k >= LISTS or k * X.shape[1] > CELLS)
+    return is_sparse(X) and (k >= LISTS or k * X.shape[1] > CELLS)

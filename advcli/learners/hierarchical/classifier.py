@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ...core.checks import POSITIVE, at_least, or_null
 from ...core.errors import ConfigError, IncompatibleError
 from ...core.label_graph import LabelGraph
 from ...core.stored_arrays import Entries
@@ -30,87 +31,37 @@ from .set_problem import Joint, SetProblem, learn_sets
 
 MODELS = ("flat", "hsvm", "nhsvm", "ssvm")
 PRECISIONS = ("double", "single")
-OBJECTIVES = ("difference", "normalised")
-MARGINS = ("zero_one", "normalised")
-
+OBJECTIVES, MARGINS = ("difference", "normalised"), ("zero_one", "normalised")
 _OF_MODELS = ("hierarchy", "margin_power", "margin", "rho", "directional", "largest_sum", "objective", "updates")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class HierarchicalLearner(Refitting, OverLabelGraph, LinearLearner):
-    """Base of the four models, which differ in `attributes`, their use of the label graph.
+    """Base of the four models, which differ in `attributes`, their use of the label graph; most options are in `HierarchicalClassifier`.
 
-    Parameters
-    ----------
-    hierarchy : LabelGraph, list of (parent, child), mapping or None
-        The label graph, whose leaves' names are the class labels as text. A mapping has ``edges``, and ``classes``: the names of the codes
-        0..n_classes-1.
-    C : float
-        Weight of the summed hinges against |W|^2 / 2; the source's lambda is 1/(2 C).
-    lam : float or None
-        Lambda of (1) itself; overrides ``C``.
-    tol, verbose, random_state
-        As in `SurrogateClassifier`.
-    max_passes : float
-        Limit of passes over the rows; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
-    precision : {"double", "single"}
-        Of the dual sums of many labels over sparse rows (`LISTS`), which single halves. The certificate is of double precision.
-    class_weight : dict, "balanced" or None
-        What every row of a class weighs, by label (1 where it is left out), beside its ``sample_weight``; ``"balanced"``: n / (classes x
-        rows of the class), so that all classes weigh the same. Rows with several labels have no class, and are refused with it.
-    warm_start : bool
-        Begin at the dual point of the last fit where the rows, their labels and weights are the same; also `fit`'s ``start``.
-    margin_power : float
-        Of hsvm: power of the Hamming distance of two labels' node sets that is their margin: 1, or 0.5 for its square root.
-    margin : {"zero_one", "normalised"}
-        Of ssvm: 1, or the margins of nhsvm at ``rho``.
-    rho : float
-        Of nhsvm, and of ssvm at its start and in its margins: at least 1: how the hierarchy sets the weights
-        (`advcli.data.labels.node_weights.node_weights`); 1 is the linear program (6.7).
-    directional : bool
-        Of nhsvm: children never weigh less than their parents with rho > 1 as well.
-    largest_sum : float or None
-        Of nhsvm, T: on DAGs the weights along a leaf's ancestor set sum to 1..T. None: 1 on trees, 1.5 on DAGs.
-    objective : {"difference", "normalised"}
-        Of nhsvm: (6.10), or (6.13), which divides score differences by the distance of the labels' attributes and has margins 1.
-    updates : int or None
-        Of ssvm: limit of updates of alpha; None: as many as the tolerance needs.
-    features, features_options, n_classes
-        As in `UMAClassifier`.
-
-    Attributes
-    ----------
-    coef_ : ndarray (k, d) or FactoredWeights
-        Weights of the leaves' scores, of sets those of the nodes; with many labels over sparse rows as factors.
-    certificate_ : Certificate
-        Primal, dual and gap of (1), of ssvm of the joint problem, computed from the dual point alone.
-    dual_ : csr_array (n, k) or SetFit
-        The dual point off the true labels.
-    alpha_ : ndarray (M,)
-        Squared attributes of the nodes.
-    n_updates_ : int
-        Of ssvm: updates of alpha made.
+    ``coef_`` (k, d) are weights of the leaves' scores, of sets of the nodes' scores; with many labels over sparse rows `FactoredWeights`.
+    ``certificate_`` is of (1), of ssvm of the joint problem, from the dual point alone: ``dual_`` (n, k), off the true labels, of sets a
+    `SetFit`. ``alpha_`` (M,) are squared attributes of the nodes, which ssvm has updated ``n_updates_`` times.
     """
 
     certified: ClassVar[bool] = True
     hyper: ClassVar[tuple[str, ...]] = ("regularisation",)
-    own: ClassVar[tuple[str, ...]] = _OF_MODELS
-    """The options of `_OF_MODELS` that a configuration may set."""
-
+    own: ClassVar[tuple[str, ...]] = _OF_MODELS  # those that a configuration may set
     _start: ClassVar[Any] = None
 
+    # the leaves' names are the labels as text; a mapping has ``edges``, and ``classes``, the names of the codes 0..n_classes-1
     hierarchy: Any = field(default=None, kw_only=False)
     model: str = "nhsvm"
     max_passes: float = 5000
-    precision: str = "double"
-    class_weight: Any = None
-    margin_power: float = 1.0
-    margin: Any = None
-    rho: float = 2.0
-    directional: bool = False
-    largest_sum: float | None = None
-    objective: str = "difference"
-    updates: int | None = None
+    precision: str = "double"  # of the dual sums of many labels over sparse rows (`LISTS`); the certificate is of double precision
+    class_weight: Any = None  # refused where rows have several labels, and no class
+    margin_power: float = 1.0  # hsvm: power of the Hamming distance of two labels' node sets that is their margin: 1, or 0.5 for its root
+    margin: Any = None  # ssvm: zero_one or normalised, the margins of nhsvm at rho
+    rho: float = 2.0  # nhsvm, ssvm at its start and in its margins: how the hierarchy sets the weights (`node_weights`), at least 1
+    directional: bool = False  # nhsvm: children never weigh less than their parents with rho > 1 as well
+    largest_sum: float | None = None  # nhsvm, T: on DAGs the weights along a leaf's ancestors sum to 1..T; None: 1 on trees, 1.5 on DAGs
+    objective: str = "difference"  # nhsvm: (6.10), or normalised (6.13): score differences over the distance of attributes, margins 1
+    updates: int | None = None  # ssvm: limit of updates of alpha; None: as many as the tolerance needs
 
     @classmethod
     def option_names(cls) -> tuple[str, ...]:
@@ -133,14 +84,14 @@ class HierarchicalLearner(Refitting, OverLabelGraph, LinearLearner):
             return Attributes(graph, positions, ones, ones, 0.0)
         if self.model == "hsvm":
             power = self.margin_power if self.margin is None else self.margin
-            if not (np.isfinite(power) and power > 0):
+            if not POSITIVE["valid"](power):
                 raise ConfigError(f"margin_power={power} must be a positive number (1: Hamming, 0.5: its square root)")
             return Attributes(graph, positions, ones, ones, float(power))
         if self.model == "nhsvm":
             alpha = node_weights(graph, self.rho, directional=self.directional, largest_sum=self.largest_sum)
             normalised = one_of("objective", self.objective, OBJECTIVES) == "normalised"
             return Attributes(graph, positions, alpha, alpha, 0.5, normalised)
-        if self.updates is not None and (isinstance(self.updates, bool) or not isinstance(self.updates, int) or self.updates < 0):
+        if not or_null(at_least(0))["valid"](self.updates):
             raise ConfigError(f"updates={self.updates} must be a whole number of at least 0, or null")
         fixed = one_of("margin", "zero_one" if self.margin is None else self.margin, MARGINS) == "zero_one"
         best_weights(graph, ones)  # refuses what is no tree
@@ -171,11 +122,15 @@ class HierarchicalLearner(Refitting, OverLabelGraph, LinearLearner):
         mass = float(sample.sum())
         self.lam_ = float(self.lam or 1.0 / (self.C * mass))
         C = float(self.C if self.lam is None else 1.0 / (self.lam * mass))
-        if self.of_sets_:
-            fit = self._learn_sets(X, y, sample, C)
-        else:
-            fit = self._learn_leaves(X, y, sample, C, weights is not None)
-        self._finish(fit, time.perf_counter() - began)
+        fit = self._learn_sets(X, y, sample, C) if self.of_sets_ else self._learn_leaves(X, y, sample, C, weights is not None)
+        self.dual_: Any = fit.beta
+        self.coef_ = fit.coef if isinstance(fit.coef, FactoredWeights) else np.ascontiguousarray(fit.coef)
+        self.alpha_, self.n_iter_ = fit.alpha, max(1, int(np.ceil(fit.passes)))
+        ran: dict[str, Any] = {"passes": float(fit.passes), "solver": "dual", "seconds": time.perf_counter() - began}
+        ran["status"] = "max_passes" if fit.spent else "converged"
+        self.certificate_ = judge(fit.primal, fit.dual, self.tol, outside=fit.outside, **ran)
+        strength = f"C={self.C:.3g}" if self.lam is None else f"lambda={self.lam:.3g}"
+        warn_unless_converged(f"loss={self.model}, {strength}", self.certificate_, self.tol)
         return self.coef_
 
     def _learn_leaves(self, X: Any, y: Labels, sample: Array, C: float, weighted: bool) -> LeafFit:
@@ -207,24 +162,6 @@ class HierarchicalLearner(Refitting, OverLabelGraph, LinearLearner):
         fit = learn_sets(problem, attributes.alpha, *limits, start, Joint(graph, self.updates) if self.model == "ssvm" else None)
         mass, spent = float(sample.sum()), fit.passes >= int(self.max_passes)
         return LeafFit(fit.coef, fit.alpha, fit, fit.primal / mass, fit.dual / mass, fit.outside, fit.passes, spent)
-
-    def _finish(self, fit: LeafFit, seconds: float) -> None:
-        """Set the solution and its certificate, and warn of one that missed the tolerance."""
-        self.dual_: Any = fit.beta
-        self.coef_ = fit.coef if isinstance(fit.coef, FactoredWeights) else np.ascontiguousarray(fit.coef)
-        self.alpha_, self.n_iter_ = fit.alpha, max(1, int(np.ceil(fit.passes)))
-        self.certificate_ = judge(
-            fit.primal,
-            fit.dual,
-            self.tol,
-            outside=fit.outside,
-            passes=float(fit.passes),
-            status="max_passes" if fit.spent else "converged",
-            solver="dual",
-            seconds=seconds,
-        )
-        strength = f"C={self.C:.3g}" if self.lam is None else f"lambda={self.lam:.3g}"
-        warn_unless_converged(f"loss={self.model}, {strength}", self.certificate_, self.tol)
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     def predict_codes(self, X: Any) -> Any:
@@ -324,16 +261,12 @@ class HierarchicalClassifier(HierarchicalLearner):
         ``margin_power`` of hsvm, ``margin`` of ssvm; None: theirs.
     C : float
         Weight of the summed hinges against |W|^2 / 2.
-    rho : float
-        Of nhsvm and ssvm, at least 1: how the hierarchy sets the weights of its nodes; 1 is the linear program (6.7).
-    directional : bool
-        Of nhsvm: children never weigh less than their parents with rho > 1 as well.
-    largest_sum : float or None
-        Of nhsvm: on DAGs the weights along a leaf's ancestors sum to 1..largest_sum. None: 1 on trees, 1.5 on DAGs.
-    updates : int or None
-        Of ssvm: limit of updates of alpha; None: as many as the tolerance needs.
     objective : {"difference", "normalised"}
         Of nhsvm.
+    rho, directional, largest_sum
+        Of nhsvm, rho also of ssvm: how the hierarchy sets the weights of its nodes (`advcli.data.labels.node_weights.node_weights`).
+    updates : int or None
+        Of ssvm: limit of updates of the weights of the nodes; None: as many as the tolerance needs.
     tol, max_passes : float
         Relative duality gap at which the fit is accepted, and the limit of passes over the rows.
     precision : {"double", "single"}

@@ -23,16 +23,9 @@ _ENDS = ("parent", "child")
 def plain_hierarchy(given: Any) -> Any:
     """Return a hierarchy in the forms of other packages as ``{"edges": [(parent, child), ...]}``; any other as it is.
 
-    Parameters
-    ----------
-    given : dict, frame, graph or array
-        A dict of lists of children; a frame (pandas or polars) with columns ``parent`` and ``child``, or of levels, from the top to the
-        leaf; a directed graph of networkx; an array of levels (n, depth), as hiclass takes labels. Levels after the leaf are empty.
-
-    Raises
-    ------
-    ConfigError
-        A dict of something else, a graph without directions.
+    The forms are a dict of lists of children; a frame (pandas or polars) with columns ``parent`` and ``child``, or of levels, from the top
+    to the leaf; a directed graph of networkx; an array of levels (n, depth), as hiclass takes labels, which are empty after the leaf.
+    `ConfigError` for a dict of something else, or a graph without directions.
     """
     if isinstance(given, Mapping):
         if "edges" in given:
@@ -67,17 +60,12 @@ def label_graph(given: Any, classes: NDArray[Any], *, coded: bool, of_sets: bool
 
     ``given`` is a LabelGraph, a list of (parent, child), a mapping with ``edges``, and ``classes``, the names of classes that are codes
     (``coded``), or another form of `plain_hierarchy`. The text of ``classes`` (k,) names the leaves; where rows have several labels
-    (``of_sets``) columns without names are the leaves in their order. ``loss`` names the learner in messages.
-
-    Raises
-    ------
-    ConfigError
-        No graph, one in another form, or one whose leaves are not the classes.
+    (``of_sets``) columns without names are the leaves in their order. ``loss`` names the learner in messages. `ConfigError` for no graph,
+    another form, or leaves that are not the classes.
     """
     if given is None:
-        raise ConfigError(
-            f"loss={loss} needs a label graph: give hierarchy=[[parent,child],...], a data set that has one, or choose loss=flat"
-        )
+        instead = "give hierarchy=[[parent,child],...], a data set that has one, or choose loss=flat"
+        raise ConfigError(f"loss={loss} needs a label graph: {instead}")
     given = plain_hierarchy(given)
     names = None if of_sets else [str(label) for label in classes]
     from_data = isinstance(given, Mapping)
@@ -87,19 +75,18 @@ def label_graph(given: Any, classes: NDArray[Any], *, coded: bool, of_sets: bool
         if given.get("classes") is not None and coded:
             names = [str(label) for label in given["classes"]]
         given = given["edges"]
-    graph = given if isinstance(given, LabelGraph) else LabelGraph.from_edges(_pairs(given), several_tops=from_data)
+    if isinstance(given, LabelGraph):
+        graph = given
+    else:
+        pairs = [tuple(pair) for pair in given]
+        if any(len(pair) != 2 for pair in pairs):
+            raise ConfigError(_PAIRS)
+        graph = LabelGraph.from_edges(pairs, several_tops=from_data)
     if names is None:
         names = [graph.names[leaf] for leaf in graph.leaves]
     if len(names) != len(classes):
         raise ConfigError(f"hierarchy names {len(names)} classes, the data have {len(classes)}")
     return graph, graph.leaf_positions(names)
-
-
-def _pairs(edges: Any) -> list[Any]:
-    pairs = [tuple(pair) for pair in edges]
-    if any(len(pair) != 2 for pair in pairs):
-        raise ConfigError(_PAIRS)
-    return pairs
 
 
 def side_by_side(k: int) -> tuple[LabelGraph, NDArray[np.intp]]:
@@ -111,8 +98,7 @@ def side_by_side(k: int) -> tuple[LabelGraph, NDArray[np.intp]]:
 class OverLabelGraph(LinearLearner):
     """A learner of labels that are leaves of a graph; where rows have several, its weights are those of the nodes.
 
-    Then ``sets_`` are the sets over the part of the graph above the classes, and ``positions_`` (k,) the place of every class among its
-    leaves.
+    Then ``sets_`` are the sets over the graph above the classes, and ``positions_`` (k,) the place of every class among its leaves.
     """
 
     takes: ClassVar[tuple[str, ...]] = ("hierarchy",)
@@ -132,10 +118,9 @@ class OverLabelGraph(LinearLearner):
             graph, positions = self.labels()
             columns, names = [str(column) for column in Y.columns], [graph.names[leaf] for leaf in graph.leaves[positions]]
             if columns != names and set(columns) & set(names):
-                at = next(at for at, name in enumerate(columns) if name != names[at])
-                raise ConfigError(
-                    f"column {at + 1} of y is {columns[at]!r} where {names[at]!r} must be: give the columns in the order {names}"
-                )
+                j = next(j for j, name in enumerate(columns) if name != names[j])
+                wrong = f"column {j + 1} of y is {columns[j]!r} where {names[j]!r} must be"
+                raise ConfigError(f"{wrong}: give the columns in the order {names}")
         return ones
 
     def take_sets(self, graph: LabelGraph, positions: NDArray[np.intp]) -> None:

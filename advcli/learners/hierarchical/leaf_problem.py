@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
+from ...core.arrays import is_sparse
 from ...core.compiled import CompiledRows, compiled_rows, kernels
 from ...core.typing import Array, Labels
 from ...data.labels.node_weights import best_weights, dual_bound
@@ -59,7 +60,7 @@ class LeafProblem:
     @cached_property
     def squares(self) -> Array:
         """Squared lengths of the rows, shape (n,)."""
-        return row_norms(self.X, squared=True)
+        return np.ascontiguousarray(row_norms(self.X, squared=True), dtype=np.float64)
 
     def sums(self, attributes: Attributes, beta: sparse.csr_array) -> tuple[Any, sparse.csr_array, float]:
         """Return Z = R'X (k, d), sparse as X is with many labels, R (n, k), and the sum of margins of a dual point beta (n, k)."""
@@ -69,24 +70,22 @@ class LeafProblem:
         share = self.sample[owner] * beta.data
         linear = float(share @ margins)
         off = share / divisors
-        held = np.bincount(owner, weights=off, minlength=n)
-        R = sparse.csr_array(
-            (np.concatenate([-off, held]), (np.concatenate([owner, np.arange(n)]), np.concatenate([beta.indices, self.y]))), shape=(n, k)
-        )
+        of_label = np.bincount(owner, weights=off, minlength=n)
+        places = np.concatenate([owner, np.arange(n)]), np.concatenate([beta.indices, self.y])
+        R = sparse.csr_array((np.concatenate([-off, of_label]), places), shape=(n, k))
         Z = R.T @ self.X
-        if hasattr(Z, "toarray"):
+        if is_sparse(Z):
             Z = sparse.csr_array(Z) if keeps_lists(self.X, k) else Z.toarray()
         return Z, R, linear
 
     def evaluate(self, attributes: Attributes, beta: sparse.csr_array, tol: float) -> DualPoint:
-        """Return the evaluation of a dual point beta (n, k), from scratch; of the feasible point beside beta where beta is infeasible.
+        """Return the evaluation of the feasible dual point near beta (n, k), from scratch, at the best of a few multiples of W(beta).
 
-        The weights are the best of a few multiples of W(beta). Where the labels separate, W(beta) is a little short of the margins: hinges
-        then make up most of P, and vanish for a small price in |W|^2.
+        Where labels separate, W(beta) is a little short of the margins: hinges make up most of P, and vanish for a small price in |W|^2.
         """
         beta, outside = into_shares(beta)
         Z, R, linear = self.sums(attributes, beta)
-        coef = None if hasattr(Z, "indptr") else self.C * np.asarray(attributes.spread(Z))
+        coef = None if is_sparse(Z) else self.C * np.asarray(attributes.spread(Z))
         factored = FactoredWeights(Z, attributes.membership, attributes.alpha, self.C)
         stretches = np.concatenate([[1.0], 1.0 + 0.05 * tol * 2.0 ** np.arange(_STRETCHES - 1)])
         hinges, norm = np.zeros(_STRETCHES), 0.0
@@ -97,10 +96,10 @@ class LeafProblem:
             F = factored.scores(self.X[part]) if coef is None else np.asarray(self.X[part] @ coef.T)
             norm += 0.5 * float(R[part].multiply(F).sum())  # lambda |W|^2 = 1/2 sum of r_i . f_i
             y = self.y[part]
-            labels, at = np.unique(y, return_inverse=True)
+            labels, row = np.unique(y, return_inverse=True)
             margins, divisors = attributes.margins(labels)
-            gain = (F - F[np.arange(len(F)), y][:, None]) / divisors[at]
-            hinges += self.sample[part] @ _stretched(gain, margins[at], stretches)
+            gain = (F - F[np.arange(len(F)), y][:, None]) / divisors[row]
+            hinges += self.sample[part] @ _stretched(gain, margins[row], stretches)
         best = int(np.argmin(stretches**2 * norm + hinges))
         t, hinge = float(stretches[best]), float(hinges[best])
         weights = replace(factored, scale=t * self.C) if coef is None else t * coef
@@ -110,42 +109,26 @@ class LeafProblem:
         self, attributes: Attributes, beta: sparse.csr_array, tol: float, max_passes: float, seed: int
     ) -> tuple[sparse.csr_array, float, bool]:
         """Ascend the dual from beta; return the dual point, the passes made, and whether the compiled solver reached the tolerance."""
-        rows = self.rows
-        code, passes, _, _, start, label, value = kernels.hierarchical.solve(
-            *rows,
-            self.y,
-            np.ascontiguousarray(self.squares, dtype=np.float64),
-            self.sample if self.weighted else np.empty(0),
-            *attributes.arguments,
-            beta.indptr.astype(np.int64),
-            beta.indices.astype(np.int32),
-            np.ascontiguousarray(beta.data, dtype=np.float64),
-            self.C,
-            self.mass,
-            tol,
-            max_passes,
-            float("inf"),
-            seed & 0xFFFFFFFFFFFFFFFF,
-            keeps_lists(self.X, beta.shape[1]),
-            self.single,
+        examples = *self.rows, self.y, self.squares, self.sample if self.weighted else np.empty(0)
+        start = beta.indptr.astype(np.int64), beta.indices.astype(np.int32), np.ascontiguousarray(beta.data, dtype=np.float64)
+        limits = self.C, self.mass, tol, max_passes, float("inf"), seed & 0xFFFFFFFFFFFFFFFF
+        code, passes, _, _, *point = kernels.hierarchical.solve(
+            *examples, *attributes.arguments, *start, *limits, keeps_lists(self.X, beta.shape[1]), self.single
         )
-        return sparse.csr_array((value, label, start), shape=beta.shape), passes, code == 0
+        pointer, label, value = point
+        return sparse.csr_array((value, label, pointer), shape=beta.shape), passes, code == 0
 
 
 def into_shares(beta: sparse.csr_array) -> tuple[sparse.csr_array, float]:
-    """Return a dual point near beta (n, k) with beta >= 0 and rows that sum to at most 1, and how far beta lies outside.
-
-    A beta that is outside by rounding alone is returned as is. Else negative entries become 0, and rows of a sum above 1 are divided
-    by the sum.
-    """
+    """Return beta (n, k), made >= 0 with rows of sum <= 1 unless rounding alone keeps it outside, and how far outside it lay."""
     counts, total = np.diff(beta.indptr), np.asarray(beta.sum(axis=1)).ravel()
     # nan where beta holds a nan
     outside = float(np.max([0.0, (-beta.data).max(initial=0.0), (total - 1.0).max(initial=0.0)]))
     if not outside > ROUNDING * counts.max(initial=1):
         return beta, outside
-    held = sparse.csr_array((np.maximum(beta.data, 0.0), beta.indices, beta.indptr), shape=beta.shape)
-    held.data /= np.repeat(np.maximum(np.asarray(held.sum(axis=1)).ravel(), 1.0), counts)
-    return held, outside
+    shares = sparse.csr_array((np.maximum(beta.data, 0.0), beta.indices, beta.indptr), shape=beta.shape)
+    shares.data /= np.repeat(np.maximum(np.asarray(shares.sum(axis=1)).ravel(), 1.0), counts)
+    return shares, outside
 
 
 def node_squares(membership: sparse.csr_array, Z: Any) -> Array:
@@ -153,7 +136,7 @@ def node_squares(membership: sparse.csr_array, Z: Any) -> Array:
 
     Sums of sparse Z are made for some nodes at a time: those of all nodes are as many as the levels of a deep hierarchy make of Z.
     """
-    most = np.cumsum(membership.T @ np.diff(Z.indptr)) if hasattr(Z, "indptr") else np.zeros(1)  # entries of the nodes up to each, or fewer
+    most = np.cumsum(membership.T @ np.diff(Z.indptr)) if is_sparse(Z) else np.zeros(1)  # entries of the nodes up to each, or fewer
     if most[-1] <= _ENTRIES:
         return row_norms(membership.T @ Z, squared=True)
     nodes, squares, first = sparse.csr_array(membership.T), np.zeros(len(most)), 0

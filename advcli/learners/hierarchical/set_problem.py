@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.extmath import row_norms
 
+from ...core.arrays import dense, is_sparse
 from ...core.compiled import compiled_rows, kernels
 from ...core.label_graph import LabelGraph
 from ...core.typing import Array
@@ -28,8 +29,7 @@ from ...data.labels.node_weights import best_weights, dual_bound
 from ...losses.base import ROUNDING
 from .attributes import away_from_zero, farther_weights
 
-_SWEEPS = 16  # most sweeps of coordinate ascent on the multipliers of one row's polytope
-_PRECISION = 1e-6  # change of the marginals at which that ascent ends
+_SWEEPS, _PRECISION = 16, 1e-6  # of coordinate ascent on the multipliers of one row's polytope: most sweeps, change of marginals at the end
 _BATCH = 8  # most passes between two looks at the gap
 _CHUNK = 2**22  # numbers of a block of scores
 
@@ -62,16 +62,16 @@ class SetProblem:
         return np.concatenate([np.zeros(self.sets.first), alpha])
 
     def feasible(self, mu: Array) -> tuple[Array, float]:
-        """Return a feasible point near mu (n, M), and how far mu lies outside the polytope; mu itself where only rounding puts mu outside.
+        """Return a feasible point near mu (n, M), mu itself but for more than rounding, and how far mu lies outside the polytope.
 
         A row that cannot be moved inside becomes its true set.
         """
-        sets, point, found = self.sets, mu, [0.0]
+        sets, point, distances = self.sets, mu, [0.0]
         rounding = ROUNDING * (1.0 + float(np.diff(sets.start).max(initial=0)))
         step = max(1, _CHUNK // (len(sets.child) + sets.size))
         for first in range(0, len(mu), step):
             off = sets.infeasibility(mu[first : first + step])
-            found.append(float(off.max()))
+            distances.append(float(off.max()))
             if not (off > rounding).any():
                 continue
             point = mu.copy() if point is mu else point
@@ -79,14 +79,13 @@ class SetProblem:
             point[moved] = sets.inside(mu[moved])
             lost = moved[sets.infeasibility(point[moved]) > rounding]
             point[lost] = self.true[lost].toarray()
-        return point, float(np.max(found))
+        return point, float(np.max(distances))
 
     def weighted(self, mu: Array) -> Array:
         """Return Z = sum_i s_i x_i (y_i - mu_i)', shape (d, M)."""
         # scaled rows instead of scaled marginals: mu is the largest array there is, and stays as it is
-        X = self.X.multiply(self.sample[:, None]).tocsr() if hasattr(self.X, "multiply") else self.X * self.sample[:, None]
-        true = X.T @ self.true
-        return np.asarray((true.toarray() if hasattr(true, "toarray") else true) - X.T @ mu)
+        X = self.X.multiply(self.sample[:, None]).tocsr() if is_sparse(self.X) else self.X * self.sample[:, None]
+        return np.asarray(dense(X.T @ self.true) - X.T @ mu)
 
     def lengths(self, Z: Array) -> Array:
         """Return |Z_n|^2 of the nodes of the graph."""
@@ -111,19 +110,17 @@ class SetProblem:
         for first in range(0, len(hinges), step):
             block = slice(first, first + step)
             R = np.ascontiguousarray(self.X[block] @ scored)
-            own = slice(*np.searchsorted(self.pairs[0], (first, first + step)))
-            at = (self.pairs[0][own] - first, self.pairs[1][own])
-            truth = np.zeros(len(R))
-            np.add.at(truth, at[0], R[at])
+            part = slice(*np.searchsorted(self.pairs[0], (first, first + step)))
+            pairs = (self.pairs[0][part] - first, self.pairs[1][part])
+            truth, value = np.zeros(len(R)), np.empty(len(R))
+            np.add.at(truth, pairs[0], R[pairs])
             R += sets.leaf
-            R[at] += self.fall[own]
+            R[pairs] += self.fall[part]
             if sets.is_tree:
-                value = np.empty(len(R))
                 kernels.label_sets.best_sets(sets.start, sets.child, R, value, np.empty((0, sets.size), dtype=np.uint8))
             elif nu is None:
                 value = sets.relaxed(R)[0]
             else:
-                value = np.empty(len(R))
                 kernels.label_sets.bounds(sets.start, sets.child, R, nu[block], value)
             hinges[block] = value - truth + self.counts[block]
         return float(self.sample @ hinges) + float(alpha @ np.einsum("dn,dn->n", Z, Z)) / (4.0 * self.lam)
@@ -131,23 +128,17 @@ class SetProblem:
 
 @dataclass
 class SetFit:
-    """A dual point, its weights and its values.
+    """A dual point, its weights and its values, of the joint problem where alpha is learned."""
 
-    ``Z`` (d, M) are weighted differences of the marginals that the passes ended at, and the nodes' scores x.Z_n alpha_n / (2 lambda);
-    ``mu`` (n, M) these marginals moved into the polytope, ``outside`` how far they lay outside before; ``nu`` (n, edges + M) the
-    multipliers of the polytope. ``alpha`` (nodes of the graph,) are squared attributes, ``coef`` (nodes, d) weights of the nodes' scores.
-    ``primal`` is P, on a DAG of the relaxed problem, and ``dual`` D; of the joint problem where alpha is learned.
-    """
-
-    Z: Array
-    mu: Array
-    nu: NDArray[np.float32]
-    alpha: Array
-    primal: float
+    Z: Array  # weighted differences of the marginals that the passes ended at, (d, M); scores are x.Z_n alpha_n / (2 lambda)
+    mu: Array  # these marginals, moved into the polytope, (n, M)
+    nu: NDArray[np.float32]  # multipliers of the polytope, (n, edges + M)
+    alpha: Array  # squared attributes (nodes of the graph,)
+    primal: float  # P, on a DAG of the relaxed problem
     dual: float
     passes: int
-    coef: Array
-    outside: float
+    coef: Array  # weights of the nodes' scores, (nodes, d)
+    outside: float  # how far the marginals lay outside
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -172,10 +163,9 @@ class Joint(NamedTuple):
 def learn_sets(
     problem: SetProblem, alpha: Array, tol: float, max_passes: int, seed: int = 0, start: Any = None, joint: Joint | None = None
 ) -> SetFit:
-    """Minimise P to a relative gap of ``tol``, over alpha too where ``joint`` is given.
+    """Minimise P to a relative gap of ``tol``, over the squared attributes alpha (nodes of the graph,) too where ``joint`` is given.
 
-    alpha (nodes of the graph,) are squared attributes, at least 0. ``start`` is a fit to the same rows, at any lambda and alpha; others are
-    ignored.
+    ``start`` is a fit to the same rows, at any lambda and alpha; others are ignored.
     """
     sets, n = problem.sets, len(problem.square)
     if isinstance(start, SetFit) and start.shape == (n, sets.size):
@@ -224,9 +214,9 @@ def _ascend(
     problem: SetProblem, alpha: Array, mu: Array, nu: NDArray[np.float32], tol: float, max_passes: int, seed: int
 ) -> tuple[int, Array, float, float]:
     """Ascend D at fixed alpha, in place on mu and nu; return the passes, and Z, P and D computed from mu and nu alone."""
-    sets, tree = problem.sets, problem.sets.is_tree
-    weights = problem.inner(alpha)
-    factor = np.ascontiguousarray(weights / (2.0 * problem.lam))
+    sets, true, weights = problem.sets, problem.true, problem.inner(alpha)
+    graph = sets.start, sets.child, sets.is_tree, sets.leaf, np.ascontiguousarray(weights / (2.0 * problem.lam))
+    examples = true.indptr.astype(np.int64), true.indices.astype(np.int32), problem.square, problem.sample
     width, mass = kernels.label_sets.width(sets.size), float(problem.sample.sum())
     passes, batch = 0, 1
     while True:
@@ -238,25 +228,7 @@ def _ascend(
         padded[:, : sets.size] = Z
         while gap > 2.0 * tol * primal and passes < max_passes:
             batch = min(batch, max_passes - passes)
-            gap = kernels.label_sets.sweep(
-                *problem.rows,
-                sets.start,
-                sets.child,
-                tree,
-                sets.leaf,
-                factor,
-                problem.true.indptr.astype(np.int64),
-                problem.true.indices.astype(np.int32),
-                problem.square,
-                problem.sample,
-                padded,
-                mu,
-                nu,
-                _SWEEPS,
-                _PRECISION,
-                0.2 * tol * primal / mass,
-                batch,
-                (seed + passes) & 0xFFFFFFFFFFFFFFFF,
-            )
+            limits = _SWEEPS, _PRECISION, 0.2 * tol * primal / mass, batch, (seed + passes) & 0xFFFFFFFFFFFFFFFF
+            gap = kernels.label_sets.sweep(*problem.rows, *graph, *examples, padded, mu, nu, *limits)
             passes += batch
             batch = min(2 * batch, _BATCH)

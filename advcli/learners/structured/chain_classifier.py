@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 
+from ...core.arrays import is_sparse
 from ...core.errors import ConfigError, DataError, IncompatibleError
 from ...core.groups import Starts, group_starts, rows_of
 from ...core.stored_arrays import Entries
 from ...core.typing import Array, Labels
-from ...problems.certificate import judge
 from ...solvers.cutting_planes import Positions
 from ..base import Bound, Rows, View, register
 from ..options import one_of, seed_of
@@ -40,26 +40,22 @@ class GroupedRows:
 def _merged(X: Any, y: Labels, start: Starts, weights: Array) -> tuple[Positions, Starts, Array, Positions]:
     """Return rows (n',) of the sequences that differ, sorted by their content, where each begins, and the weight of all that equal it.
 
-    The last array holds the new number of every sequence, -1 for those of weight 0, which are left out. The order of the data does not
-    matter then, nor whether a sequence has weight 2 or is there twice.
+    The last array holds the new number of every sequence, -1 for those of weight 0, which are left out.
     """
     chains: dict[bytes, tuple[int, float]] = {}
     keys: list[bytes | None] = [None] * (len(start) - 1)
-    parts = (X.indptr, X.indices, X.data) if hasattr(X, "indptr") else None
     for s, (first, last) in enumerate(itertools.pairwise(start.tolist())):
         if weights[s] == 0.0:
             continue
-        if parts is None:
-            content = X[first:last].tobytes()
+        if is_sparse(X):
+            filled, sizes = slice(X.indptr[first], X.indptr[last]), np.diff(X.indptr[first : last + 1])
+            content = sizes.tobytes() + X.indices[filled].tobytes() + X.data[filled].tobytes()
         else:
-            pointer, columns, values = parts
-            filled = slice(pointer[first], pointer[last])
-            sizes = np.diff(pointer[first : last + 1])
-            content = sizes.tobytes() + columns[filled].tobytes() + values[filled].tobytes()
+            content = X[first:last].tobytes()
         keys[s] = key = y[first:last].tobytes() + content
-        at, before = chains.get(key, (s, 0.0))
-        chains[key] = (at, before + float(weights[s]))
-    order = {key: at for at, key in enumerate(sorted(chains))}
+        equal, before = chains.get(key, (s, 0.0))
+        chains[key] = (equal, before + float(weights[s]))
+    order = {key: place for place, key in enumerate(sorted(chains))}
     became = np.array([-1 if key is None else order[key] for key in keys], dtype=np.intp)
     chosen = np.array([chains[key][0] for key in order], dtype=np.intp)
     sizes = np.diff(start)[chosen]
@@ -157,13 +153,7 @@ class ChainClassifier(StructuredLearner):
         return self
 
     def bind(self, rows: Rows, y: Any) -> Bound:
-        """Return rows, labels and the sequence of each row as fits take them.
-
-        Raises
-        ------
-        DataError
-            A group that goes on after another has begun, or weights that differ within one.
-        """
+        """Return rows, labels and sequences as fits take them; `DataError` for a sequence in two parts or of different weights."""
         bound = super().bind(Rows(rows.X), y)
         n = bound.own["X"].shape[0]
         start = group_starts(np.arange(n) if rows.groups is None else rows.groups, n)
@@ -201,24 +191,11 @@ class ChainClassifier(StructuredLearner):
         self.coef_, self.shared_ = fit.W, fit.A.ravel()
         self.dual_, self.trained_targets_ = fit.mixture, fit.targets
         self.oracle_gap_, self.oracle_calls_, self.n_iter_ = 0.0, fit.calls, max(1, math.ceil(fit.passes))
-        self.certificate_ = judge(
-            fit.primal,
-            fit.dual,
-            float(self.tol),
-            outside=fit.outside,
-            passes=fit.passes,
-            status=fit.stopped,
-            solver="pairwise" if self.training == "planes" else self.training,
-            seconds=time.perf_counter() - began,
-        )
-        self._warn(self.certificate_)
+        self.judge(fit, fit.outside, began)
         return self
 
     def stored_planes(self) -> Array | None:
-        """Return the planes with a weight one behind the other: sequence, alpha, h of the tangent, and the labels of its rows.
-
-        None for training by rows, whose planes are mixtures.
-        """
+        """Return the planes with a weight: sequence, alpha, h of the tangent, and the labels of its rows; none for training by rows."""
         if self.training != "planes":
             return None
         bound, (held, alpha, scale, used) = self.trained_on_, self.dual_
@@ -231,7 +208,7 @@ class ChainClassifier(StructuredLearner):
             # the max-min margin has no tangents, and the same scale as margin rescaling
             h = np.zeros(len(some)) if self.surrogate == MAXMIN else self.psi().at_slope(scale[s, some], wrong[some].astype(np.float64))
             planes.append([np.concatenate([[s, alpha[s, p], margin], sequences[p]]) for p, margin in zip(some, h, strict=True)])
-        rows = [np.concatenate([[s], each[1:]]) for s, b in enumerate(bound.own["became"]) if b >= 0 for each in planes[b]]
+        rows = [np.concatenate([[s], plane[1:]]) for s, b in enumerate(bound.own["became"]) if b >= 0 for plane in planes[b]]
         return np.concatenate([np.zeros(0), *rows])
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
@@ -248,10 +225,10 @@ class ChainClassifier(StructuredLearner):
         """Train with one mean plane of each chain, from that of ``start`` where it was trained alike."""
         problem = ChainProblem(bound.own["X"], bound.codes, bound.own["start"], share, self.psi(), len(self.classes_))
         before = start.dual_ if self._continues(start, bound, ("surrogate", "beta", "training")) else None
-        kind, seed = CHAINS_BY_EXAMPLES[self.training], seed_of(self.random_state)
-        fit = fit_by_examples(kind, problem, self.lam_, self.limits, seed, start=before)
-        outside, passes = fit.planes.outside(), float(fit.passes)
-        return ChainFit(fit.W, fit.shared, fit.primal, fit.dual, outside, passes, fit.calls, fit.stopped, fit.planes, None)
+        steps = CHAINS_BY_EXAMPLES[self.training](problem, self.lam_)
+        fit = fit_by_examples(steps, self.limits, seed_of(self.random_state), start=before)
+        point = fit.W, fit.shared, fit.primal, fit.dual, fit.planes.outside()
+        return ChainFit(*point, float(fit.passes), fit.calls, fit.stopped, fit.planes, None, fit.solver)
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     @property

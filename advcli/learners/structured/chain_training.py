@@ -15,14 +15,13 @@ from ...core.compiled import CompiledRows, aligned_zeros, compiled_rows, kernels
 from ...core.errors import DataError
 from ...core.groups import Starts
 from ...core.typing import Array, Labels
-from ...solvers.cutting_planes import Cuts, CuttingPlaneProblem, CuttingPlanes, Positions
+from ...solvers.cutting_planes import Cuts, CuttingPlaneProblem, CuttingPlanes, Positions, squared
 from .frank_wolfe import ExampleSteps, FrankWolfe, Gradients
 from .learner import MAXMIN
 from .spaces.psi import Psi
 
+# surrogates of chains by the number that compiled loops have for them
 KINDS: Mapping[str, int] = {"margin": 0, "slack": 1, "scaling": 1, "log": 2, "prob": 3, MAXMIN: 4}
-"""Surrogates of chains by the number that compiled loops have for them."""
-
 ROOM = 16  # sequences of a chain that there is room for at first
 MOST_GRAM = 250_000_000  # numbers of all Gram matrices: 2 GB
 QUICK = 9  # passes over the chains with the larger gaps between two passes over all
@@ -60,7 +59,7 @@ class ChainProblem(CuttingPlaneProblem):
             (owner[inner], labels[inner] * self.K + labels[inner + 1], slope[owner[inner]]),
             (owner[inner], y[inner] * self.K + y[inner + 1], -slope[owner[inner]]),
         ]
-        row, column, entry = (np.concatenate(each) for each in zip(*entries, strict=True))
+        row, column, entry = (np.concatenate(parts) for parts in zip(*entries, strict=True))
         parts = sparse.csr_array((entry, (row, column)), shape=(len(sizes), self.width))
         parts.sum_duplicates()
         return Cuts(parts, constant, value, value, len(sizes))
@@ -84,35 +83,28 @@ def survey(
 
 
 class ChainMixture(NamedTuple):
-    """Stored sequences of every chain with their weights: a dual point.
+    """Stored sequences of every chain with their weights: a dual point."""
 
-    Sequence p of chain s of T rows begins at start[s] P + p T of ``held`` (n P,); 0 is the truth. ``alpha`` and ``scale`` (S, P) are
-    weights and the scales of the planes, ``used`` (S,) how many there are.
-    """
-
-    held: NDArray[np.int16]
-    alpha: Array
-    scale: Array
-    used: NDArray[np.int32]
+    held: NDArray[np.int16]  # sequence p of chain s of T rows begins at start[s] P + p T, (n P,); 0 is the truth
+    alpha: Array  # weights (S, P)
+    scale: Array  # scales of the planes (S, P)
+    used: NDArray[np.int32]  # sequences of each chain (S,)
 
 
 class ChainFit(NamedTuple):
-    """What training returns: weights W (K, d) and A (K, K), what P is at most there, and the best dual value with its point.
-
-    ``outside`` is how infeasible the point is, stored sequences or mean planes; ``targets`` (n, K) are those of the max-min margin that
-    bound P.
-    """
+    """What training returns: weights W (K, d) and A (K, K), what P is at most there, and the best dual value with its point."""
 
     W: Array
     A: Array
     primal: float
     dual: float
-    outside: float
+    outside: float  # how infeasible the point is
     passes: float
     calls: int
     stopped: str
-    mixture: Any
-    targets: Array | None
+    mixture: Any  # the point: stored sequences or mean planes
+    targets: Array | None  # those of the max-min margin that bound P, (n, K)
+    solver: str = "pairwise"
 
 
 class ChainTrainer:
@@ -132,10 +124,8 @@ class ChainTrainer:
         sizes = np.diff(start)
         total = int((sizes.astype(np.float64) ** 2).sum())
         if total > MOST_GRAM:
-            raise DataError(
-                f"sequences of up to {sizes.max()} rows need {total} numbers for products of their rows, more than {MOST_GRAM}; split the "
-                "longest"
-            )
+            needed = f"{total} numbers for products of their rows, more than {MOST_GRAM}"
+            raise DataError(f"sequences of up to {sizes.max()} rows need {needed}; split the longest")
         self.grams = np.empty(total)
         kernels.chain.gram(*self.rows, start, self.grams)
         S = len(sizes)
@@ -164,25 +154,20 @@ class ChainTrainer:
         for first, last in zip(self.start[:-1].tolist(), self.start[1:].tolist(), strict=True):
             held[2 * first * room : (first + last) * room] = self.held[first * room : last * room]
         self.held = held
-        self.alpha, self.scale, self.offset = (np.pad(each, ((0, 0), (0, room))) for each in (self.alpha, self.scale, self.offset))
+        self.alpha, self.scale, self.offset = (np.pad(table, ((0, 0), (0, room))) for table in (self.alpha, self.scale, self.offset))
 
-    def mixture(self) -> tuple[Array, Array]:
-        """Return sum_s share_s a_s by position (n, K) and by transition (K, K)."""
+    def mixture(self, scale: Array) -> tuple[Array, Array]:
+        """Return the sum of the mean planes of the chains at scales (S, P), by position (n, K) and by transition (K, K)."""
         unary, pair = np.zeros((len(self.y), self.K)), np.zeros((self.K, self.K))
-        scale = self.scale * self.share[:, None]
         kernels.chain.mixture(self.start, self.y, self.held, self.alpha, scale, self.used, unary, pair)
         return unary, pair
-
-    def weights(self, lam: float) -> tuple[Array, Array]:
-        """Return W (K, d) and A (K, K) of the mixture."""
-        unary, pair = self.mixture()
-        return np.ascontiguousarray((self.transposed @ unary).T) / -lam, pair / -lam
 
     def take(self, lam: float) -> tuple[Array, Array]:
         """Bring alpha into its simplices and the weights of the visits to the mixture's; return these weights."""
         np.maximum(self.alpha, 0.0, out=self.alpha)
         self.alpha /= self.alpha.sum(axis=1, keepdims=True)
-        W, A = self.weights(lam)
+        unary, pair = self.mixture(self.scale * self.share[:, None])
+        W, A = np.ascontiguousarray((self.transposed @ unary).T) / -lam, pair / -lam
         self.theta[:, : self.K], self.A[:, : self.K] = W.T, A
         if self.kind == KINDS[MAXMIN]:
             self.shares = self.states()
@@ -190,8 +175,7 @@ class ChainTrainer:
 
     def states(self) -> Array:
         """Return the shares of the states at every position (n, K)."""
-        unary, pair = np.zeros((len(self.y), self.K)), np.zeros((self.K, self.K))
-        kernels.chain.mixture(self.start, self.y, self.held, self.alpha, self.scale, self.used, unary, pair)
+        unary, _ = self.mixture(self.scale)
         unary[np.arange(len(self.y)), self.y] += 1.0
         return np.maximum(unary, 0.0)
 
@@ -211,45 +195,23 @@ class ChainTrainer:
             loss = np.add.reduceat((self.states() * wrong(self.y, self.K)).sum(axis=1), self.start[:-1])
         else:
             loss = (self.alpha * self.offset).sum(axis=1)
-        return float(self.share @ loss) - 0.5 * lam * squared(W, A)
+        return float(self.share @ loss) - 0.5 * lam * squared(W, A.ravel())
 
     def primal(self, lam: float, W: Array, A: Array) -> float:
         """Return P at weights, of the max-min margin its bound by the present targets."""
         U = np.ascontiguousarray(self.X @ W.T)
         value = survey(self.kind, self.beta, U, A, self.y, self.start, self.cost)[0]
-        return 0.5 * lam * squared(W, A) + float(self.share @ value)
+        return 0.5 * lam * squared(W, A.ravel()) + float(self.share @ value)
 
     def sweep(self, lam: float, skip: float, seed: int) -> int:
         """Visit every chain whose gap is above ``skip`` once; return how many had no room."""
         with np.errstate(divide="ignore"):
             strength = lam / self.share
         delta = 2.0 * lam / float(self.share.mean()) / self.unit
-        return int(
-            kernels.chain.sweep(
-                self.kind,
-                self.beta,
-                *self.rows,
-                self.start,
-                self.y,
-                self.grams,
-                self.theta,
-                self.A,
-                self.held,
-                self.alpha,
-                self.scale,
-                self.offset,
-                self.used,
-                self.cost,
-                self.shares,
-                strength,
-                delta,
-                skip,
-                self.gap,
-                STEPS,
-                1,
-                seed,
-            )
-        )
+        chains = *self.rows, self.start, self.y, self.grams, self.theta, self.A
+        stored = self.held, self.alpha, self.scale, self.offset, self.used
+        steps = strength, delta, skip, self.gap, STEPS, 1, seed
+        return int(kernels.chain.sweep(self.kind, self.beta, *chains, *stored, self.cost, self.shares, *steps))
 
     def way(self, lam: float) -> list[float]:
         """Return larger lambdas, falling, through which a fit without stored sequences comes down to a weak one; else none.
@@ -315,50 +277,28 @@ class ChainTrainer:
         return float(max(0.0, -self.alpha.min(), np.abs(self.alpha.sum(axis=1) - 1.0).max()))
 
 
-def squared(W: Array, A: Array) -> float:
-    """Return |w|^2."""
-    return float(np.vdot(W, W) + np.vdot(A, A))
-
-
 class ChainSteps(ExampleSteps):
     """Steps at the chains of a `ChainProblem`; W is kept by feature, theta (d, Kp), and the transitions as A (K, Kp)."""
 
-    made: int
-    """Steps made, of which subgradients have a length; -1 for Frank-Wolfe."""
+    made: int  # steps, of which subgradients have a length; -1 for Frank-Wolfe
 
     def __init__(self, problem: CuttingPlaneProblem, lam: float) -> None:
         super().__init__(problem, lam)
-        at: Any = problem
-        self.rows, self.start = compiled_rows(at.X), np.asarray(at.start, dtype=np.int64)
+        self.rows, self.start = compiled_rows(problem.X), np.asarray(problem.start, dtype=np.int64)
         self.grams = np.empty(int((np.diff(self.start).astype(np.float64) ** 2).sum()))
         kernels.chain.gram(*self.rows, self.start, self.grams)
-        d, padded = at.X.shape[1], kernels.chain.width(at.K)
-        self.theta, self.A = aligned_zeros((d, padded)), np.zeros((at.K, padded))
+        (_, d), K, padded = problem.X.shape, problem.K, kernels.chain.width(problem.K)
+        self.theta, self.A = aligned_zeros((d, padded)), np.zeros((K, padded))
         late = self.made >= 0
-        self.late_theta, self.late_A = aligned_zeros((d * late, padded)), np.zeros((at.K * late, padded))
+        self.late_theta, self.late_A = aligned_zeros((d * late, padded)), np.zeros((K * late, padded))
 
     def sweep(self, order: Positions) -> int:
         """Step at every example."""
-        at: Any = self.problem
-        kernels.chain.row_sweep(
-            at.kind,
-            at.beta,
-            *self.rows,
-            self.start,
-            at.y,
-            self.grams,
-            np.ascontiguousarray(order, dtype=np.intp),
-            self.theta,
-            self.A,
-            self.parts,
-            self.constant,
-            at.share,
-            self.lam,
-            self.made,
-            self.late_theta,
-            self.late_A,
-        )
-        self.W, self.shared = self.theta[:, : at.K].T, self.A[:, : at.K].ravel()
+        problem: Any = self.problem
+        chains = *self.rows, self.start, problem.y, self.grams, np.ascontiguousarray(order, dtype=np.intp), self.theta, self.A
+        steps = self.parts, self.constant, problem.share, self.lam, self.made, self.late_theta, self.late_A
+        kernels.chain.row_sweep(problem.kind, problem.beta, *chains, *steps)
+        self.W, self.shared = self.theta[:, : problem.K].T, self.A[:, : problem.K].ravel()
         return len(order)
 
 
@@ -389,4 +329,4 @@ class ChainGradients(ChainSteps, Gradients):
         return calls
 
 
-CHAINS_BY_EXAMPLES: dict[str, type[ExampleSteps]] = {each.solver: each for each in (ChainFrankWolfe, ChainGradients)}
+CHAINS_BY_EXAMPLES: dict[str, type[ExampleSteps]] = {steps.solver: steps for steps in (ChainFrankWolfe, ChainGradients)}

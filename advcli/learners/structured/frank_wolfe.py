@@ -16,19 +16,15 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
+from ...core.arrays import is_sparse
 from ...core.errors import DataError
 from ...core.typing import Array
 from ...solvers.base import Limits
 from ...solvers.cutting_planes import Cuts, CuttingPlaneFit, CuttingPlaneProblem, CuttingPlanes, Positions
 
-MOST_PARTS = 250_000_000
-"""Numbers of all mean planes: 2 GB."""
-
-FEWEST_SWEEPS = 16
-"""Sweeps without a certificate before a fit may end: the first steps are wide, and P can rest where they have led."""
-
-LOOK_GROWTH = 1.25
-"""Factor of the sweeps between two looks at P, which cost as much as a sweep and more."""
+MOST_PARTS = 250_000_000  # numbers of all mean planes: 2 GB
+FEWEST_SWEEPS = 16  # without a certificate before a fit may end: the first steps are wide, and P can rest where they have led
+LOOK_GROWTH = 1.25  # factor of the sweeps between two looks at P, which cost as much as a sweep and more
 
 
 class ExampleSteps(ABC):
@@ -42,10 +38,8 @@ class ExampleSteps(ABC):
 
     def __init__(self, problem: CuttingPlaneProblem, lam: float) -> None:
         if problem.n * problem.width > MOST_PARTS:
-            raise DataError(
-                f"one mean plane of each of {problem.n} examples takes {problem.width} numbers, more than {MOST_PARTS} in all: choose "
-                "loss.training=planes"
-            )
+            size = f"{problem.width} numbers, more than {MOST_PARTS} in all"
+            raise DataError(f"one mean plane of each of {problem.n} examples takes {size}: choose loss.training=planes")
         self.problem, self.lam = problem, lam
         self.single = bool((np.diff(problem.start) == 1).all())
         self.parts, self.constant = np.zeros((problem.n, problem.width)), np.zeros(problem.n)
@@ -70,7 +64,7 @@ class ExampleSteps(ABC):
     def row(self, i: int) -> tuple[Positions | slice, Array]:
         """Return the columns of the rows of example i that hold anything, and what they hold: (c,) of a single row, else (T, c)."""
         X, start = self.problem.X, self.problem.start
-        if not hasattr(X, "indptr"):
+        if not is_sparse(X):
             return slice(None), X[i] if self.single else X[start[i] : start[i + 1]]
         if self.single:
             entries = slice(X.indptr[i], X.indptr[i + 1])
@@ -99,9 +93,9 @@ class ExampleSteps(ABC):
     def mean_planes(self, parts: Array, constant: Array) -> CuttingPlanes:
         """Return one plane of weight 1 for each example."""
         planes, n = CuttingPlanes(self.problem), self.problem.n
-        planes.parts, planes.constant = sparse.csr_array(parts), constant
-        planes.alpha, planes.owner, planes.idle = np.ones(n), np.arange(n), np.zeros(n, dtype=np.intp)
-        planes.mixtures = np.full(n, None)
+        none = np.zeros(n)
+        planes.add(Cuts(sparse.csr_array(parts), constant, none, none, 0), np.arange(n))
+        planes.alpha = np.ones(n)
         return planes
 
 
@@ -223,10 +217,10 @@ class _ExampleTraining:
         """Return why the fit ends, empty if it goes on."""
         (primal, _, _, cuts), tol, now = self.best, self.limits.tol, self.least[self.sweeps]
         before = self.least[max(sweeps for sweeps in self.least if 2 * sweeps <= self.sweeps)]
-        own = primal - float(self.problem.share @ (cuts.upper - cuts.value)) - self.dual  # what planes can still close
+        closable = primal - float(self.problem.share @ (cuts.upper - cuts.value)) - self.dual  # by planes
         if self.convex and primal - self.dual <= tol * abs(primal):
             return "converged"
-        if self.convex and own <= self.problem.left_open * tol * abs(primal):
+        if self.convex and closable <= self.problem.left_open * tol * abs(primal):
             return "inexact_search"
         if not self.convex and self.sweeps >= FEWEST_SWEEPS and abs(before - now) <= tol * abs(now):
             return "not_convex"
@@ -251,13 +245,7 @@ class _ExampleTraining:
 
 
 def fit_by_examples(
-    kind: type[ExampleSteps],
-    problem: CuttingPlaneProblem,
-    lam: float,
-    limits: Limits,
-    seed: int = 0,
-    convex: bool = True,
-    start: CuttingPlanes | None = None,
+    steps: ExampleSteps, limits: Limits, seed: int = 0, convex: bool = True, start: CuttingPlanes | None = None
 ) -> CuttingPlaneFit:
     """Minimise P by steps at examples in random orders; the w returned is the best that was looked at, with the best dual point.
 
@@ -265,12 +253,13 @@ def fit_by_examples(
     is not convex planes prove nothing: the dual value is nan, and the fit ends ``not_convex`` once P has moved by at most ``limits.tol``
     times P while the sweeps doubled, after the first wide steps.
     """
-    fit, random = _ExampleTraining(kind(problem, lam), limits, convex, start), np.random.default_rng(seed)
+    fit, random, problem = _ExampleTraining(steps, limits, convex, start), np.random.default_rng(seed), steps.problem
     while not (stopped := fit.ended()):
         fit.advance(random)
     primal, W, shared, cuts = fit.best
     oracle_gap, seconds = float(problem.share @ (cuts.upper - cuts.value)), time.perf_counter() - fit.began
-    return CuttingPlaneFit(W, shared, fit.planes, primal, fit.dual, oracle_gap, fit.calls, fit.passes, stopped, seconds)
+    spent = oracle_gap, fit.calls, fit.passes, stopped, seconds
+    return CuttingPlaneFit(W, shared, fit.planes, primal, fit.dual, *spent, solver=steps.solver)
 
 
-BY_EXAMPLES: dict[str, type[ExampleSteps]] = {each.solver: each for each in (FrankWolfe, Gradients)}
+BY_EXAMPLES: dict[str, type[ExampleSteps]] = {steps.solver: steps for steps in (FrankWolfe, Gradients)}

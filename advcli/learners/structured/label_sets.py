@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ...core.arrays import is_sparse
 from ...core.errors import IncompatibleError, ModelError
 from ...core.groups import rows_of
 from ...core.stored_arrays import Entries
@@ -45,9 +46,8 @@ RELAXED_BLOCKS = 16  # blocks of the rows of a relaxation, whose searches take f
 FILLED = 0.2  # most share of a dense X that is not 0 for its rows to be stored without zeros in sweeps by rows
 MANY = 200_000  # rows times labels without pairs from which on rows are swept one after the other
 F1_ROWS = 256  # rows whose best sets of the F-measure are sought together
+PAIRS = {"one": 1, "four": 4, "none": 0}  # weights of a pair of labels: where a set has both, one for each of its four states, or none
 _WITH_PAIRS = " where they have pairs"
-PAIRS = {"one": 1, "four": 4, "none": 0}
-"""Weights of a pair of labels: one where a set has both, one for each of its four states, or none."""
 
 
 class PairWeights:
@@ -67,11 +67,7 @@ class PairWeights:
         return np.asarray(linear, dtype=np.float64), both - first - second + off
 
     def counts(self, labels: Any, pairs: Any = None) -> Array:
-        """Return what sets, or mixtures of sets, have of every shared weight, shape (n, G).
-
-        ``labels`` (n, m) and ``pairs`` (n, m (m - 1) / 2) are the shares of the labels and of pairs that are both there; of sets these are
-        products of 0 and 1.
-        """
+        """Return what sets, or mixtures with shares of labels (n, m) and pairs (n, m (m - 1) / 2), have of every weight, (n, G)."""
         labels = np.asarray(labels, dtype=np.float64)
         if not self.states:
             return np.zeros((len(labels), 0))
@@ -80,13 +76,6 @@ class PairWeights:
         if self.states == 1:
             return np.asarray(both)
         return np.stack([1.0 - first - second + both, first - both, second - both, both], axis=2).reshape(len(labels), -1)
-
-
-def sparse_if_few(X: Any) -> Any:
-    """Return rows (n, d) without their zeros, as csr_array, where few entries are none: steps then take the time of those."""
-    if hasattr(X, "tocsr") or np.count_nonzero(X) > FILLED * X.size:
-        return X
-    return sparse.csr_array(X)
 
 
 class PairProblem(CuttingPlaneProblem):
@@ -106,18 +95,19 @@ class LevelledSets(PairProblem):
         super().__init__(*given)
         self.free = self.G == 0
         if self.free and self.psi.affine and self.psi.axes == "margin" and self.Y.size >= MANY:
-            self.X = sparse_if_few(self.X)
+            if not is_sparse(self.X) and np.count_nonzero(self.X) <= FILLED * self.X.size:
+                self.X = sparse.csr_array(self.X)  # steps then take the time of the entries
             level = np.arange(self.K + 1.0)
             slope = np.ascontiguousarray(self.psi.slopes(np.zeros_like(level), level)[0])
             self.turns = Turns((1 - 2 * self.Y).astype(np.int8), slope, np.ascontiguousarray(self.psi.value(np.zeros_like(level), level)))
         if not self.free:
-            self.numbers, self.own = set_numbers(self.Y), self.weights.counts(self.Y)
+            self.numbers, self.counts = set_numbers(self.Y), self.weights.counts(self.Y)
 
     def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
         """Return the worst set of each row from its levels."""
-        Y, size, m, at = self.Y[examples], self.sizes[examples], self.K, np.arange(len(examples))
+        Y, size, m, rows = self.Y[examples], self.sizes[examples], self.K, np.arange(len(examples))
         f1, level = self.psi.axes == "f1", np.arange(m + 1.0)
-        g = -(level + size[:, None]) if f1 else np.broadcast_to(level, (len(at), m + 1))
+        g = -(level + size[:, None]) if f1 else np.broadcast_to(level, (len(rows), m + 1))
         if self.free:
             centre = np.zeros_like(Y) if f1 else Y
             h, label = levels_of_free_labels(U + (1.0 - 2.0 * Y) if f1 else U, centre)
@@ -127,7 +117,7 @@ class LevelledSets(PairProblem):
             U, table = U + linear, pair_table(pairs, m)
             if f1:
                 score = (U * Y).sum(axis=1) + table[self.numbers[examples]]
-                h, label = levels_of_sets(U + (1.0 - 2.0 * Y), table, np.zeros(len(at), dtype=np.intp))
+                h, label = levels_of_sets(U + (1.0 - 2.0 * Y), table, np.zeros(len(rows), dtype=np.intp))
                 h = h + (size - score)[:, None]
             else:
                 h, label = levels_of_sets(U, table, self.numbers[examples])
@@ -138,11 +128,11 @@ class LevelledSets(PairProblem):
             np.put_along_axis(turned, label, (np.arange(m) < best[:, None]).astype(np.int8), axis=1)
             sets = centre ^ turned
         else:
-            sets = set_rows(label[at, best], m)
-        value, slope, constant = self.psi.tangents(h[at, best], g[at, best], (sets != Y).sum(axis=1))
-        gained = [] if self.free else [self.weights.counts(sets) - self.own[examples]]
+            sets = set_rows(label[rows, best], m)
+        value, slope, constant = self.psi.tangents(h[rows, best], g[rows, best], (sets != Y).sum(axis=1))
+        gained = [] if self.free else [self.weights.counts(sets) - self.counts[examples]]
         parts = np.hstack([*gained, sets - Y.astype(np.float64)]) * slope[:, None]
-        return Cuts(sparse.csr_array(parts), constant, value, value, len(at))
+        return Cuts(sparse.csr_array(parts), constant, value, value, len(rows))
 
 
 class SearchedSets(PairProblem):
@@ -190,9 +180,8 @@ class SearchedSets(PairProblem):
 def best_of(U: Array, table: Array) -> tuple[Array, NDArray[np.int8]]:
     """Return the largest scores of sets at scores U (n, m) with a table of pair sums, shape (n,), and the sets (n, m)."""
     best, label = levels_of_sets(U, table, np.zeros(len(U), dtype=np.intp))
-    at = np.argmax(best, axis=1)
-    rows = np.arange(len(U))
-    return best[rows, at], set_rows(label[rows, at], U.shape[1])
+    size, rows = np.argmax(best, axis=1), np.arange(len(U))
+    return best[rows, size], set_rows(label[rows, size], U.shape[1])
 
 
 class PlayedSets(PairProblem):
@@ -201,7 +190,7 @@ class PlayedSets(PairProblem):
     def __init__(self, *given: Any, tolerance: float) -> None:
         super().__init__(*given)
         self.tolerance, self.columns = tolerance, [y[None] for y in self.Y]
-        self.own = self.weights.counts(self.Y)
+        self.counts = self.weights.counts(self.Y)
         self.first, self.second = pairs_of(self.K)
 
     def play(self, U: Array, pairs: Array, examples: Positions) -> SetGame:
@@ -210,8 +199,8 @@ class PlayedSets(PairProblem):
             return free_game(U)
         table, columns = pair_table(pairs, self.K), [self.columns[i] for i in examples]
         game = solve_games(U, pairs, lambda V: best_of(V, table), columns, self.tolerance)
-        for i, found in zip(examples, columns, strict=True):
-            self.columns[i] = found
+        for i, sets in zip(examples, columns, strict=True):
+            self.columns[i] = sets
         return game
 
     def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
@@ -220,19 +209,15 @@ class PlayedSets(PairProblem):
         linear, pairs = self.weights.potentials(shared)
         U = U + linear
         game = self.play(U, pairs, examples)
+        true, score, parts = (U * Y).sum(axis=1), (U * game.labels).sum(axis=1), game.labels - Y
         if self.G:
-            own = (U * Y).sum(axis=1) + (Y[:, self.first] * Y[:, self.second]) @ pairs
-            gained = (game.labels - Y, self.weights.counts(game.labels, game.pairs) - self.own[examples])
-            score = (U * game.labels).sum(axis=1) + game.pairs @ pairs
-        else:
-            own, gained = (U * Y).sum(axis=1), None
-            score = (U * game.labels).sum(axis=1)
-        parts = game.labels - Y if gained is None else np.hstack(gained[::-1])
-        value = np.maximum(game.loss + score - own, 0.0)
+            true, score = true + (Y[:, self.first] * Y[:, self.second]) @ pairs, score + game.pairs @ pairs
+            parts = np.hstack([self.weights.counts(game.labels, game.pairs) - self.counts[examples], parts])
+        value = np.maximum(game.loss + score - true, 0.0)
         mixtures = np.full(len(examples), None)
-        for at, (i, q) in enumerate(zip(examples, game.shares, strict=False)):  # without pairs no game has shares
-            mixtures[at] = q[q > 0.0], self.columns[i][: len(q)][q > 0.0]
-        upper = np.maximum(game.upper - own, value)
+        for row, (i, q) in enumerate(zip(examples, game.shares, strict=False)):  # without pairs no game has shares
+            mixtures[row] = q[q > 0.0], self.columns[i][: len(q)][q > 0.0]
+        upper = np.maximum(game.upper - true, value)
         return Cuts(sparse.csr_array(parts), game.loss, value, upper, game.calls, self.proving(game), mixtures)
 
     def proving(self, game: SetGame) -> Array | None:
@@ -269,14 +254,14 @@ class PlayedFSets(PlayedSets):
         pairs = pairs if self.G else np.zeros(0)
         for first in range(0, len(examples), F1_ROWS):
             part = examples[first : first + F1_ROWS]
-            known = [[sets[i] for i in part] for sets in (self.columns, self.answers)]
-            games.append(solve_f_games(U[first : first + F1_ROWS], pairs, best, known[0], known[1], self.tolerance))
-            for i, true, answer in zip(part, *known, strict=True):
+            columns, answers = ([sets[i] for i in part] for sets in (self.columns, self.answers))
+            games.append(solve_f_games(U[first : first + F1_ROWS], pairs, best, columns, answers, self.tolerance))
+            for i, true, answer in zip(part, columns, answers, strict=True):
                 self.columns[i], self.answers[i] = true, answer
         if len(games) == 1:
             return games[0]
-        joined: list[Any] = [np.concatenate(each) for each in zip(*(game[:5] for game in games), strict=True)]
-        rest = [tuple(itertools.chain.from_iterable(each)) for each in zip(*(game[6:] for game in games), strict=True)]
+        joined: list[Any] = [np.concatenate(arrays) for arrays in zip(*(game[:5] for game in games), strict=True)]
+        rest = [tuple(itertools.chain.from_iterable(lists)) for lists in zip(*(game[6:] for game in games), strict=True)]
         return SetGame._make([*joined, sum(game.calls for game in games), *rest])
 
     def proving(self, game: SetGame) -> Array | None:
@@ -294,10 +279,7 @@ class PlayedFSets(PlayedSets):
 class SetLearner(StructuredLearner):
     """Base of learners of sets of labels, which differ in what scores a set; rows stand alone, each one example.
 
-    Attributes
-    ----------
-    became_ : ndarray of intp (n,)
-        The example that each given row became; equal rows with equal sets are one of their summed weight.
+    ``became_`` (n,) is the example of each given row: equal rows with equal sets are one of their summed weight.
     """
 
     sets: ClassVar[bool] = True
@@ -320,20 +302,14 @@ class SetLearner(StructuredLearner):
         if self.surrogate in GAMES:
             raise IncompatibleError(chosen, "a surrogate of margin and loss", f"loss.surrogate={self.surrogate} is a game: choose auto")
         if SEARCHES.get(self.search).slack and not is_slack(self.psi()):
-            raise IncompatibleError(
-                chosen, "loss.surrogate=slack", f"loss.surrogate={self.surrogate} has loss.search=levels, hull or exact"
-            )
-
-    @property
-    def trainer(self) -> str:
-        """The method of `train`: ``training``."""
-        return self.training
+            instead = f"loss.surrogate={self.surrogate} has loss.search=levels, hull or exact"
+            raise IncompatibleError(chosen, "loss.surrogate=slack", instead)
 
     def train(self, problem: CuttingPlaneProblem, psi: Psi, start: CuttingPlanes | None) -> CuttingPlaneFit:
         """Minimise P at `lam_` as ``training`` says."""
         if self.training == "planes":
             return super().train(problem, psi, start)
-        return fit_by_examples(BY_EXAMPLES[self.training], problem, self.lam_, self.limits, seed_of(self.random_state), psi.convex, start)
+        return fit_by_examples(BY_EXAMPLES[self.training](problem, self.lam_), self.limits, seed_of(self.random_state), psi.convex, start)
 
     def learn(self, X: Any, y: Any, weights: Array | None) -> Array:
         """Train on distinct rows: equal rows with equal sets are one of their summed weight."""
@@ -358,8 +334,8 @@ class SetLearner(StructuredLearner):
         ``turned`` (p, k) holds the slope at every label that the set of a plane turns, with its sign.
         """
         slope, wrong = np.abs(turned).max(axis=1, initial=0.0), np.count_nonzero(turned, axis=1)
-        some = np.flatnonzero(wrong)  # a plane of slope 0 bounds nothing
-        return used[some], turned[some] != 0.0, self.psi().at_slope(slope[some], wrong[some].astype(np.float64))
+        steep = np.flatnonzero(wrong)  # a plane of slope 0 bounds nothing
+        return used[steep], turned[steep] != 0.0, self.psi().at_slope(slope[steep], wrong[steep].astype(np.float64))
 
     @abstractmethod
     def best_sets(self, X: Any) -> Any:
@@ -492,16 +468,15 @@ class MultilabelClassifier(SetLearner):
         if not psi.convex:
             self._refuse_many(f"loss.surrogate={self.surrogate}", _WITH_PAIRS, "loss.pairs=none")
         if m > MOST_LABELS:
-            self.remarks_ = (
-                f"{m} labels are too many for all sets: the relaxation is searched, and the gap is that of the relaxed surrogate",
-            )
+            remark = "labels are too many for all sets: the relaxation is searched, and the gap is that of the relaxed surrogate"
+            self.remarks_ = (f"{m} {remark}",)
         return SearchedSets(*rows, search=self.search)
 
     def stored_planes(self) -> Array | None:
         """Return a row (example, alpha, set as a number, h of the tangent) for every plane with a weight; equal examples have equal ones.
 
-        A plane of the max-min margin has a row for each set of its mixture: alpha times its share, and the plane's number in the place of
-        h. None for mixtures of the relaxation and of training by rows.
+        A max-min plane has a row for each set of its mixture: alpha times its share, and the plane's number instead of h. None for mixtures
+        of the relaxation and of training by rows.
         """
         planes: CuttingPlanes = self.dual_
         problem: Any = planes.problem
@@ -574,8 +549,8 @@ class MultilabelClassifier(SetLearner):
             game, columns = self._played(U, pairs)
             if not columns:  # any mixture of these shares is worst: that of independent labels
                 return sized_of_free_labels(game.labels)
-            each = [sized_of_sets(q[None], Y[: len(q)]) for q, Y in zip(game.shares, columns, strict=True)]
-            return SizedLabels(*(np.concatenate(parts) for parts in zip(*each, strict=True)))
+            sized = [sized_of_sets(q[None], Y[: len(q)]) for q, Y in zip(game.shares, columns, strict=True)]
+            return SizedLabels(*(np.concatenate(parts) for parts in zip(*sized, strict=True)))
         if not pairs.any():
             from scipy.special import expit  # takes a tenth of a second, and the other rules do without
 

@@ -39,37 +39,36 @@ class LeafSets(CuttingPlaneProblem):
         self.K = sets.graph.size
         self.true = sets.closed(Y)
 
-    def cuts(self, found: NDArray[np.integer], U: Array, examples: Positions, calls: int, upper: Array | None = None) -> Cuts:
+    def cuts(self, sets: NDArray[np.integer], U: Array, examples: Positions, calls: int, upper: Array | None = None) -> Cuts:
         """Return the planes of sets, nodes as 0 and 1 (m, M), at scores U (m, M); ``upper`` where they may not be the worst."""
         true, leaf = self.true[examples].toarray(), self.sets.leaves
-        moved = found.astype(np.float64) - true
+        moved = sets.astype(np.float64) - true
         wrong = np.abs(moved[:, leaf]).sum(axis=1)
         h, g = (moved * U).sum(axis=1), wrong
         if self.psi.axes == "f1":
-            h, g = h + wrong, -(found[:, leaf].sum(axis=1, dtype=np.float64) + true[:, leaf].sum(axis=1))
+            h, g = h + wrong, -(sets[:, leaf].sum(axis=1, dtype=np.float64) + true[:, leaf].sum(axis=1))
         value, slope, constant = self.psi.tangents(h, g, wrong)
         parts = sparse.csr_array(moved[:, self.sets.first :] * slope[:, None])
         return Cuts(parts, constant, value, value if upper is None else np.maximum(upper, value), calls)
 
 
 class LevelledLeafSets(LeafSets):
-    """Rows over a tree, whose worst set comes from the levels of all sets."""
+    """Rows over a tree, whose worst set comes from the levels of all sets, with ``row_size`` numbers in memory for each row."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        L = len(self.sets.leaves)
+        self.row_size = L * (L + self.sets.size)
 
     def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
         """Return the worst set of each row from its levels."""
         scores = self.sets.scores(U)
         sets = np.zeros(scores.shape, dtype=np.uint8)
-        step = max(1, _CHUNK // self.looked_at)
+        step = max(1, _CHUNK // self.row_size)
         for first in range(0, len(scores), step):
             part = slice(first, first + step)
             sets[part] = self.worst(scores[part], self.true[examples[part]].toarray())
         return self.cuts(sets, scores, examples, len(examples))
-
-    @property
-    def looked_at(self) -> int:
-        """Numbers that are in memory for each row."""
-        L = len(self.sets.leaves)
-        return L * (L + self.sets.size)
 
     def worst(self, scores: Array, true: Array) -> NDArray[np.uint8]:
         """Return the sets of the largest psi at scores (m, M), nodes as 0 and 1 (m, M), where these sets are true."""
@@ -97,11 +96,7 @@ class ListedLeafSets(LevelledLeafSets):
         L = len(self.sets.leaves)
         every = np.arange(1, 2**L)[:, None] >> np.arange(L) & 1
         self.every = self.sets.closed(sparse.csr_array(every)).toarray().astype(np.float64)
-
-    @property
-    def looked_at(self) -> int:
-        """Numbers that are in memory for each row."""
-        return len(self.every)
+        self.row_size = len(self.every)
 
     def worst(self, scores: Array, true: Array) -> NDArray[np.uint8]:
         """Return the sets of the largest psi at scores (m, M), nodes as 0 and 1 (m, M), where these sets are true."""
@@ -210,10 +205,7 @@ class HierarchicalSetClassifier(OverLabelGraph, SetLearner):
         return self.by_leaves(y)
 
     def stored_planes(self) -> Array | None:
-        """Return a row (example, alpha, h of the tangent, a 0 or 1 for each class) for every plane with a weight.
-
-        Equal examples have equal ones. None for training by rows, whose planes are mixtures.
-        """
+        """Return a row (example, alpha, h of the tangent, 0 or 1 for each class) for every plane with a weight; none for mixtures."""
         planes: CuttingPlanes = self.dual_
         problem: Any = planes.problem
         if self.training != "planes":

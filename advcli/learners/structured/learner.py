@@ -12,7 +12,7 @@ import numpy as np
 
 from ...core.errors import ConfigError
 from ...core.typing import Array, Labels, Options
-from ...problems.certificate import Certificate, judge, warn_unless_converged
+from ...problems.certificate import judge, warn_unless_converged
 from ...solvers.base import Limits
 from ...solvers.cutting_planes import CuttingPlaneFit, CuttingPlaneProblem, CuttingPlanes, fit_cutting_planes
 from ..base import Bound
@@ -21,12 +21,8 @@ from ..options import one_of, seed_of
 from ..refitting import Refitting, check_positive
 from .spaces.psi import Psi, make_psi
 
-MAXMIN = "maxmin"
-"""The max-min margin, a game and no psi, by its name among the surrogates."""
-
-GAMES = (MAXMIN, "maxmin_f1")
-"""The max-min margins of the number of wrong labels and, of sets alone, of the F-measure."""
-
+MAXMIN = "maxmin"  # the max-min margin, a game and no psi, by its name among the surrogates
+GAMES = (MAXMIN, "maxmin_f1")  # the max-min margins of the number of wrong labels and, of sets alone, of the F-measure
 _OF_TRAINING = ("_problem", "dual_", "trainer_", "trained_on_", "became_", "trained_targets_")
 
 
@@ -34,35 +30,12 @@ _OF_TRAINING = ("_problem", "dual_", "trainer_", "trained_on_", "became_", "trai
 class StructuredLearner(Refitting, LinearLearner):
     """Base of learners of structured labels, which differ in `problem` and in how they predict.
 
-    A subclass registers itself by its name in the group ``loss`` and may add options as fields.
+    A subclass registers itself by its name in the group ``loss``, adds options as fields and names all of them, as `ChainClassifier` does.
 
-    Parameters
-    ----------
-    beta : float or None
-        Of ``surrogate="scaling"``; None: 0.5.
-    C : float
-        Weight of the summed surrogate against |w|^2 / 2.
-    lam, tol, verbose, random_state
-        As in `SurrogateClassifier`.
-    fit_intercept : bool
-        Whether a constant 1 is appended to the rows, penalised like the rest.
-    warm_start : bool
-        Begin at the dual point of the last fit where the rows, their labels and weights are the same; also `fit`'s ``start``.
-
-    Attributes
-    ----------
-    coef_ : ndarray (K, d)
-        W: weights of the scores of a row.
-    shared_ : ndarray (G,)
-        The weights that labels share: of pairs, or of transitions.
-    certificate_ : Certificate
-        Upper bound of P at these weights, dual value of the stored planes, and their gap.
-    oracle_gap_ : float
-        The part of the gap that the searches do not close: mean upper bound less the value of the label that was found; 0 for exact ones.
-    oracle_calls_ : int
-        Calls of oracles during the fit.
-    dual_ : CuttingPlanes or ChainMixture
-        The dual point: stored planes and their weights; not part of a saved model.
+    ``coef_`` (K, d) is W, the weights of the scores of a row, and ``shared_`` (G,) are those that labels share, of pairs or of transitions.
+    ``certificate_`` compares an upper bound of P there with the dual value of the stored planes in ``dual_``, which is not part of a saved
+    model. ``oracle_gap_`` is the part of the gap that the ``oracle_calls_`` searches leave open: the mean upper bound less the value of the
+    label that was found; 0 for exact ones.
     """
 
     certified: ClassVar[bool] = True
@@ -114,9 +87,8 @@ class StructuredLearner(Refitting, LinearLearner):
         """Refuse a rule of prediction that is unknown, or that this surrogate has no predictor for."""
         one_of("loss.rule", rule, rules)
         if rule == "predictor" and self.surrogate not in GAMES:
-            raise ConfigError(
-                f"loss.rule=predictor is for loss.surrogate={MAXMIN}, whose game has one; {self.surrogate} has potentials alone"
-            )
+            instead = f"{self.surrogate} has potentials alone"
+            raise ConfigError(f"loss.rule=predictor is for loss.surrogate={MAXMIN}, whose game has one; {instead}")
 
     def psi(self) -> Psi:
         """Return the surrogate."""
@@ -127,11 +99,6 @@ class StructuredLearner(Refitting, LinearLearner):
     def limits(self) -> Limits:
         """When `train` ends."""
         return Limits(float(self.tol), float(self.max_passes), float(self.max_seconds))
-
-    @property
-    def trainer(self) -> str:
-        """The method of `train`, as certificates name it."""
-        return "planes"
 
     def train(self, problem: CuttingPlaneProblem, psi: Psi, start: CuttingPlanes | None) -> CuttingPlaneFit:
         """Minimise P at `lam_`, from planes of another lambda where there are some."""
@@ -167,22 +134,15 @@ class StructuredLearner(Refitting, LinearLearner):
         self.dual_: Any = fit.planes
         self.trained_targets_: Array | None = fit.targets
         self.shared_, self.oracle_gap_, self.oracle_calls_, self.n_iter_ = fit.shared, fit.oracle_gap, fit.calls, fit.passes
-        self.certificate_ = judge(
-            fit.primal,
-            fit.dual,
-            self.tol,
-            outside=fit.planes.outside(),
-            passes=float(fit.passes),
-            status=fit.stopped,
-            solver=self.trainer,
-            seconds=time.perf_counter() - began,
-        )
-        self._warn(self.certificate_)
+        self.judge(fit, fit.planes.outside(), began)
         return fit.W
 
-    def _warn(self, certificate: Certificate) -> None:
-        if certificate.status != "not_convex":
-            warn_unless_converged(f"loss={self.name}, lambda={self.lam_:.3g}", certificate, self.tol)
+    def judge(self, fit: Any, outside: float, began: float) -> None:
+        """Set the certificate of a training begun at a `time.perf_counter`, and warn of one that missed the tolerance."""
+        spent = {"passes": float(fit.passes), "solver": fit.solver, "seconds": time.perf_counter() - began}
+        self.certificate_ = judge(fit.primal, fit.dual, float(self.tol), outside=outside, status=fit.stopped, **spent)
+        if self.certificate_.status != "not_convex":
+            warn_unless_converged(f"loss={self.name}, lambda={self.lam_:.3g}", self.certificate_, self.tol)
 
     @property
     def counts_(self) -> dict[str, float]:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from ...core.arrays import dense
 from ...core.compiled import compiled_rows, kernels
 from ...core.errors import IncompatibleError
 from ...core.typing import Array
@@ -31,8 +32,9 @@ from ..base import Limits
 from ..best import BestSeen
 from .proximal import CLOSE, MAX_FAILURES, NewtonRun, ProximalMethod, fall, line_search, minimise
 
-_FEW_PASSES = 10.0  # passes of the ascent before Newton steps; best or second of 5, 10, 20, 40, 80 on five sets of 20,000 rows
-_KERNEL_PASSES = 60.0  # the same with a kernel, where greedy steps stall later and Newton steps cost more
+# passes of the ascent before Newton steps, best or second of 5, 10, 20, 40, 80 on five sets of 20,000 rows; with a kernel, where greedy
+# steps stall later and Newton steps cost more
+_FEW_PASSES, _KERNEL_PASSES = 10.0, 60.0
 _STEPS = 5.0  # the ascent gets at least the time of so many Newton steps, about a third of those that an open problem needs
 _CACHE = 2.0**24  # bytes of X above which rows are visited in blocks
 _MOST_FREE = 6000  # size of the largest Newton system
@@ -53,12 +55,8 @@ def solve_binary(problems: BinaryProblems, limits: Limits, start: Solution | Non
     if not (features.multiclass_linear or isinstance(features, KernelMap)):
         raise IncompatibleError("binary problems", "linear features or a kernel", "choose features=linear or features=rbf")
     if isinstance(features, KernelMap) and not features.whole:
-        n = features.n_rows
-        raise IncompatibleError(
-            f"{n} rows",
-            "the whole kernel matrix in memory",
-            f"give features.memory_mb={8 * 2 * n * n / 2**20:.0f} or choose features=nystroem",
-        )
+        instead = f"give features.memory_mb={8 * 2 * features.n_rows**2 / 2**20:.0f} or choose features=nystroem"
+        raise IncompatibleError(f"{features.n_rows} rows", "the whole kernel matrix in memory", instead)
     bound = problems.bounds
     A = _begin(problems, bound, start)
     columns: _Columns = _KernelProblems(problems) if isinstance(features, KernelMap) else _LinearProblems(problems)
@@ -76,10 +74,9 @@ def _units(problems: BinaryProblems, n: int) -> Array:
 
 
 def _begin(problems: BinaryProblems, bound: Array, start: Solution | None) -> Array:
-    """Return the dual numbers (m, n) to begin with, in C form.
+    """Return the dual numbers (m, n) to begin with, in C form: of a start each problem's a in the form of the larger dual value.
 
-    From a fit at another lambda each problem keeps its a in C form or in mean form, whichever has the larger dual value at this lambda
-    (docs/notes/large-c.md, section 7).
+    The forms are C form and mean form (docs/notes/large-c.md, section 7).
     """
     if start is None or start.R is None or start.R.T.shape != bound.shape:
         return np.zeros(bound.shape)
@@ -100,7 +97,7 @@ class _Columns(ABC):
     """The problems in C form; a feature map says what products are."""
 
     def __init__(self, problems: BinaryProblems) -> None:
-        self.problems, self.steps = problems, 0
+        self.steps = 0
         self.margin = np.empty((0, 0)) if problems.margins is None else np.ascontiguousarray(problems.margins)
         self.label = np.ascontiguousarray(problems.labels)
 
@@ -108,26 +105,22 @@ class _Columns(ABC):
         """Improve A (m, n) in place; return parameters (m, d or n), and code, passes, primal and dual of every problem (m, 4)."""
         m = len(A)
         results = np.zeros((m, 4))
-        left = limits.max_seconds - (time.perf_counter() - began)
-        V = self.ascend(A, bound, replace(limits, max_seconds=left, turn=self.few_passes()), seed, np.arange(m), results)
+
+        def rest(passes: float) -> Limits:
+            return replace(limits, max_passes=limits.max_passes - passes, max_seconds=limits.max_seconds - (time.perf_counter() - began))
+
+        V = self.ascend(A, bound, replace(rest(0.0), turn=self.few_passes()), seed, np.arange(m), results)
         for q in np.flatnonzero(results[:, 0] == 1):
             if results[q, 1] + 1.0 > limits.max_passes:
                 continue
-            left = limits.max_seconds - (time.perf_counter() - began)
-            column = self.column(int(q), A, bound)
-            status = column.solve(
-                A[q], V[q], replace(limits, max_passes=float(np.floor(limits.max_passes - results[q, 1])), max_seconds=left)
-            )
+            column, left = self.column(int(q), A, bound), rest(results[q, 1])
+            status, best = column.solve(A[q], V[q], replace(left, max_passes=float(np.floor(left.max_passes)))), column.best
             self.steps += column.steps
-            best = column.best
             A[q, column.rows], V[q] = best.R, column.whole(best.theta)
             code = 1 if status == "stalled" else _STATUS.index(status)
             results[q] = code, results[q, 1] + column.steps, best.primal, best.dual
             if status == "stalled" and limits.max_passes - results[q, 1] >= 1.0:
-                rest = replace(
-                    limits, max_passes=limits.max_passes - results[q, 1], max_seconds=limits.max_seconds - (time.perf_counter() - began)
-                )
-                self._ascend_again(int(q), A, V, bound, rest, seed, results[q])
+                self._ascend_again(int(q), A, V, bound, rest(results[q, 1]), seed, results[q])
         return V, results
 
     def _ascend_again(self, q: int, A: Array, V: Array, bound: Array, limits: Limits, seed: int, result: Array) -> None:
@@ -211,7 +204,7 @@ class _KernelProblems(_Columns):
             whole = len(rows) > _SHARE * len(self.K)
             part: Any = slice(None) if whole else rows
             K = self.K if whole else np.ascontiguousarray(self.K[np.ix_(rows, rows)])
-            label, a, ends = (np.ascontiguousarray(each[part])[None] for each in (self.label[q], A[row], bound[row]))
+            label, a, ends = (np.ascontiguousarray(values[part])[None] for values in (self.label[q], A[row], bound[row]))
             margin = np.ascontiguousarray(self.margin[q, part])[None] if len(self.margin) else self.margin
             beta = (a * label)[0]
             u = (K @ beta + self.constant * beta.sum() if beta.any() else np.zeros(len(K)))[None]
@@ -316,7 +309,6 @@ class _ColumnStep(ProximalMethod):
         return self.best.reached(self.tol) or 0.5 * self.inner(r, r, self.pull) <= CLOSE * (hinges - float(a @ slack))
 
     def limit(self) -> str:
-        """Return the status where steps or time are used up."""
         if self.steps >= self.limits.max_passes:
             return "max_passes"
         return "max_seconds" if time.perf_counter() > self.deadline else ""
@@ -361,7 +353,6 @@ class _ColumnStep(ProximalMethod):
         return self._next(descent.point if self.best.primal < self.before[0] else descent.first)
 
     def _next(self, point: _ColumnPoint) -> _ColumnPoint | None:
-        """Return the first point of the next proximal step, None after many failures."""
         self.before = self.best.primal, self.best.primal - self.best.dual
         return point if self.failures < MAX_FAILURES else None
 
@@ -385,7 +376,7 @@ class _LinearColumn(_ColumnStep):
         if len(free):
             Z = self.X[free]
             if len(free) < len(residual):
-                gram = _dense(Z @ Z.T)
+                gram = dense(Z @ Z.T)
                 gram[np.diag_indices_from(gram)] += rho
                 factor = cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
                 D = D + Z.T @ cho_solve(factor, self.scores(residual)[free], check_finite=False)
@@ -393,7 +384,7 @@ class _LinearColumn(_ColumnStep):
                 left = -residual - D - Z.T @ (Z @ D) / rho
                 D = D + left - Z.T @ cho_solve(factor, Z @ left, check_finite=False)
             else:
-                H = _dense(Z.T @ Z) / rho
+                H = dense(Z.T @ Z) / rho
                 H[np.diag_indices_from(H)] += 1.0
                 D = cho_solve(cho_factor(H, lower=True, overwrite_a=True, check_finite=False), D, check_finite=False)
         return D, self.scores(D)
@@ -450,7 +441,3 @@ class _KernelColumn(_ColumnStep):
             D[free] += z
             scores = scores + z @ rows + self.constant * z.sum()
         return D, scores
-
-
-def _dense(X: Any) -> Array:
-    return X.toarray() if hasattr(X, "toarray") else np.asarray(X)

@@ -26,8 +26,7 @@ from ..base import Limits, Solver, register
 from ..best import BestSeen
 from .proximal import NewtonRun, ProximalMethod, line_search, minimise
 
-_MAX_INNER = 40  # Newton steps after which the proximal terms weigh more
-_MAX_OUTER = 200  # proximal steps after which a fit has stalled
+_MAX_INNER, _MAX_OUTER = 40, 200  # Newton steps after which the proximal terms weigh more, proximal steps after which a fit has stalled
 _TRIALS = 30  # step lengths that are tried in a line search
 _SMALLEST_C = 1e-9  # as in `linear`
 
@@ -51,9 +50,7 @@ class _BoxStep(ProximalMethod):
 
     def __init__(self, problem: Problem, limits: Limits, start: Solution | None) -> None:
         self.problem, self.limits, self.tol, self.deadline = problem, limits, limits.tol, time.perf_counter() + limits.max_seconds
-        ones = np.ones(len(problem.y))
-        self.sample = ones if problem.sample_weight is None else problem.sample_weight
-        self.cost = ones if problem.cost_weight is None else problem.cost_weight
+        self.sample, self.cost = problem.counts, problem.costs
         assert problem.tolerance is not None
         self.tolerance = problem.tolerance
         self.center = np.zeros((len(problem.y), problem.loss.n_classes))
@@ -85,10 +82,8 @@ class _BoxStep(ProximalMethod):
         self.projections += 1
         R, face = kernels.face(problem.loss.family, problem.scaled(F), self.center, problem.y, self.c)
         gradient = problem.dual_gradient(R) + (theta - self.theta) / self.sigma + problem.lam * theta
-        v = self.v
-        if problem.centred:
-            v = v + theta.sum(axis=1) / self.e
-            gradient = gradient + v[:, None]
+        v = self.v + theta.sum(axis=1) / self.e if problem.centred else self.v
+        gradient = gradient + v[:, None] if problem.centred else gradient
         return _Point(theta, F, R, gradient, face, v)
 
     def defect(self, point: _Point) -> Array:
@@ -125,7 +120,6 @@ class _BoxStep(ProximalMethod):
 
     # ---- what `proximal` asks -----------------------------------------------------------------------------------------
     def limit(self) -> str:
-        """Return the status where one more evaluation would be one too many, or time is up."""
         if self.projections + 1 > self.limits.max_passes:
             return "max_passes"
         return "max_seconds" if time.perf_counter() > self.deadline else ""
@@ -192,8 +186,7 @@ class _BoxStep(ProximalMethod):
         """Return the point as its own center, for proximal terms that weigh less, or more after many steps."""
         return self._around(descent.point, descent.steps)
 
-    def recover(self, descent: NewtonRun) -> _Point | None:
-        """Return what `recentre` does: a line without descent costs a step."""
+    def recover(self, descent: NewtonRun) -> _Point | None:  # a line without descent costs a step
         return self._around(descent.point, descent.steps + 1)
 
     def _around(self, point: _Point, steps: int) -> _Point | None:

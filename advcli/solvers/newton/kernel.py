@@ -148,7 +148,8 @@ class CoefficientSmoothed(ProximalStep):
 
     def direction(self, point: NewtonPoint) -> tuple[Array, Array, float]:
         """Return D = -residual + Z'v with (diag(1/scale) + Z Z') v = Z residual for bases Z of the faces, its scores and its slope."""
-        B, owner, scale = self.tangents(point)
+        B, owner = self.bases(point)
+        scale = self.scale(owner)
         D, dF = -point.residual, -point.pull
         if len(owner):
             moved, scores = _System(self.kernel, B, owner, 1.0 / scale, self.problem.threads, self.whole).solve(point.pull)

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
+from ...core.arrays import dense
 from ...core.compiled import Family, kernels
 from ...core.typing import Array, Labels
 from ...features.linear import MAX_UPDATES, LinearFeatures, NewtonSystem, add_squares, most_changes
@@ -38,7 +39,6 @@ MAX_DIMENSION = 6000  # k d beyond which a dense Hessian costs more than the blo
 WARM = 30.0  # largest ratio of the first c of a fit to the last c of the fit before
 _TRIALS = 40  # step lengths that are tried in a line search
 _SMALLEST_C = 1e-9  # below it rounding errors of scores, divided by c, enter the dual point
-_MAX_RESTARTS = 1  # from the best point, with the first c, where `MAX_FAILURES` proximal steps have failed
 _NONE = np.empty((0, 0))
 _INDEFINITE = "the Newton system is not positive definite"
 
@@ -66,21 +66,18 @@ class ProximalStep(ProximalMethod):
     def __init__(self, problem: Problem) -> None:
         self.problem, self.features = problem, problem.features
         self.C, self.mask = problem.C, problem.features.regularised
-        ones = np.ones(len(problem.y))
-        self.sample = ones if problem.sample_weight is None else problem.sample_weight
-        self.cost = ones if problem.cost_weight is None else problem.cost_weight
+        self.sample, self.cost = problem.counts, problem.costs
         # weights as an (n, k) array: a product with a column takes several times as long
         self.counts = None if problem.sample_weight is None else np.repeat(self.sample[:, None], problem.loss.n_classes, axis=1)
         self.nowhere = self.sample == 0.0  # examples that have no curvature
         self.ratio = self.sample / self.cost
         self.center: Array = np.zeros((len(problem.y), problem.loss.n_classes))
         self.c = 1.0
-        self.projections = self.steps = self.failures = self.restarts = 0
+        self.projections = self.steps = self.failures = 0
+        self.restarted = False
         # directions sum to zero over the classes: Newton systems have a class less
-        features = problem.features
-        self.system: NewtonSystem | None = None
-        if isinstance(features, LinearFeatures) and self.mask is None:
-            self.system = NewtonSystem(features, self.ratio, problem.threads)
+        features, whole = problem.features, self.mask is None
+        self.system = NewtonSystem(features, self.ratio, problem.threads) if whole and isinstance(features, LinearFeatures) else None
 
     @cached_property
     def family(self) -> Family:
@@ -114,11 +111,6 @@ class ProximalStep(ProximalMethod):
     def bases(self, point: NewtonPoint) -> tuple[Array, Labels]:
         """Return bases of the faces (m, k) and the example i of every basis vector (m,)."""
         return kernels.tangents(self.family, point.where, self.nowhere)
-
-    def tangents(self, point: NewtonPoint) -> tuple[Array, Labels, Array]:
-        """Return `bases` and the `scale` of their examples (m,)."""
-        B, owner = self.bases(point)
-        return B, owner, self.scale(owner)
 
     def scale(self, owner: Labels) -> Array:
         """Return C s_i / (c w_i) of examples."""
@@ -242,9 +234,9 @@ class ProximalStep(ProximalMethod):
         """Return the point for a larger c; after many failures, once, the best point for the first c."""
         self.failures += 1
         if self.failures > MAX_FAILURES:
-            if self.restarts == _MAX_RESTARTS:
+            if self.restarted:
                 return None
-            self.restarts, self.failures = self.restarts + 1, 0
+            self.restarted, self.failures = True, 0
             self.center, self.c = self.best.R, max(1.0, 10.0 * self.C)
             return self._around(self.best.theta, self.problem.features.scores(self.best.theta))
         self.c *= 5.0
@@ -343,8 +335,7 @@ class Separate(ProximalStep):
             self.updates[j] = 0
         self.updates[j] += 1
         for rows, sign in ((entered, 1.0), (left, -1.0)):
-            X: Any = self.features.X[rows]
-            X = X.toarray() if hasattr(X, "toarray") else X
+            X: Any = dense(self.features.X[rows])
             if self.weighted:
                 X = X * np.sqrt(self.sample[rows] / self.cost[rows])[:, None]
             add_squares(gram, X, sign)
@@ -371,11 +362,8 @@ def falls_into_blocks(problem: Problem) -> bool:
 class NewtonSolver(ThreadedSolver):
     """Semismooth Newton proximal point; dense linear features with k d up to some thousands, any C.
 
-    Parameters
-    ----------
-    threads : int or "auto"
-        Threads that share full sums of Hessians (pairs of classes), products with the rows, and the certificate, on linear features; no bit
-        depends on their number. ``"auto"`` as in `DualSolver`.
+    On linear features ``threads`` share full sums of Hessians (pairs of classes), products with the rows, and the certificate; no bit
+    depends on their number. ``"auto"`` as in `DualSolver`.
     """
 
     def threads_for(self, problem: Problem) -> int:
@@ -389,9 +377,7 @@ class NewtonSolver(ThreadedSolver):
         if problem.features.regularised is not None and not problem.loss.simplex:
             return "a loss whose dual variables are distributions when some parameters are free"
         size = math.prod(problem.features.shape)
-        if size > MAX_DIMENSION:
-            return f"at most {MAX_DIMENSION} parameters (here {size})"
-        return None
+        return f"at most {MAX_DIMENSION} parameters (here {size})" if size > MAX_DIMENSION else None
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the parameters with the best primal value and the dual point with the best dual value seen."""

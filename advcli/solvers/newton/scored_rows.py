@@ -15,6 +15,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dposv, dpotrf, dpotrs
 
+from ...core.arrays import dense, is_sparse
 from ...core.typing import Array, Labels
 from .systems import KernelSystems
 
@@ -85,10 +86,10 @@ class ScoredRows(ABC):
 
     def by_rows(self, pull: Array, system: ThresholdSystem, solved: Solver | None = None) -> tuple[Array, Array]:
         """Return dbeta over the rows with free hinges and deta; ``pull`` are the scores of the residual, ``solved`` solves the system."""
-        at, E, H = system.rows, system.E, system.H
-        if not len(at):
+        rows, E, H = system.rows, system.E, system.H
+        if not len(rows):
             return np.zeros(0), _solved(H, system.gradient)
-        inverse = (solved or self.solved)(at, system.sigma / system.q, np.column_stack([E, pull[at]]))
+        inverse = (solved or self.solved)(rows, system.sigma / system.q, np.column_stack([E, pull[rows]]))
         deta = _solved(H + E.T @ inverse[:, :-1], system.gradient + E.T @ inverse[:, -1])
         return inverse[:, :-1] @ deta - inverse[:, -1], deta
 
@@ -155,7 +156,7 @@ class ExplicitRows(ScoredRows):
 
     def __init__(self, X: Any) -> None:
         self.X, self.n = X, X.shape[0]
-        self.square = float((X.multiply(X) if hasattr(X, "multiply") else np.square(X)).sum()) / self.n
+        self.square = float((X.multiply(X) if is_sparse(X) else np.square(X)).sum()) / self.n
 
     def spanned(self, beta: Array) -> Array:
         """Return X'beta."""
@@ -172,8 +173,7 @@ class ExplicitRows(ScoredRows):
     def block(self, rows: Labels) -> Array:
         """Return X_R X_R'."""
         part = self.X[rows]
-        gram = part @ part.T
-        return np.asarray(gram.toarray() if hasattr(gram, "toarray") else gram)
+        return np.asarray(dense(part @ part.T))
 
     def direction(self, residual: Array, pull: Array, system: ThresholdSystem) -> tuple[Array, Array, Array]:
         """Return the step by the smaller of the two systems."""
@@ -187,11 +187,9 @@ class ExplicitRows(ScoredRows):
 
     def _by_columns(self, residual: Array, system: ThresholdSystem) -> tuple[Array, Array]:
         part, d, m = self.X[system.rows], len(residual), len(system.gradient)
-        sparse = hasattr(part, "tocsr")
-        weighed = part.multiply(system.q[:, None]).tocsr() if sparse else part * system.q[:, None]
-        square = part.T @ weighed
+        weighed = part.multiply(system.q[:, None]).tocsr() if is_sparse(part) else part * system.q[:, None]
         H = np.empty((d + m, d + m))
-        H[:d, :d] = (square.toarray() if sparse else square) / system.sigma
+        H[:d, :d] = dense(part.T @ weighed) / system.sigma
         H[:d, d:] = -np.asarray(part.T @ system.B) / system.sigma
         H[d:, :d] = H[:d, d:].T
         H[d:, d:] = system.whole

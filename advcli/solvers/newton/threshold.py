@@ -33,23 +33,17 @@ from .proximal import CLOSE, NewtonRun, ProximalMethod, line_search
 from .scored_rows import KernelRows, ScoredRows, ThresholdSystem
 
 _PAIRED = {"each": 0, "ordered": 1, "sum": 2}  # couplings that the ascent by pairs keeps, and how it knows them
-_PAIRS = 40  # pairs moved at most, in units of the rows
-_HOPELESS = ((10, 0.9), (20, 0.5))  # pairs after which a gap this large sends the problem to Newton's method, in the same units
-_SETTLED = 0.02  # share of the variables inside that may change while n pairs move, where a system for their best values pays
-_FACES = 4  # systems after which pairs have the turn again
-_LARGEST_FACE = 1000  # variables inside up to which a system is solved
-_RIGID = 1e-10  # proximal weight of that system in units of the mean of the diagonal of K
-_NEAR = 0.2  # gap up to which Newton's method begins where the ascent ended
-_CLOSER = 0.9  # of the tolerance at which the ascent stops: its own gap is summed from updates
-_WIDTH = 2.0  # of the first smoothing, in units of the margin
-_THINNED = 200.0  # C |x|^2 up to which the solution of a part of the rows is near that of all
+# the ascent by pairs: most pairs in units of the rows, and pairs after which a gap this large sends the problem to Newton's method
+_PAIRS, _HOPELESS = 40, ((10, 0.9), (20, 0.5))
+_CLOSER, _NEAR = 0.9, 0.2  # share of the tolerance at which it stops, as its gap is summed from updates; gap from which Newton goes on
+# systems for the best values of the variables inside: the share of these that may change while n pairs move, the most variables, systems
+# after which pairs have the turn again, and the proximal weight in units of the mean of the diagonal of K
+_SETTLED, _LARGEST_FACE, _FACES, _RIGID = 0.02, 1000, 4, 1e-10
+_WIDTH, _AFTER, _WARM = 2.0, 0.1, 0.03  # of the first smoothing in units of the margin, and over it after a part of the rows, from a start
+# a problem begins with every fourth row from so many rows on, where C |x|^2 is at most this: their solution is near that of all
+_LEAST, _THIN, _THINNED = 150, 4, 200.0
 _IDLE = 12  # proximal steps without a better bound, or that have failed, after which rounding has won
-_TRIALS = 30  # step lengths that are tried in a line search
-_LEAST = 150  # rows from which a problem begins with a part of them
-_THIN = 4  # every how many rows that part holds
-_AFTER = 0.1  # width of the first smoothing after a part of the rows, over that from nothing
-_WARM = 0.03  # width of the first smoothing from a start, over that without
-_ACCEPT = 0.1  # share of the first slope at which a line search ends
+_TRIALS, _ACCEPT = 30, 0.1  # step lengths that a line search tries, and the share of the first slope at which it ends
 _ROUNDING = float(np.finfo(np.float64).eps)  # of the sum of all dual variables: what a residual is made of, and cannot tell from 0
 _SETTLES = 0.1  # step length up to which thresholds are not settled next
 _EASE = 1e-3  # proximal weight of the order's multipliers, in units of sigma over the rows
@@ -141,28 +135,28 @@ def to_face_optimum(problem: ThresholdProblem, rows: KernelRows, alpha: Array, g
     systems = min(_FACES, most)
     for solved in range(1, systems + 1):
         inside = (alpha > 0.0) & (alpha < problem.U)
-        at = np.flatnonzero(inside.any(axis=0))
-        if not len(at):
+        chosen = np.flatnonzero(inside.any(axis=0))
+        if not len(chosen):
             return solved
-        j = inside[:, at].argmax(axis=0)
-        signs, E, q = problem.signs[j, at], np.eye(problem.m)[j], np.ones(len(at))
+        j = inside[:, chosen].argmax(axis=0)
+        signs, E, q = problem.signs[j, chosen], np.eye(problem.m)[j], np.ones(len(chosen))
         theta = -problem.totals(alpha) if single else np.zeros(problem.m)
         pull = np.zeros(rows.n)
-        pull[at] = problem.seen(g)[at] - signs - theta[j]
-        system = ThresholdSystem(at, q, E, E, _RIGID * rows.square, problem.M, problem.M, np.zeros(problem.m))
+        pull[chosen] = problem.seen(g)[chosen] - signs - theta[j]
+        system = ThresholdSystem(chosen, q, E, E, _RIGID * rows.square, problem.M, problem.M, np.zeros(problem.m))
         try:
             x, _ = rows.by_rows(pull, system)
         except LinAlgError:
             return solved
         # a nearly singular K leaves few digits of the constraints
         x -= x.mean() if single else E @ (E.T @ x / np.maximum(E.sum(axis=0), 1.0))
-        a, limit, change = alpha[j, at], problem.U[j, at], signs * x
+        a, limit, change = alpha[j, chosen], problem.U[j, chosen], signs * x
         room = np.where(change > 0.0, limit - a, a)
-        length = np.divide(room, np.abs(change), out=np.full(len(at), np.inf), where=change != 0.0)
+        length = np.divide(room, np.abs(change), out=np.full(len(chosen), np.inf), where=change != 0.0)
         t = min(1.0, float(length.min()))
-        alpha[j, at] = np.where(length <= t, np.where(change > 0.0, limit, 0.0), np.clip(a + t * change, 0.0, limit))
+        alpha[j, chosen] = np.where(length <= t, np.where(change > 0.0, limit, 0.0), np.clip(a + t * change, 0.0, limit))
         moved = np.zeros(rows.n)
-        moved[at] = t * x
+        moved[chosen] = t * x
         g += rows.scores(moved)
         if t == 1.0:
             return solved
@@ -227,11 +221,9 @@ class _ThresholdStep(ProximalMethod):
         self.alpha, self.beta, self.total = np.empty((m, n)), np.empty(n), np.empty(m)
         self.free = np.empty(n, dtype=np.int32)
         self.steps = self.idle = self.failures = self.rounds = 0
-        if start is not None:
-            self.A, self.first = start.alpha, _Thresholds(start.v, start.g, start.eta)
-        else:
-            self.A, g = np.zeros((m, n)), np.zeros(n)
-            self.first = _Thresholds(rows.spanned(np.zeros(n)), g, problem.thresholds(g, self.A))
+        g, self.A = (np.zeros(n), np.zeros((m, n))) if start is None else (start.g, start.alpha)
+        v, eta = (rows.spanned(np.zeros(n)), problem.thresholds(g, self.A)) if start is None else (start.v, start.eta)
+        self.first = _Thresholds(v, g, eta)
 
     @property
     def ease(self) -> float:
@@ -242,7 +234,6 @@ class _ThresholdStep(ProximalMethod):
         return np.maximum(self.centre - np.diff(eta) / self.ease, 0.0)
 
     def limit(self) -> str:
-        """Return the status where steps are used up."""
         return "max_passes" if self.steps >= self.max_steps else ""
 
     def judge(self, point: _Thresholds, steps: int) -> bool:
@@ -264,7 +255,6 @@ class _ThresholdStep(ProximalMethod):
         return steps > 0 and (left <= CLOSE * short or left <= self.reach * (_ROUNDING * float(self.alpha.sum())) ** 2)
 
     def advance(self, point: _Thresholds) -> _Thresholds:
-        """Return the point at the step length of a line search along the Newton direction."""
         dv, dg, deta = self.rows.direction(self.residual, self.pull, self._system(point.eta))
         t = self._length(point, dv, dg, deta)
         self.steps += 1
@@ -272,13 +262,12 @@ class _ThresholdStep(ProximalMethod):
 
     def _system(self, eta: Array) -> ThresholdSystem:
         p = self.problem
-        at = np.flatnonzero(self.free)
-        part = self.alpha[:, at]
-        B = np.ascontiguousarray(((part > 0.0) & (part < p.U[:, at])).T, dtype=np.float64)
+        rows = np.flatnonzero(self.free)
+        part = self.alpha[:, rows]
+        B = np.ascontiguousarray(((part > 0.0) & (part < p.U[:, rows])).T, dtype=np.float64)
         q = B.sum(axis=1)
-        some = q > 0.0
-        if not some.all():
-            at, B, q = at[some], B[some], q[some]
+        if not (some := q > 0.0).all():
+            rows, B, q = rows[some], B[some], q[some]
         E = B / q[:, None]
         whole = p.M + np.diag(B.sum(axis=0)) / self.sigma
         H = whole - (B.T @ E) / self.sigma
@@ -288,7 +277,7 @@ class _ThresholdStep(ProximalMethod):
             D[np.arange(len(tied)), tied], D[np.arange(len(tied)), tied + 1] = 1.0, -1.0
             order = D.T @ D / self.ease
             whole, H = whole + order, H + order
-        return ThresholdSystem(at, q, B, E, self.sigma, H, whole, self.gradient)
+        return ThresholdSystem(rows, q, B, E, self.sigma, H, whole, self.gradient)
 
     def _length(self, point: _Thresholds, dv: Array, dg: Array, deta: Array) -> float:
         """Return the step length, by the exact slope."""

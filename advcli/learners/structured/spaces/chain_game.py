@@ -14,17 +14,13 @@ Codes = NDArray[np.intp]
 
 
 class ChainGame(NamedTuple):
-    """The game of the max-min margin at one chain (Nowak-Vila, Bach & Rudi 2020).
+    """The game of the max-min margin at one chain (Nowak-Vila, Bach & Rudi 2020)."""
 
-    ``value`` is S = max over mu of min_z L(z, mu) + <f, mu> - f(y_i), which the shares mu of the states ``unary`` (T, K) and of pairs of
-    neighbours ``pair`` (T - 1, K, K) attain; ``upper`` is the bound that the predictor's distributions ``targets`` (T, K) prove.
-    """
-
-    value: float
-    upper: float
-    unary: Array
-    pair: Array
-    targets: Array
+    value: float  # S = max over mu of min_z L(z, mu) + <f, mu> - f(y_i)
+    upper: float  # the bound that the targets prove
+    unary: Array  # shares mu of the states that attain the value, (T, K)
+    pair: Array  # and of pairs of neighbours, (T - 1, K, K)
+    targets: Array  # the predictor's distributions, (T, K)
     calls: int
 
 
@@ -39,12 +35,7 @@ def chain_game(U: Array, A: Array, own: float = 0.0) -> ChainGame:
     """Return max over mu of sum_t (1 - max_a mu_t(a)) + <U, mu> + <A, pairs> less ``own``, by the linear program over the tree polytope.
 
     mu are distributions of neighbours that agree where they meet, T K + (T - 1) K^2 numbers, and s_t >= mu_t(a) another T. The multipliers
-    of these last rows are the targets p.
-
-    Raises
-    ------
-    ArithmeticError
-        HiGHS does not solve it.
+    of these last rows are the targets p. `ArithmeticError` where HiGHS does not solve it.
     """
     from scipy import sparse
     from scipy.optimize import linprog

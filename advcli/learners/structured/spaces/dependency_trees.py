@@ -115,18 +115,8 @@ def best_trees(scores: Array, k: int) -> list[tuple[float, Heads]]:
 class TreeSpace(LabelSpace):
     """Projective trees of one sentence, seen from the true tree; a label is the tuple of heads, which is its key.
 
-    Parameters
-    ----------
-    scores : array_like (n + 1, n + 1)
-        Scores of arcs: row the head, 0 the root, column the word.
-    heads : sequence of int (n,)
-        The true tree: the head of every word, from 0, the root, to n.
-
-    Raises
-    ------
-    DataError
-        A sentence without words, scores that are not finite numbers of that shape, or heads that make no projective tree with one word
-        below the root.
+    ``scores`` (n + 1, n + 1) are finite numbers for arcs: row the head, 0 the root, column the word. ``heads`` (n,) is the true tree: the
+    head of every word, from 0, the root, to n; else `DataError`.
     """
 
     name: ClassVar[str] = "projective trees"
@@ -138,9 +128,9 @@ class TreeSpace(LabelSpace):
         arcs = self.scores[:, 1:] if self.scores.ndim == 2 else self.scores
         if n < 1 or self.scores.shape != (n + 1, n + 1) or not np.isfinite(arcs[~np.eye(n + 1, dtype=bool)[:, 1:]]).all():
             raise DataError(f"a sentence of n words needs finite scores of the shape (n + 1, n + 1); they have {self.scores.shape}")
-        self.heads = tuple(int(each) for each in heads)
+        self.heads = tuple(int(head) for head in heads)
         self.words = np.arange(1, n + 1)
-        if len(self.heads) != n or not all(0 <= each <= n for each in self.heads):
+        if len(self.heads) != n or not all(0 <= head <= n for head in self.heads):
             raise DataError(f"{n} words need {n} heads from 0 to {n}; they are {self.heads}")
         self.wrong = np.ones((n + 1, n + 1))
         self.wrong[self.heads, self.words] = 0.0
@@ -154,9 +144,8 @@ class TreeSpace(LabelSpace):
     def _point(self, heads: Heads) -> LabelPoint:
         if heads == self.heads:
             return self.truth
-        return LabelPoint(
-            float(self.scores[heads, self.words].sum()) - self.score, float(self.wrong[heads, self.words].sum()), heads, heads
-        )
+        score, wrong = float(self.scores[heads, self.words].sum()), float(self.wrong[heads, self.words].sum())
+        return LabelPoint(score - self.score, wrong, heads, heads)
 
     def _weighed(self, l: float) -> Array:
         """Return scores whose best tree has the largest h + l g."""

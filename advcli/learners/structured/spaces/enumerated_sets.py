@@ -14,8 +14,7 @@ from ....core.compiled import kernels
 from ....core.typing import Array
 from .space import PointSpace
 
-MOST_LABELS = 16
-"""Labels up to which all sets are enumerated."""
+MOST_LABELS = 16  # up to which all sets are enumerated
 
 
 def pairs_of(m: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -47,8 +46,7 @@ def pair_table(pairs: Array, m: int) -> Array:
 def levels_of_sets(U: Array, table: Array, centre: NDArray[np.intp]) -> tuple[Array, NDArray[np.intp]]:
     """Return, for every row and every distance l from its centre, the largest score of a set and that set, (n, m + 1) each.
 
-    U (n, m) are scores of the labels and ``table`` (2^m,) what sets get beside them (`pair_table`). ``centre`` (n,) is a set for each row;
-    0 makes the distance the size. Of sets that tie it is the one of the smallest number.
+    At scores U (n, m) of labels and ``table`` (2^m,) of pairs; ``centre`` (n,) 0 makes the distance the size. Ties go to smaller numbers.
     """
     shape = (U.shape[0], U.shape[1] + 1)
     best, label = np.empty(shape), np.empty(shape, dtype=np.intp)
@@ -79,9 +77,9 @@ class EnumeratedSets(PointSpace):
 
     def __init__(self, u: Array, table: Array, y: int, axes: str = "margin") -> None:
         score, size, hamming = np.zeros(1), np.zeros(1), np.zeros(1)
-        for j, each in enumerate(u):
+        for j, label in enumerate(u):
             has = y >> j & 1
-            score, size = np.concatenate([score, score + each]), np.concatenate([size, size + 1.0])
+            score, size = np.concatenate([score, score + label]), np.concatenate([size, size + 1.0])
             hamming = np.concatenate([hamming + has, hamming + 1 - has])
         score = score + table
         if axes == "f1":

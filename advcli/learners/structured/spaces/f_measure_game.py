@@ -68,12 +68,13 @@ def solve_f_games(U: Array, pairs: Array, best: BySize, columns: list[Sets], ans
     games = _Games(U, pairs, columns, answers)
     open_rows = np.arange(len(U))
     for _ in range(MOST_ROUNDS):
-        C, empty, likeliest, mixed, answer = games.solve(open_rows)
-        true = games.bound(open_rows, best, C, empty, likeliest, mixed)
+        C, empty, predicted, answer = games.solve(open_rows)
+        true = games.bound(open_rows, best, C, empty, predicted)
         open_rows = games.take(open_rows, true, answer, tolerance)
         if not len(open_rows):
             break
-    return games.result()
+    shares, mixtures = tuple(games.shares), tuple(games.predicted)
+    return SetGame(games.labels, games.both, games.targets, games.loss, games.upper, games.calls, shares, mixtures)
 
 
 class _Games:
@@ -88,61 +89,52 @@ class _Games:
         self.shares, self.predicted = [np.zeros(0)] * n, [(np.zeros(0), np.zeros((0, m), dtype=np.int8))] * n
         self.calls, self.master = 0, _MatrixGame()
 
-    def solve(self, left: NDArray[np.intp]) -> tuple[Array, Array, Array, list[tuple[Array, Sets]], Sets]:
+    def solve(self, rows: NDArray[np.intp]) -> tuple[Array, Array, list[tuple[Array, Sets]], Sets]:
         """Solve the matrix games of some rows and raise their lower bounds.
 
-        Returns c_js at [s - 1, j], the share of the empty set among predictions, the likeliest prediction, the mixture of predictions, and
-        the best answer to the mixture of true sets.
+        Returns c_js at [s - 1, j], the share of the empty set among predictions, their mixture, and the best answer to that of true sets.
         """
-        count, m = len(left), self.U.shape[1]
+        count, m = len(rows), self.U.shape[1]
         C, empty, size = np.zeros((count, m, m)), np.zeros(count), np.arange(1.0, m + 1.0)
-        likeliest, answer, mixed = np.zeros((count, m)), np.zeros((count, m), dtype=np.int8), []
-        for at, i in enumerate(left):
+        answer, predicted = np.zeros((count, m), dtype=np.int8), []
+        for place, i in enumerate(rows):
             Y, Z = self.columns[i], self.answers[i]
             joint = (Y[:, self.first] * Y[:, self.second]).astype(np.float64)
             score = Y @ self.U[i] + joint @ self.pairs
             p, q = self.master.solve(f_measures(Z, Y), score)
-            mixed.append((p[p > 0.0], Z[p > 0.0]))
-            held = Z.sum(axis=1, dtype=np.intp)
-            C[at] = (2.0 * p[:, None] / (held[:, None] + size)).T @ Z
-            empty[at], likeliest[at] = p[held == 0].sum(), Z[np.argmax(p)]
+            predicted.append((p[p > 0.0], Z[p > 0.0]))
+            sizes = Z.sum(axis=1, dtype=np.intp)
+            C[place] = (2.0 * p[:, None] / (sizes[:, None] + size)).T @ Z
+            empty[place] = p[sizes == 0].sum()
             sets, measure = best_f_sets(sized_of_sets(q[None], Y))
-            answer[at], value = sets[0], 1.0 - measure[0] + q @ score
+            answer[place], value = sets[0], 1.0 - measure[0] + q @ score
             if value > self.lower[i]:
                 self.lower[i], self.loss[i], self.shares[i] = value, 1.0 - measure[0], q
                 self.labels[i], self.both[i] = q @ Y, q @ joint
-        return C, empty, likeliest, mixed, answer
+        return C, empty, predicted, answer
 
-    def bound(
-        self, left: NDArray[np.intp], best: BySize, C: Array, empty: Array, likeliest: Array, mixed: list[tuple[Array, Sets]]
-    ) -> Sets:
+    def bound(self, rows: NDArray[np.intp], best: BySize, C: Array, empty: Array, predicted: list[tuple[Array, Sets]]) -> Sets:
         """Return the worst true sets of some rows against their predictions, and lower the upper bounds."""
-        of_size, sets = best(np.ascontiguousarray(self.U[left][:, None] - C))
-        self.calls += len(left)
+        of_size, sets = best(np.ascontiguousarray(self.U[rows][:, None] - C))
+        self.calls += len(rows)
         every = np.hstack([-empty[:, None], of_size])  # the empty set first
-        worst, row = np.argmax(every, axis=1), np.arange(len(left))
+        worst, row = np.argmax(every, axis=1), np.arange(len(rows))
         value = 1.0 + every[row, worst]
-        better = value < self.upper[left]
-        self.upper[left[better]], self.targets[left[better]] = value[better], likeliest[better]
-        for place in np.flatnonzero(better):
-            self.predicted[left[place]] = mixed[place]
+        for place in np.flatnonzero(value < self.upper[rows]):
+            i, (p, Z) = rows[place], predicted[place]
+            self.upper[i], self.predicted[i], self.targets[i] = value[place], (p, Z), Z[np.argmax(p)]
         return np.where(worst[:, None] > 0, sets[row, np.maximum(worst, 1) - 1], 0).astype(np.int8)
 
-    def take(self, left: NDArray[np.intp], true: Sets, answer: Sets, tolerance: float) -> NDArray[np.intp]:
+    def take(self, rows: NDArray[np.intp], true: Sets, answer: Sets, tolerance: float) -> NDArray[np.intp]:
         """Add the sets that are new to the games; return the rows whose bounds are apart and whose games have grown."""
-        open_ = self.upper[left] - self.lower[left] > tolerance
+        open_ = self.upper[rows] - self.lower[rows] > tolerance
         for place in np.flatnonzero(open_):
-            i, new = left[place], False
-            for known, one in ((self.columns, true[place]), (self.answers, answer[place])):
-                if not (known[i] == one).all(axis=1).any():
-                    known[i], new = np.vstack([known[i], one]), True
+            i, new = rows[place], False
+            for sets, one in ((self.columns, true[place]), (self.answers, answer[place])):
+                if not (sets[i] == one).all(axis=1).any():
+                    sets[i], new = np.vstack([sets[i], one]), True
             open_[place] = new  # else what is left is rounding of the linear program
-        return left[open_]
-
-    def result(self) -> SetGame:
-        """Return the games as they are solved."""
-        shares, predicted = tuple(self.shares), tuple(self.predicted)
-        return SetGame(self.labels, self.both, self.targets, self.loss, self.upper, self.calls, shares, predicted)
+        return rows[open_]
 
 
 class _MatrixGame:

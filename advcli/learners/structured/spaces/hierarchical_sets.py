@@ -18,9 +18,8 @@ from .space import LabelPoint, LabelSpace
 
 Bits = NDArray[np.uint8]
 
+# part of the largest score by which a set found by an integer program may lie below the best one (`LabelSets.best`)
 SOLVERS_ROUNDING = 2e-6
-"""Part of the largest score by which a set found by an integer program may lie below the best one (`LabelSets.best`)."""
-
 _ANGLE = 1e-9  # relative width by which an integer program's angle is wider than the one asked for: rounding must shut nothing out
 
 
@@ -49,16 +48,13 @@ class TreeLevels:
             else:
                 table = np.full((self.n, 2), -np.inf)
                 table[np.arange(self.n), 1 - self.empty[node]] = R[:, node]
-            self.some[node], self.any[node] = table, self._or_none(table, self.empty[node])
+            either, rows = table.copy(), np.arange(self.n)
+            either[rows, self.empty[node]] = np.maximum(either[rows, self.empty[node]], 0.0)
+            self.some[node], self.any[node] = table, either
         self.best = self.some[0]
 
     def _below(self, node: int) -> NDArray[np.int32]:
         return self.sets.child[self.sets.start[node] : self.sets.start[node + 1]]
-
-    def _or_none(self, table: Array, empty: NDArray[np.intp]) -> Array:
-        found, rows = table.copy(), np.arange(self.n)
-        found[rows, empty] = np.maximum(found[rows, empty], 0.0)
-        return found
 
     def _merge(self, node: int, below: NDArray[np.int32]) -> None:
         """Fill the tables of a node's first children, one child more at a time."""
@@ -127,12 +123,7 @@ class HierarchicalSets(LabelSpace):
 
     Best sets are exact on trees, and within `SOLVERS_ROUNDING` by integer programs on DAGs (`LabelSets.best`). Angles and banned sets are
     integer programs on both (`LabelSets.best_within`). ``scores`` (M,) are those of the nodes, an added root included, ``truth`` (M,) are
-    the nodes of the true set. The ``axes`` are those of `EnumeratedSets`, leaves in the place of labels.
-
-    Raises
-    ------
-    DataError
-        Scores that are not finite, or a truth that is no set of leaves with their ancestors.
+    the nodes of the true set, its leaves and their ancestors; else `DataError`. The ``axes`` are those of `EnumeratedSets`, with leaves.
     """
 
     name: ClassVar[str] = "hierarchical sets"
@@ -200,4 +191,4 @@ class HierarchicalSets(LabelSpace):
         reached = np.flatnonzero(tables.best[0] > -np.inf)
         level = np.full(count, reached[0])
         level[reached] = reached
-        return sorted((self._point(nodes) for nodes in tables.nodes(level)[reached]), key=lambda each: each.g)
+        return sorted((self._point(nodes) for nodes in tables.nodes(level)[reached]), key=lambda point: point.g)

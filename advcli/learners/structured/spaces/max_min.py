@@ -19,28 +19,20 @@ from ....core.highs import pass_program, quiet_solver
 from ....core.typing import Array
 
 BestSets = Callable[[Array], tuple[Array, NDArray[np.int8]]]
-
 MOST_ROUNDS = 200
 
 
 class SetGame(NamedTuple):
-    """Solved games of n rows.
+    """Solved games of n rows."""
 
-    The mixture mu has the shares ``labels`` (n, m) of labels, and ``pairs`` (n, m (m - 1) / 2) of pairs that are both there. ``targets``
-    (n, m) are the predictor's p, of the F-measure its likeliest set; ``loss`` (n,) is min over z of L(z, mu), and ``upper`` (n,) the
-    maximum over y of (1) at p, with f(y) in place of f(y) - f(y_i). ``calls`` counts maximisations over sets. ``shares`` are mu itself over
-    the first columns of each row, of ties those found first; none without pairs. ``predicted`` is the predictor's mixture for each row of
-    the F-measure, shares and sets, which proves ``upper``.
-    """
-
-    labels: Array
-    pairs: Array
-    targets: Array
-    loss: Array
-    upper: Array
-    calls: int
-    shares: tuple[Array, ...] = ()
-    predicted: tuple[tuple[Array, NDArray[np.int8]], ...] = ()
+    labels: Array  # shares of the labels in the mixture mu, (n, m)
+    pairs: Array  # shares of the pairs that are both there, (n, m (m - 1) / 2)
+    targets: Array  # the predictor's p, of the F-measure its likeliest set, (n, m)
+    loss: Array  # min over z of L(z, mu), (n,)
+    upper: Array  # the maximum over y of (1) at p, with f(y) instead of f(y) - f(y_i), (n,)
+    calls: int  # maximisations over sets
+    shares: tuple[Array, ...] = ()  # mu itself over the first columns of each row, of ties those found first; none without pairs
+    predicted: tuple[tuple[Array, NDArray[np.int8]], ...] = ()  # of the F-measure: the predictor's mixture, which proves `upper`
 
 
 def free_game(U: Array) -> SetGame:
@@ -70,18 +62,18 @@ def solve_games(U: Array, pairs: Array, best: BestSets, columns: list[NDArray[np
     open_rows, calls, master = np.arange(n), 0, _GameOfSets(m)
     for _ in range(MOST_ROUNDS):
         lower, p = np.zeros(len(open_rows)), np.zeros((len(open_rows), m))
-        for at, i in enumerate(open_rows):
+        for place, i in enumerate(open_rows):
             Y = columns[i].astype(np.float64)
-            score = Y @ U[i] + (Y[:, first] * Y[:, second]) @ pairs
-            p[at], q, lower[at] = master.solve(Y, score)
-            shares[i], labels[i], both[i] = q, q @ Y, q @ (Y[:, first] * Y[:, second])
+            joint = Y[:, first] * Y[:, second]
+            p[place], q, lower[place] = master.solve(Y, Y @ U[i] + joint @ pairs)
+            shares[i], labels[i], both[i] = q, q @ Y, q @ joint
             loss[i] = np.minimum(labels[i], 1.0 - labels[i]).sum()
-        value, found = best(U[open_rows] + 1.0 - 2.0 * p)
+        value, sets = best(U[open_rows] + 1.0 - 2.0 * p)
         value, calls = value + p.sum(axis=1), calls + len(open_rows)
         better = value < upper[open_rows]
         targets[open_rows[better]], upper[open_rows[better]] = p[better], value[better]
         open_ = upper[open_rows] - lower > tolerance
-        for i, y in zip(open_rows[open_], found[open_], strict=True):
+        for i, y in zip(open_rows[open_], sets[open_], strict=True):
             if (columns[i] == y).all(axis=1).any():
                 open_[open_rows == i] = False  # what is left is rounding of the linear program
             else:

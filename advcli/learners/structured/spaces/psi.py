@@ -17,28 +17,14 @@ from ....core.typing import Array
 
 
 class Psi(ABC):
-    """A surrogate of margin and loss.
-
-    Attributes
-    ----------
-    convex : bool
-        Whether psi is convex in h, and so S in the parameters.
-    affine : bool
-        Whether it is affine in h: finitely many planes then make S.
-    quasi_linear : bool
-        Whether its level sets are half planes: the best vertex of the convex hull is then the maximum.
-    bounds : bool
-        Whether S bounds the task loss of argmax f.
-    axes : str
-        What h and g are: ``margin``, or ``f1``: h = Hamming + margin, g = -(|y| + |y_i|).
-    """
+    """A surrogate of margin and loss."""
 
     name: ClassVar[str]
-    convex: bool = True
-    affine: bool = True
-    quasi_linear: bool = False
-    bounds: bool = True
-    axes: ClassVar[str] = "margin"
+    convex: bool = True  # in h, and so S in the parameters
+    affine: bool = True  # in h: finitely many planes then make S
+    quasi_linear: bool = False  # whether its level sets are half planes: the best vertex of the convex hull is then the maximum
+    bounds: bool = True  # whether S bounds the task loss of argmax f
+    axes: ClassVar[str] = "margin"  # what h and g are: or "f1", h = Hamming + margin and g = -(|y| + |y_i|)
 
     @abstractmethod
     def value(self, h: Any, g: Any) -> Array:
@@ -219,17 +205,11 @@ def _normal(z: Array) -> Array:
     return np.asarray(ndtr(z), dtype=np.float64)
 
 
-SURROGATES: dict[str, type[Psi]] = {each.name: each for each in (Margin, Slack, Scaling, Log, Prob, RawProb, F1)}
+SURROGATES: dict[str, type[Psi]] = {psi.name: psi for psi in (Margin, Slack, Scaling, Log, Prob, RawProb, F1)}
 
 
 def make_psi(name: str, beta: float | None = None) -> Psi:
-    """Return a surrogate by its name; ``beta`` is that of ``scaling``.
-
-    Raises
-    ------
-    ConfigError
-        No such name, or a beta that the surrogate does not have or that is out of range.
-    """
+    """Return a surrogate by its name; ``beta`` is that of ``scaling``. `ConfigError` for no such name, or a beta that cannot be."""
     if name not in SURROGATES:
         raise ConfigError(f"loss.surrogate={name} is unknown; {nearest(str(name), SURROGATES)}")
     if beta is not None and name != "scaling":

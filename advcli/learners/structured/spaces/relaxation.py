@@ -39,8 +39,7 @@ class Marginals:
 class PairField:
     """The weights that sets of labels share, and the maximisers of f over (1) for any scores of the labels.
 
-    ``pairs`` (m (m - 1) / 2,) are P_jk of the pairs j < k of m labels, in the order of ``triu_indices``; a `DataError` says if they are
-    not.
+    ``pairs`` (m (m - 1) / 2,) are P_jk of the pairs j < k of m labels, in the order of ``triu_indices``; else `DataError`.
     """
 
     def __init__(self, pairs: Any, m: int) -> None:
@@ -96,8 +95,7 @@ class PairField:
 
         m = self.m
         columns, start, half, of_labels = self._network
-        attracting = np.bincount(self.first, weights=np.maximum(self.pairs, 0.0), minlength=m)
-        total = u + attracting
+        total = u + np.bincount(self.first, weights=np.maximum(self.pairs, 0.0), minlength=m)
         up, down = np.maximum(total, 0.0), np.maximum(-total, 0.0)
         capacity = half.copy()
         capacity[of_labels] = np.array([up, up, down, down]) / 2.0
@@ -114,14 +112,12 @@ class PairField:
         # what the source reaches is true in some best set
         ones, zeros = reached[1 : m + 1], reached[m + 1 : 2 * m + 1]
         mu = ones.astype(float) if self.attracts else np.where(ones, 1.0, np.where(zeros, 0.0, 0.5))
-        spent = float(result.flow[0].sum()) * unit
-        return mu, float(up.sum()) - spent
+        return mu, float(up.sum()) - float(result.flow[0].sum()) * unit
 
     def rounded(self, u: Array, mu: Array) -> NDArray[np.int8]:
-        """Return a set (m,) near marginals that maximise f: labels of 0 and 1 stay as they are, halves climb from 0.
+        """Return a set (m,) near marginals that maximise f: labels of 0 and 1 stay, as in some best set, halves climb from 0.
 
-        The labels that are whole belong to a best set. A label of one half is taken, or given back, while f gains by it, the largest gain
-        first. Where pairs attract nothing is left to round.
+        A label of one half is taken, or given back, while f gains by it, the largest gain first. Where pairs attract there is none.
         """
         y = (mu > 0.5 + 1e-6).astype(np.int8)
         open_ = np.abs(mu - 0.5) <= 0.5 - 1e-6
@@ -159,18 +155,13 @@ class RelaxedSets(LabelSpace):
         else:
             self.u_h, self.h0, self.u_g, self.g0 = u, -score, turn, size
         self.extent = (1.0, float(field.m))
-        self.shortfall = 0.0
         self.truth = self._point(true)
 
     def _point(self, at: Marginals) -> LabelPoint:
         halves = np.rint(2.0 * at.labels)
         whole = bool(np.abs(2.0 * at.labels - halves).max(initial=0.0) <= 1e-6)
-        return LabelPoint(
-            self.field.score(self.u_h, at) + self.h0,
-            float(self.u_g @ at.labels) + self.g0,
-            at,
-            halves.astype(np.int8).tobytes() if whole else None,
-        )
+        h, g = self.field.score(self.u_h, at) + self.h0, float(self.u_g @ at.labels) + self.g0
+        return LabelPoint(h, g, at, halves.astype(np.int8).tobytes() if whole else None)
 
     def lam(self, l: float, ban: Sequence[Hashable] = ()) -> LabelPoint:
         """Return the vertex of the largest h + l g; of several, any."""

@@ -25,39 +25,30 @@ from ....core.registry import Registry
 from .psi import Psi, Scaling
 from .space import LabelPoint, LabelSpace
 
-ROUNDING = 1e-12
-"""Relative differences below it are rounding: neither a better label nor an angle with room for one."""
-
+ROUNDING = 1e-12  # relative differences below it are rounding: neither a better label nor an angle with room for one
 _LEAST_SHARE = 1e-3  # of the known bound that a label must exceed to be looked for, where none is known to start from
 
 
 @dataclass(frozen=True)
 class Query:
-    """One call of an oracle: ``lam``, ``cone`` or ``levels``, at the weight l (nan for ``levels``).
+    """One call of an oracle."""
 
-    ``point`` is its answer, of ``levels`` the best; a and b are the sides of the angle of ``cone``.
-    """
-
-    oracle: str
-    l: float
-    point: LabelPoint | None
-    a: float = math.inf
+    oracle: str  # lam, cone or levels
+    l: float  # nan for levels
+    point: LabelPoint | None  # the answer, of levels the best
+    a: float = math.inf  # of cone: the sides of the angle
     b: float = 0.0
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The best label found, psi there, an upper bound of psi over all labels, and the calls of oracles.
-
-    Over a relaxation the label may be a mixture of two. ``edge`` of `hull` has two labels and the weight of the first, where psi is largest
-    over the convex hull: there its value is ``upper``.
-    """
+    """The best label found, over a relaxation perhaps a mixture of two, and what the search knows of all labels."""
 
     point: LabelPoint
-    value: float
-    upper: float
+    value: float  # psi at the point
+    upper: float  # bound of psi over all labels
     queries: tuple[Query, ...]
-    edge: tuple[LabelPoint, LabelPoint, float] | None = None
+    edge: tuple[LabelPoint, LabelPoint, float] | None = None  # of `hull`: where psi is ``upper``, two labels and the weight of the first
 
     @property
     def label(self) -> Any:
@@ -80,13 +71,7 @@ class Search:
     slack: bool = False
 
     def __call__(self, space: LabelSpace, psi: Psi, **options: Any) -> SearchResult:
-        """Return the best label that is found.
-
-        Raises
-        ------
-        IncompatibleError
-            An oracle that the space does not offer, or a surrogate that the search cannot take.
-        """
+        """Return the best label; `IncompatibleError` for an oracle that the space lacks, or a surrogate that the search cannot take."""
         missing = [oracle for oracle in self.needs if oracle not in space.offers]
         if missing:
             offered = f"{space.name} offers {', '.join(sorted(space.offers)) or 'none'}"
@@ -97,8 +82,7 @@ class Search:
         return self.find(space, psi, **options)
 
 
-SEARCHES: Registry[Search] = Registry("search", "search")
-"""Searches by name; files of the folder ``search`` of a plug-in add theirs."""
+SEARCHES: Registry[Search] = Registry("search", "search")  # files of the folder ``search`` of a plug-in add theirs
 
 
 def register(name: str, *needs: str, slack: bool = False) -> Callable[[Callable[..., SearchResult]], Search]:
@@ -119,13 +103,7 @@ def search_names() -> tuple[str, ...]:
 
 
 def search_of(name: str, space: LabelSpace) -> Search:
-    """Return a search by name; ``auto`` is ``levels`` where the space offers them, else ``hull``.
-
-    Raises
-    ------
-    ConfigError
-        No such search.
-    """
+    """Return a search by name, or raise `ConfigError`; ``auto`` is ``levels`` where the space offers them, else ``hull``."""
     if name == "auto":
         name = "levels" if "levels" in space.offers else "hull"
     if name not in SEARCHES:
@@ -139,11 +117,7 @@ def is_slack(psi: Psi) -> bool:
 
 
 class OracleCalls:
-    """The oracles of a space with a record of the calls.
-
-    ``best`` is the best label met, the true one first, ``value`` psi there, and ``upper`` the least bound of lemma 5 over the calls of
-    `plain`.
-    """
+    """The oracles of a space with a record: calls, the ``best`` label met, its ``value``, and the ``upper`` bound of lemma 5 by `plain`."""
 
     def __init__(self, space: LabelSpace, psi: Psi) -> None:
         self.space, self.psi, self.queries = space, psi, list[Query]()
@@ -201,18 +175,12 @@ def hull(space: LabelSpace, psi: Psi, ban: Sequence[Hashable] = ()) -> SearchRes
     convex hull, which is the upper bound, in at most one call more than the hull has vertices. The true label belongs to the hull from the
     start. A quasi-linear psi is largest at a vertex, so the search is exact; for ``f1`` it is Dinkelbach's method.
 
-    Over a relaxation the label returned is the mixture of two vertices where psi is largest.
-
-    Parameters
-    ----------
-    ban : sequence of hashable
-        Labels that are left out; the space must offer the oracle ``ban``.
+    Over a relaxation the label returned is the mixture of two vertices where psi is largest. Labels of ``ban`` are left out, by the oracle
+    of that name.
     """
     calls = OracleCalls(space, psi)
     chain = [space.truth]
-    l = _tangent(psi, space.truth)
-    if not psi.quasi_linear:
-        l = math.inf
+    l = _tangent(psi, space.truth) if psi.quasi_linear else math.inf
     called: set[float] = set()
     while l not in called:
         called.add(l)
@@ -343,22 +311,10 @@ def angular(
     The label found in an angle (a, b) at l = 1 / sqrt(a b) has the slope d = g / H; a better one has a slope between d and H / (l^2 g), on
     one side or the other of 1/l. Exact at ``ratio`` 1, in at most 2 M + 1 calls for M labels beside those that choose the start.
 
-    Parameters
-    ----------
-    start : float, optional
-        The first l, any above 0; by default the largest H, for which one call is made, over the largest g.
-    ratio : float
-        The search ends when the best label has this share of the upper bound. A relaxation needs one below 1: its angles shrink, but never
-        run out of points (choi2018 theorem 5).
-    most : float
-        Most calls.
-    breadth : bool
-        Take angles in the order they were made, as theorems 4 and 5 do, rather than the one of the largest bound.
-
-    Raises
-    ------
-    IncompatibleError
-        A relaxation at ``ratio`` 1.
+    ``start`` is the first l, any above 0; by default the largest H, for which one call is made, over the largest g. The search ends when
+    the best label has the share ``ratio`` of the upper bound, or after ``most`` calls. A relaxation needs a ratio below 1, else
+    `IncompatibleError`: its angles shrink, but never run out of points (choi2018 theorem 5). With ``breadth`` angles are taken in the order
+    they were made, as theorems 4 and 5 do, rather than the one of the largest bound.
     """
     if not space.integral and ratio >= 1.0:
         raise IncompatibleError("loss.search=angular", "a ratio below 1 over a relaxation", f"{space.name} has mixtures in every angle")

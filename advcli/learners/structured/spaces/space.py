@@ -13,9 +13,6 @@ from numpy.typing import NDArray
 from ....core.errors import DataError, IncompatibleError
 from ....core.typing import Array
 
-ORACLES = ("lam", "ban", "cone", "levels")
-"""The oracles that a space may offer; ``ban`` is `LabelSpace.lam` over the labels that are not banned."""
-
 
 @dataclass(frozen=True)
 class LabelPoint:
@@ -31,29 +28,14 @@ class LabelPoint:
 
 
 class LabelSpace:
-    """The labels of one example, seen from its true label.
-
-    Attributes
-    ----------
-    offers : frozenset of str
-        The `ORACLES` that it has.
-    integral : bool
-        Whether every point is a label; False for a relaxation, whose points are mixtures of labels and whose maxima are upper bounds.
-    truth : LabelPoint
-        The true label; in the axes of margins (0, 0).
-    shortfall : float
-        How far the answer of `lam` may lie below the largest h + l g: a solver's rounding, 0 for an exact oracle. It may grow by a call.
-    extent : (float, float)
-        Least positive and largest task loss of a label, or bounds of them: what searches know without a call. Both 0 if every label
-        is free.
-    """
+    """The labels of one example, seen from its true label."""
 
     name: ClassVar[str]
-    offers: frozenset[str]
-    integral: bool = True
-    shortfall: float = 0.0
-    truth: LabelPoint
-    extent: tuple[float, float]
+    offers: frozenset[str]  # the oracles that it has: lam, cone, levels, and ban, which is lam over the labels that are not banned
+    integral: bool = True  # whether every point is a label; False for a relaxation, whose points are mixtures, whose maxima upper bounds
+    shortfall: float = 0.0  # how far the answer of `lam` may lie below the largest h + l g, by a solver's rounding; may grow by a call
+    truth: LabelPoint  # the true label; in the axes of margins (0, 0)
+    extent: tuple[float, float]  # least positive and largest task loss of a label, or bounds of them; both 0 if every label is free
 
     def lam(self, l: float, ban: Sequence[Hashable] = ()) -> LabelPoint | None:
         """Return the label of the largest h + l g among those that are not banned, None if all are.
@@ -84,13 +66,7 @@ class LabelSpace:
 
 
 class PointSpace(LabelSpace):
-    """Labels given by their coordinates h and g (M,); every oracle is a scan. A label is called by its position, which is its key.
-
-    Raises
-    ------
-    DataError
-        Coordinates that are not two lists of finite numbers of one length, or a true label that is not among them.
-    """
+    """Labels given by finite coordinates h and g (M,), else `DataError`; every oracle is a scan. A label is its position, also its key."""
 
     name: ClassVar[str] = "points"
     offers = frozenset({"lam", "ban", "cone", "levels"})
@@ -123,7 +99,7 @@ class PointSpace(LabelSpace):
         at = at[first[at] == first[at].max()]
         return self._point(at[np.argmax(second[at])])
 
-    def _left(self, ban: Sequence[Hashable]) -> NDArray[np.bool_] | None:
+    def _allowed(self, ban: Sequence[Hashable]) -> NDArray[np.bool_] | None:
         if not len(ban):
             return None
         allowed = np.ones(len(self.h), dtype=bool)
@@ -132,7 +108,7 @@ class PointSpace(LabelSpace):
 
     def lam(self, l: float, ban: Sequence[Hashable] = ()) -> LabelPoint | None:
         """Return the label of the largest h + l g among those that are not banned."""
-        allowed = self._left(ban)
+        allowed = self._allowed(ban)
         if np.isinf(l):
             return self._best(self.g, self.h, allowed)
         return self._best(self.h, self.g, allowed) if l == 0.0 else self._best(self.h + l * self.g, self.g, allowed)
@@ -141,7 +117,7 @@ class PointSpace(LabelSpace):
         """Return the label of the largest H + l g in an angle."""
         # slopes, not products: a label whose own slope is a side of the angle is on that side exactly
         inside = (b <= self.slopes) & (self.slopes < a) if strict else (b < self.slopes) & (self.slopes <= a)
-        allowed = self._left(ban)
+        allowed = self._allowed(ban)
         return self._best(self.h + l * self.g, self.g, inside if allowed is None else inside & allowed)
 
     def levels(self) -> list[LabelPoint]:
