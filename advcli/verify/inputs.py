@@ -12,19 +12,10 @@ from ..core.paths import expanded
 from .surrogates import CannotError
 
 
-def found_again(config: Mapping[str, Any], about: Mapping[str, Any], data_dir: Path) -> dict[str, Any]:
+def with_moved_files(config: Mapping[str, Any], about: Mapping[str, Any], data_dir: Path) -> dict[str, Any]:
     """Return the configuration of a cell, in which a file that is gone stands by the one of its name in ``data_dir``.
 
-    Parameters
-    ----------
-    config, about : mapping
-        Of the cell's file.
-    data_dir : Path
-
-    Raises
-    ------
-    CannotError
-        A file that counts by its bytes holds something else than when the cell was made, or is nowhere.
+    Raises `CannotError` where a file that counts by its bytes holds something else than when the cell was made, or is nowhere.
     """
     found: dict[str, Any] = copy.deepcopy(dict(config))
     files = about.get("files", {})

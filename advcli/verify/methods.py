@@ -17,7 +17,7 @@ from .leaf_sets import SetsOfLeaves
 from .outcomes import bound_outcomes
 from .sequences import SequencesOfLabels
 from .stages import bound_rejector
-from .surrogates import HALF, CannotError, Surrogate, abstaining, closed_form
+from .surrogates import CannotError, Surrogate, abstaining, closed_form, paired
 from .thresholds import ThresholdModel
 
 
@@ -54,27 +54,22 @@ class _BySurrogate:
         self.game, self.example_costs = self.loss.game, isinstance(self.loss.weight, str)
 
     def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
-        given = options.get("constant")
-        return ScoreMap(options, gamma, X, self.loss.k, float(self.loss.constant if given is None else given))
+        constant = options.get("constant")
+        return ScoreMap(options, gamma, X, self.loss.k, float(self.loss.constant if constant is None else constant))
 
     def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
-        factors = self.loss.cost_weights(rows.y, rows.weight)
-        proof = arrays["theta"], arrays["r"], arrays.get("predictor")
-        found = bound(features, self.loss, rows.y, lam, rows.counts, factors, *proof)
+        first = bound(features, self.loss, rows, lam, arrays)
         if self.rejector_alpha is None:
-            return found
+            return first
         if not {"rejector_theta", "rejector_r"} <= arrays.keys():
             raise CannotError("nothing was kept of the rejector")
-        second = arrays["rejector_theta"], arrays["rejector_r"]
-        rejector = bound_rejector(features, rows.y, self.rejector_alpha, lam, rows.counts, arrays["theta"], *second)
-        return replace(found, stages={"rejector": rejector})
+        return replace(first, stages={"rejector": bound_rejector(features, rows, self.rejector_alpha, lam, arrays)})
 
     def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, arrays: Mapping[str, Array]) -> Any:
         F = features.scores(X, arrays["theta"])
         if self.rejector_alpha is None:
             return self.loss.possible(F)
-        R = features.scores(X, arrays["rejector_theta"])
-        return beyond(computed(F).may_lead(), (R[:, 0] - R[:, 1]) * HALF, self.tau)
+        return beyond(computed(F).may_lead(), paired(features.scores(X, arrays["rejector_theta"]))[:, 0], self.tau)
 
     def facts(self) -> Mapping[str, Any]:
         return self.loss.facts() if self.rejector_alpha is None else abstaining(self.loss.k, self.rejector_alpha)
@@ -94,11 +89,10 @@ class _ByOutcomes:
     def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
         outcomes, y = self._outcomes(rows)
         if arrays["r"].shape[1] == 3 != len(outcomes):  # a list of mixtures, as fits with many outcomes keep
-            proved = arrays["theta"], arrays["r"], arrays.get("predictor")
-            return bound_outcomes(features, outcomes[y], np.ascontiguousarray(outcomes.T), lam, rows.counts, *proved)
+            learned = replace(rows, costs=outcomes[y])
+            return bound_outcomes(features, learned, np.ascontiguousarray(outcomes.T), lam, arrays)
         loss = Surrogate({"name": "general", "matrix": outcomes.T}, len(outcomes), list(map(str, range(len(outcomes)))))
-        proof = arrays["theta"], arrays["r"], arrays.get("predictor")
-        return bound(features.of_outcomes(outcomes.T), loss, y, lam, rows.counts, np.ones(len(y)), *proof)
+        return bound(features.of_outcomes(outcomes.T), loss, replace(rows, y=y), lam, arrays)
 
     def _outcomes(self, rows: LearnedRows) -> tuple[Array, Any]:
         """Return the different vectors of costs (m, l), and which of them the rows have, (n,)."""

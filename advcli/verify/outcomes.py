@@ -9,38 +9,33 @@ that shares of at least 0 whose sum is at most 1 are all that has to hold.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from scipy import sparse
 
 from ..core.typing import Array
 from .bounds import Ball, ball, dot, inverse, join, outward
-from .gap import Bounds, ScoreMap
+from .gap import Bounds, LearnedRows, ScoreMap
 from .surrogates import CannotError
 
 _ROWS = 256  # rows that are looked at with all outcomes at once
 
 
-def bound_outcomes(
-    features: ScoreMap, costs: Array, outcomes: Array, lam: float, s: Array | None, theta: Array, mixtures: Array, predictor: Array | None
-) -> Bounds:
+def bound_outcomes(features: ScoreMap, rows: LearnedRows, outcomes: Array, lam: float, arrays: Mapping[str, Array]) -> Bounds:
     """Return the bounds of a fit to rows with costs (n, l) and outcomes (l, m), from its dual point (p, 3) and predictor (n, l).
 
-    Raises
-    ------
-    ValueError
-        An array of the wrong shape, or a row or an outcome that is none.
-    CannotError
-        No stored predictor.
+    Raises `ValueError` for an array of the wrong shape, or a row or an outcome that is none, `CannotError` without a stored predictor.
     """
-    n, l = costs.shape
-    m = outcomes.shape[1]
+    costs, theta, mixtures, predictor = rows.costs, arrays["theta"], arrays["r"], arrays.get("predictor")
+    assert costs is not None
+    (n, l), m = costs.shape, outcomes.shape[1]
     if predictor is None or predictor.shape != (n, l):
         raise CannotError("many outcomes need the stored predictor, shape (n, l)")
     at = mixtures[:, :2].astype(np.intp)
     if not (at == mixtures[:, :2]).all() or not ((at >= 0) & (at < (n, m))).all():
         raise ValueError(f"mixtures must name rows below {n} and outcomes below {m}")
-    weights = np.ones(n) if s is None else s
-    share = inverse(ball(weights).sum() if s is not None else ball(float(n)))
+    weights, share = rows.shares()
     V, _ = features.parts(theta)
     U = features.scores(features.X, theta)
     P = np.maximum(predictor, 0.0)

@@ -67,13 +67,7 @@ class SequencesOfLabels(Structured):
         return possible
 
     def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
-        """Return the bounds of a fit to the rows of ``features``.
-
-        Raises
-        ------
-        ValueError
-            An array of the wrong shape, or a plane of a sequence or a label that does not exist.
-        """
+        """Return the bounds of a fit; `ValueError` for an array of the wrong shape, or a plane of a sequence or a label that is none."""
         y, start = np.asarray(rows.y), starts_of(rows.groups, features.X.shape[0])
         counts = np.ones(len(start) - 1) if rows.counts is None else rows.counts[start[:-1]]
         share = inverse(ball(counts).sum())
@@ -132,7 +126,7 @@ class SequencesOfLabels(Structured):
         if self.psi is None:
             slope, constant = ball(np.ones(len(owner))), ball(np.zeros(len(owner)))
         else:
-            slope, constant = (ball(each) for each in self.psi.tangent(tangent, wrong, np.zeros(len(owner))))
+            slope, constant = self.psi.tangent(tangent, wrong, np.zeros(len(owner)))
         weight = ball(alpha) * counts[owner]
         coefficient = weight * slope
         differs = np.flatnonzero(labels != true)
@@ -179,9 +173,9 @@ def sequences_of(stored: Array, sizes: NDArray[np.intp], k: int) -> tuple[Any, A
         raise ValueError("r ends within a sequence")
     head = np.array(heads, dtype=np.intp)
     owner = stored[head].astype(np.intp)
-    given = stored[_ranges(head + 3, sizes[owner])]
-    labels = given.astype(np.intp)
-    if not ((labels == given) & (labels >= 0) & (labels < k)).all():
+    names = stored[_ranges(head + 3, sizes[owner])]
+    labels = names.astype(np.intp)
+    if not ((labels == names) & (labels >= 0) & (labels < k)).all():
         raise ValueError("r names a label that there is not")
     return owner, cut(stored[head + 1], owner, len(sizes)), stored[head + 2], labels
 
@@ -196,10 +190,10 @@ def _batches(start: Starts, k: int, levels: bool = False) -> Iterator[NDArray[np
     """Yield the rows (b, T) of sequences of the same length T."""
     sizes = np.diff(start)
     for T in np.unique(sizes).tolist():
-        own = start[:-1][sizes == T]
+        first = start[:-1][sizes == T]
         step = max(1, _HELD // (k * k * (T + 1 if levels else 1) + T * k))
-        for at in range(0, len(own), step):
-            yield own[at : at + step, None] + np.arange(T)
+        for at in range(0, len(first), step):
+            yield first[at : at + step, None] + np.arange(T)
 
 
 def _error(U: Ball, A: Array, at: NDArray[np.intp], most: float = 0.0) -> Array:

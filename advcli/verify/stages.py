@@ -10,57 +10,44 @@ where lambda' n' = lambda n is that of the first stage. t is stored, and refuted
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 
 from ..core.typing import Array
-from .bounds import Ball, ball, inverse
-from .gap import Bounds, ScoreMap
+from .bounds import ball, inverse
+from .gap import Bounds, LearnedRows, ScoreMap
+from .surrogates import in_pairs, paired
 
-_HALF = Ball(np.float64(np.sqrt(0.5)), np.float64(2.0**-53))
 
+def bound_rejector(features: ScoreMap, rows: LearnedRows, alpha: float, lam: float, arrays: Mapping[str, Array]) -> Bounds:
+    """Return the bounds of a rejector, whose parameters (d, k) have the shape of the first stage's, from a, b and t of every row, (n, 3).
 
-def bound_rejector(
-    features: ScoreMap, y: Any, alpha: float, lam: float, s: Array | None, first: Array, theta: Array, stored: Array
-) -> Bounds:
-    """Return the bounds of a rejector with parameters theta (d, k), after a first stage with parameters ``first`` of the same shape.
-
-    ``stored`` (n, 3) are a, b and t of every row.
-
-    Raises
-    ------
-    ValueError
-        An array of the wrong shape, or a t that the first stage does not give.
+    Raises `ValueError` for an array of the wrong shape, or a t that the first stage does not give.
     """
-    n = len(y)
-    weights = np.ones(n) if s is None else s
+    y, n, first, theta, stored = rows.y, len(rows.y), arrays["theta"], arrays["rejector_theta"], arrays["rejector_r"]
+    weights = rows.shares()[0]
     if stored.shape != (n, 3) or not np.isin(stored[:, 2], (0.0, 1.0)).all():
         raise ValueError(f"rejector_r has the shape {stored.shape}, not {(n, 3)}, or its last column is not 0 and 1")
     features.parts(first)
     V, _ = features.parts(theta)
     wrong = stored[:, 2]
-    F, rows = features.scores(features.X, first), np.arange(n)
+    F, row = features.scores(features.X, first), np.arange(n)
     others = np.ones(F.mid.shape, dtype=bool)
-    others[rows, y] = False
-    may_err = (np.where(others, F.high, -np.inf) >= F.low[rows, y][:, None]).any(axis=1)
-    may_hit = F.high[rows, y] >= np.where(others, F.low, -np.inf).max(axis=1)
+    others[row, y] = False
+    may_err = (np.where(others, F.high, -np.inf) >= F.low[row, y][:, None]).any(axis=1)
+    may_hit = F.high[row, y] >= np.where(others, F.low, -np.inf).max(axis=1)
     if not (np.where(wrong > 0.0, may_err, may_hit) | (weights == 0.0)).all():
         raise ValueError("the rejector learned from errors that are none")
-    R = features.scores(features.X, theta)
-    r = (R[:, 0] - R[:, 1]) * _HALF
+    r = paired(features.scores(features.X, theta))[:, 0]
     accept, reject = ball(weights) * alpha, ball(weights * wrong)
-    mass = accept.sum() + reject.sum()
-    share = inverse(mass)
+    share = inverse(accept.sum() + reject.sum())
     scaled = ball(lam) * ball(weights).sum() * share
     one = ball(np.ones(n))
     losses = ((one - r).positive() * accept + (one + r).positive() * reject).sum() * share
     a, b = np.clip(stored[:, 0], 0.0, 1.0), np.clip(stored[:, 1], 0.0, 1.0)
-    pull = (reject * b - accept * a) * _HALF
-    mid, rad = np.zeros(F.mid.shape), np.zeros(F.mid.shape)
-    mid[:, 0], mid[:, 1] = pull.mid, -pull.mid
-    rad[:, 0] = rad[:, 1] = pull.rad
-    square = features.square_norm(features.moments(Ball(mid, rad)))
+    pull = in_pairs((reject * b - accept * a)[:, None], F.mid.shape[1])
+    square = features.square_norm(features.moments(pull))
     ridge = features.square_norm(V) * scaled * 0.5
     dual = (accept * a + reject * b).sum() * share - square * share * share * inverse(scaled * 2.0)
     return Bounds(ridge + losses, dual, ridge)

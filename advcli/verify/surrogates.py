@@ -20,9 +20,9 @@ import numpy as np
 from ..core.typing import Array
 from ..losses import matrices
 from .bounds import UNIT, Ball, ball, dot, join, outward
-from .decisions import beyond, computed, lead, of_game
+from .decisions import best_position, beyond, computed, lead, of_game, rows_at
 
-HALF = Ball(np.float64(np.sqrt(0.5)), np.float64(2.0**-53))
+_HALF = Ball(np.float64(np.sqrt(0.5)), np.float64(2.0**-53))
 _CONVEX = ("absolute", "squared", "power", "huber", "pinball", "convex")
 _HINGES = ("ww", "cs", "llw")
 _REJECTING = ("abstain_ova", "abstain_cs", "abstain_bep")
@@ -43,18 +43,9 @@ class BoundedPoint:
 
 
 class Surrogate:
-    """The loss of a cell on k classes, by its configuration.
+    """The loss of a cell, by its group ``loss``: k classes, whose labels order the named columns of a matrix, and edges of a hierarchy.
 
-    Parameters
-    ----------
-    options : mapping
-        The group ``loss``.
-    k : int
-        Number of classes, the attribute ``classes``; the attribute ``k`` is the number of columns of scores.
-    labels : sequence of str
-        Labels of the classes, which order the named columns of a matrix.
-    edges : sequence of (parent, child), optional
-        The hierarchy over the labels.
+    The attribute ``classes`` is the number of classes, the attribute ``k`` that of columns of scores.
     """
 
     constant = 0.0  # what is added to a Gaussian kernel
@@ -66,8 +57,8 @@ class Surrogate:
         own = {key: value for key, value in options.items() if key not in ("name", "description")}
         rule = own.pop("rule", None)
         self.weight: Any = 1.0  # one number, one for each class, or "column"
-        self.name, self.k, self.classes = str(options["name"]), k, k
-        self.name = {"ordinal": "absolute"}.get(self.name, self.name)
+        self.k = self.classes = k
+        self.name = {"ordinal": "absolute"}.get(str(options["name"]), str(options["name"]))
         if self.name == "weighted":
             self.weight, self.name, own = own.get("weight", 1.0), str(own.get("base", "zero_one")), dict(own.get("options") or {})
         self.matrix: Array | None = None
@@ -159,17 +150,10 @@ class Surrogate:
         """Return the potentials of the classes (n, k) of the hinges with abstention."""
         if self.signed is None:
             return F
-        U = self._paired(F)
+        U = paired(F, self.signed.shape[1])
         if self.name == "abstain_ova":
             return U
-        each = [-((U * word).max(axis=1)) for word in self.signed]
-        return Ball(*(np.column_stack([getattr(column, name) for column in each]) for name in ("mid", "rad")))
-
-    def _paired(self, F: Ball) -> Ball:
-        """Return the numbers u_a (n, m) that pairs of columns stand for."""
-        assert self.signed is not None
-        m = self.signed.shape[1]
-        return (F[:, 0 : 2 * m : 2] - F[:, 1 : 2 * m : 2]) * HALF
+        return join(*(-((U * word).max(axis=1))[:, None] for word in self.signed), axis=1)
 
     @property
     def game(self) -> bool:
@@ -224,7 +208,7 @@ class Surrogate:
             aside[rows, y] = np.abs(relative.mid).max() + np.abs(relative.rad).max() + 2.0
             margins = relative - aside  # the own class is far below
         else:
-            margins = self._paired(F) * np.sign(self.signed[y])
+            margins = paired(F, self.signed.shape[1]) * np.sign(self.signed[y])
             if self.name == "abstain_ova":
                 return ((margins + 1.0).positive() * np.abs(self.signed[y])).sum(axis=1)
         top = margins.max(axis=1)
@@ -239,14 +223,8 @@ class Surrogate:
                 raise CannotError(f"loss={self.name} needs the stored predictor, shape (n, l)")
             return np.maximum(stored, 0.0)
         if self.name in _CONVEX:
-            # between two neighbouring predictions the cost is linear: a search on the convex max_j f_j + L(position, j)
-            low, high = np.zeros(n), np.full(n, l - 1.0)
-            for _ in range(110):
-                third = (high - low) / 3.0
-                left, right = low + third, high - third
-                down = self._worst(F, left) > self._worst(F, right)
-                low, high = np.where(down, left, low), np.where(down, high, right)
-            return self._between(0.5 * (low + high))
+            # between two neighbouring predictions the cost is linear
+            return rows_at(np.eye(l), best_position(self.matrix, F))
         # labels get what they lead a level t by, abstaining the rest: t + (1 - alpha) mass(t) at the best of its corners
         ordered = -np.sort(-F, axis=1)
         count, total = np.arange(1.0, k + 1), np.cumsum(ordered, axis=1)
@@ -256,19 +234,6 @@ class Surrogate:
         best = np.argmin(levels + (1.0 - self.alpha) * mass, axis=1)
         P = np.maximum(F - levels[np.arange(n), best][:, None], 0.0)
         return P if l == k else np.column_stack([P, np.maximum(1.0 - P.sum(axis=1), 0.0)])
-
-    def _between(self, position: Array) -> Array:
-        assert self.matrix is not None
-        l = len(self.matrix)
-        P, below = np.zeros((len(position), l)), np.minimum(position.astype(int), max(l - 2, 0))
-        P[np.arange(len(P)), np.minimum(below + 1, l - 1)] = position - below
-        P[np.arange(len(P)), below] += 1.0 - (position - below)
-        return P
-
-    def _worst(self, F: Array, position: Array) -> Array:
-        assert self.matrix is not None
-        worst: Array = (self._between(position) @ self.matrix + F).max(axis=1)
-        return worst
 
     # ---- from below -----------------------------------------------------------------------------------------------
     def below(self, R: Array, y: Any, w: Array) -> BoundedPoint:
@@ -302,7 +267,7 @@ class Surrogate:
             T = np.maximum(R, 0.0) * (1.0 - own)
         else:
             m, sign = self.signed.shape[1], np.sign(self.signed[y])
-            T = np.maximum(sign * (R[:, 0 : 2 * m : 2] - R[:, 1 : 2 * m : 2]) * HALF.mid, 0.0)
+            T = np.maximum(sign * (R[:, 0 : 2 * m : 2] - R[:, 1 : 2 * m : 2]) * _HALF.mid, 0.0)
         if self.name == "abstain_ova":
             assert self.signed is not None
             T = np.minimum(T, np.abs(self.signed[y]))
@@ -315,11 +280,7 @@ class Surrogate:
             point = ball(T) - own * total.mid[:, None]
             astray = total.rad
         else:
-            part = ball(sign * T) * HALF
-            mid, rad = np.zeros((n, self.k)), np.zeros((n, self.k))
-            mid[:, 0 : 2 * m : 2], mid[:, 1 : 2 * m : 2] = part.mid, -part.mid
-            rad[:, 0 : 2 * m : 2] = rad[:, 1 : 2 * m : 2] = part.rad
-            point, astray = Ball(mid, rad), np.zeros(n)
+            point, astray = in_pairs(ball(sign * T), self.k), np.zeros(n)
         if self.name != "abstain_ova":  # the smaller of both
             total = -join((-total)[None, :], ball(np.full((1, n), -float(self.low.mid)))).max(axis=0)
         return BoundedPoint(point.mid, outward(np.sum(point.rad, axis=1) + astray, self.k), total * w)
@@ -327,6 +288,20 @@ class Surrogate:
     def at_labels(self, y: Any, w: Array) -> Array:
         """Return w_i c_i of r = 0, the sample's own labels, (n,)."""
         return np.zeros(len(y)) if self.matrix is None else w * self.matrix.min(axis=0)[y]
+
+
+def paired(F: Ball, m: int = 1) -> Ball:
+    """Return the numbers u_a (n, m) that the first m pairs of columns stand for."""
+    return (F[:, 0 : 2 * m : 2] - F[:, 1 : 2 * m : 2]) * _HALF
+
+
+def in_pairs(U: Ball, k: int) -> Ball:
+    """Return numbers U (n, m) as k columns, of which the first m pairs stand for them."""
+    part, m = U * _HALF, U.mid.shape[1]
+    mid, rad = np.zeros((len(U.mid), k)), np.zeros((len(U.mid), k))
+    mid[:, 0 : 2 * m : 2], mid[:, 1 : 2 * m : 2] = part.mid, -part.mid
+    rad[:, 0 : 2 * m : 2] = rad[:, 1 : 2 * m : 2] = part.rad
+    return Ball(mid, rad)
 
 
 def abstaining(k: int, alpha: float) -> dict[str, Any]:
