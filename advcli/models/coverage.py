@@ -101,7 +101,7 @@ def write(report: CoverageReport, out: Path, draw: Callable[..., Any]) -> None:
     curve = report.curve
     table = pd.DataFrame({"threshold": curve.threshold, "coverage": curve.coverage, "risk": curve.risk, "accuracy": curve.accuracy})
     columns = ("epsilon", "delta", "tau", "rows", "accepted", "wrong")
-    rows = [{name: getattr(each, name) for name in columns} for each in report.guarantees]
+    rows = [{name: getattr(safe, name) for name in columns} for safe in report.guarantees]
     for name, content, index in (("curve", table, False), ("confusion", report.confusion, True), ("guarantees", pd.DataFrame(rows), False)):
         write_text(out / f"{name}.csv", content.to_csv(index=index, lineterminator="\n"))
 

@@ -84,8 +84,7 @@ def _abstaining(F: Ball, alpha: float) -> Any:
     if rank <= k:
         level = np.maximum(level, ordered[:, [max(rank, 2) - 1]])
     shares = np.maximum(scores - level, 0.0)
-    left = np.maximum(1.0 - shares.sum(axis=1, keepdims=True), 0.0)
-    P = np.hstack([shares, left])
+    P = np.hstack([shares, np.maximum(1.0 - shares.sum(axis=1, keepdims=True), 0.0)])
     return P.max(axis=1, keepdims=True) - 2.0 * error <= P
 
 

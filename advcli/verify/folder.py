@@ -14,6 +14,7 @@ numbers that standardisation gives in double precision, and on lambda as 1 / (n 
 
 from __future__ import annotations
 
+import copy
 import csv
 import hashlib
 import io
@@ -32,7 +33,8 @@ import numpy as np
 from .. import data
 from ..core.arrays import dense, is_sparse
 from ..core.errors import AdvcliError, ResultsError
-from ..core.files import write_text
+from ..core.files import file_sha256, write_text
+from ..core.paths import expanded
 from ..core.spreadsheets import as_text
 from ..core.typing import Array
 from ..data.labels.noise import corrupt, make_confusion
@@ -40,7 +42,6 @@ from ..results import proofs
 from ..results.folder import ResultsFolder
 from ..results.tables import canonical_json, format_value, lasting
 from .gap import Bounds, LearnedRows
-from .inputs import with_moved_files
 from .methods import Refereed, method_of
 from .metrics import range_of
 from .surrogates import CannotError
@@ -224,7 +225,7 @@ def _open(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir:
         raise CannotError(f"nothing was kept of loss={config['loss']['name']}{kind}")
     if protocol.get("rough_per_class") is not None:
         raise CannotError("the training labels are those of a rough classifier")
-    current = with_moved_files(config, stored["about"], data_dir)
+    current = _with_moved_files(config, stored["about"], data_dir)
     request = canonical_json([current["dataset"], protocol["splits"] == "author"])
     try:
         if request not in loaded:
@@ -241,6 +242,32 @@ def _open(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir:
     except ResultsError as error:
         raise RefutedError(str(error)) from None
     return _ProvenCell(config, current.get("noise"), dataset, _splits(dataset, protocol, seed), method, arrays)
+
+
+def _with_moved_files(config: Mapping[str, Any], about: Mapping[str, Any], data_dir: Path) -> dict[str, Any]:
+    """Return the configuration of a cell, in which a file that is gone stands by the one of its name in ``data_dir``.
+
+    Raises `CannotError` where a file that counts by its bytes holds something else than when the cell was made, or is nowhere.
+    """
+    current: dict[str, Any] = copy.deepcopy(dict(config))
+    files = about.get("files", {})
+    for key in about.get("paths", ()):
+        *above, last = (int(part) if part.isdecimal() else part for part in key.split("."))
+        place: Any = current
+        for part in above:
+            place = place[part]
+        text = place.get(last) if isinstance(place, dict) else place[last]
+        if text is None:
+            continue
+        path = expanded(str(files.get(key, {}).get("path", text)))
+        moved = data_dir / path.name
+        if not path.exists() and moved.exists():
+            path = moved
+            place[last] = str(moved)
+        if key in files and file_sha256(path) != files[key]["sha256"]:
+            what = "holds something else than when the cell was made" if path.exists() else "is gone; data_dir=FOLDER says where it is"
+            raise CannotError(f"{key}={text} {what}")
+    return current
 
 
 # ------------------------------------------------------------------------------------------------------- splits and standardisation

@@ -72,7 +72,7 @@ class ScoreMap:
         V = ball(V)
         if self.explicit:
             return dot(X, V[:-1]) + V[-1:] if self.constant else dot(X, V)
-        return join(*(dot(self._kernel(X[at : at + _ROWS]), V) for at in range(0, X.shape[0], _ROWS)))
+        return join(*(dot(self._kernel(X[first : first + _ROWS]), V) for first in range(0, X.shape[0], _ROWS)))
 
     def _kernel(self, X: Any) -> Ball:
         inner = dot(dense(X), dense(self.X).T)

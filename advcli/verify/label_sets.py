@@ -174,11 +174,15 @@ class SetsOfLabels(Structured):
         W, shared = self.weights(features, arrays["theta"], self.n_pairs)
         U, table = features.times(X, W), self._table(shared)
         sets = []
-        step = max(1, _SCORES >> self.m)
-        for at in range(0, X.shape[0], step):
-            scores = dot(U[at : at + step], self.bits.T) + table
+        for part in self._parts(X.shape[0]):
+            scores = dot(U[part], self.bits.T) + table
             sets += [self.bits[leading] for leading in scores.may_lead()]
         return sets
+
+    def _parts(self, n: int) -> list[slice]:
+        """Return parts of n rows, the scores of whose sets are held at once."""
+        step = max(1, _SCORES >> self.m)
+        return [slice(first, first + step) for first in range(0, n, step)]
 
     @property
     def n_pairs(self) -> int:
@@ -267,26 +271,25 @@ class SetsOfLabels(Structured):
         1 - sum_z p_z F(z, y) + margin.
         """
         table, values = self._table(shared), []
-        step = max(1, _SCORES >> self.m)
-        for at in range(0, len(numbers), step):
-            own, every = numbers[at : at + step], np.arange(len(numbers[at : at + step]))[:, None]
-            scores = dot(U[at : at + step], self.bits.T) + table
-            h = scores - scores[every, own[:, None]]
+        for part in self._parts(len(numbers)):
+            true, every = numbers[part, None], np.arange(len(numbers[part]))[:, None]
+            scores = dot(U[part], self.bits.T) + table
+            h = scores - scores[every, true]
             if self.psi is None and self.of_f:
                 assert p is not None
-                parts = [h[:, self.of_size(0)] - p[0][at : at + step] + 1.0]
+                parts = [h[:, self.of_size(0)] - p[0][part] + 1.0]
                 for s, shares in enumerate(p[1:], start=1):
                     same = self.of_size(s)
-                    parts.append(h[:, same] - dot(shares[at : at + step], self.bits[same].T) + 1.0)
+                    parts.append(h[:, same] - dot(shares[part], self.bits[same].T) + 1.0)
                 value = join(*parts, axis=1)
             elif self.psi is None:
                 assert p is not None
-                targets = p[0][at : at + step]
+                targets = p[0][part]
                 value = h + dot(targets * -2.0 + 1.0, self.bits.T) + targets.sum(axis=1)[:, None]
             elif self.psi.name == "f1":
-                value = self.psi.value(h, self.sizes[np.arange(2**self.m) ^ own[:, None]], self.sizes + self.sizes[own][:, None])
+                value = self.psi.value(h, self.sizes[np.arange(2**self.m) ^ true], self.sizes + self.sizes[true])
             else:  # psi rises: at every distance the largest margin
-                h = h[every, self.by_size ^ own[:, None]]
+                h = h[every, self.by_size ^ true]
                 low, high = (np.maximum.reduceat(ends, self.starts, axis=1) for ends in (h.low, h.high))
                 g = np.broadcast_to(np.arange(self.m + 1.0), low.shape)
                 value = self.psi.value(between(low, high), g, g)

@@ -82,21 +82,20 @@ class SetsOfLeaves(Structured):
     def above(self, U: Ball, Y: Array) -> Ball:
         """Return the surrogate of rows (n,) with scores U (n, M) of the nodes, whose sets of labels are Y (n, k)."""
         nodes, sizes = self.nodes(Y), Y.sum(axis=1)
-        own = (U * nodes).sum(axis=1)
+        scores = (U * nodes).sum(axis=1)
         level = np.broadcast_to(np.arange(self.k + 1.0), (len(Y), self.k + 1))
         if self.psi.name == "f1":  # Hamming + margin at every size
             columns = np.zeros((self.k, self.M))
             columns[list(self.leaf.values()), list(self.leaf)] = 1.0
             U = U + (1.0 - 2.0 * Y) @ columns
-            own, centre = own - sizes, np.zeros(Y.shape)
+            scores, centre = scores - sizes, np.zeros(Y.shape)
         else:
             centre = Y
         low, high = self._together(self.tops, U, centre)[0]  # the largest f at every distance from the centre
         there = np.isfinite(high)
         low, high = np.where(there, low, 0.0), np.where(there, high, 0.0)
-        value = self.psi.value(
-            between(low, high) - own[:, None], *((0.0 * level, level + sizes[:, None]) if self.psi.name == "f1" else (level, level))
-        )
+        distances = (0.0 * level, level + sizes[:, None]) if self.psi.name == "f1" else (level, level)
+        value = self.psi.value(between(low, high) - scores[:, None], *distances)
         # the true set is among them and has the value 0
         return Ball(np.where(there, value.mid, 0.0), np.where(there, value.rad, 0.0)).max(axis=1)
 
@@ -119,8 +118,8 @@ class SetsOfLeaves(Structured):
             both: tuple[Tables, Tables] = (some, some), (none, none)
         else:
             both = self._together(self.below[node], U, centre)
-        own = U.low[:, [node]], U.high[:, [node]]
-        return (_outside(both[0][0] + own[0], -1.0), _outside(both[0][1] + own[1], 1.0)), both[1]
+        low, high = both[0]
+        return (_outside(low + U.low[:, [node]], -1.0), _outside(high + U.high[:, [node]], 1.0)), both[1]
 
 
 def _path(label: str, above: Mapping[str, str]) -> list[str]:

@@ -54,44 +54,44 @@ class Surrogate:
     signed: Array | None = None  # (k, m) signs and largest t of the pairs of columns, where there are any
 
     def __init__(self, options: Mapping[str, Any], k: int, labels: list[str], edges: Iterable[tuple[str, str]] | None = None) -> None:
-        own = {key: value for key, value in options.items() if key not in ("name", "description")}
-        rule = own.pop("rule", None)
+        settings = {key: value for key, value in options.items() if key not in ("name", "description")}
+        rule = settings.pop("rule", None)
         self.weight: Any = 1.0  # one number, one for each class, or "column"
         self.k = self.classes = k
         self.name = {"ordinal": "absolute"}.get(str(options["name"]), str(options["name"]))
         if self.name == "weighted":
-            self.weight, self.name, own = own.get("weight", 1.0), str(own.get("base", "zero_one")), dict(own.get("options") or {})
+            self.weight, self.name = settings.get("weight", 1.0), str(settings.get("base", "zero_one"))
+            settings = dict(settings.get("options") or {})
         self.matrix: Array | None = None
         two_stage = self.name == "two_stage"
         if two_stage:
-            self.name, own = str(own.get("base", "zero_one")), dict(own.get("base_options") or {})
+            self.name, settings = str(settings.get("base", "zero_one")), dict(settings.get("base_options") or {})
         if self.name in _HINGES:
             return
         if self.name in _REJECTING:
-            self._reject(float(own.get("alpha", 0.5)), own.get("code", "binary"), own.get("tau"))
+            self._reject(float(settings.get("alpha", 0.5)), settings.get("code", "binary"), settings.get("tau"))
             return
-        if self.name == "abstain" and isinstance(own.get("alpha"), Sequence):  # an alpha for each class: a matrix like any other
-            self.name, own = "general", {"matrix": [*matrices.zero_one(k).tolist(), list(own["alpha"])]}
-        self.alpha = float(own.get("alpha", 0.5)) if self.name == "abstain" else 1.0
+        if self.name == "abstain" and isinstance(settings.get("alpha"), Sequence):  # an alpha for each class: a matrix like any other
+            self.name, settings = "general", {"matrix": [*matrices.zero_one(k).tolist(), list(settings["alpha"])]}
+        self.alpha = float(settings.get("alpha", 0.5)) if self.name == "abstain" else 1.0
         if self.name in ("convex", "general"):
-            given, file = own.get("matrix"), own.get("file")
-            known, named = own.get("classes") or labels, own.get("predictions")
-            source = matrices.matrix_from(given, file, k, self.name, classes=known, predictions=named)
+            names = {"classes": settings.get("classes") or labels, "predictions": settings.get("predictions")}
+            source = matrices.matrix_from(settings.get("matrix"), settings.get("file"), k, self.name, **names)
             self.matrix = source.values
             if not two_stage:
                 self.of_classes = len(self.matrix) >= k if source.of_classes is None else source.of_classes
         elif self.name == "tree_distance":
-            given = own.get("hierarchy")
-            named = given if isinstance(given, Mapping) else {"edges": edges if given is None else given}
-            if named["edges"] is None:
+            tree = settings.get("hierarchy")
+            tree = tree if isinstance(tree, Mapping) else {"edges": edges if tree is None else tree}
+            if tree["edges"] is None:
                 raise CannotError("the hierarchy of loss=tree_distance is not there")
-            self.matrix = _steps(named["edges"], list(map(str, named.get("classes") or own.get("classes") or labels)))
+            self.matrix = _steps(tree["edges"], list(map(str, tree.get("classes") or settings.get("classes") or labels)))
         elif self.name in ("zero_one", "abstain", *_CONVEX):
-            given = {key: own[key] for key in ("p", "delta", "quantile", "alpha") if key in own}
-            self.matrix = getattr(matrices, self.name)(k, **given)
+            numbers = {key: settings[key] for key in ("p", "delta", "quantile", "alpha") if key in settings}
+            self.matrix = getattr(matrices, self.name)(k, **numbers)
         else:
             raise CannotError(f"loss={self.name} is no surrogate that the checker knows")
-        self.form = closed_form(self.matrix, own)
+        self.form = closed_form(self.matrix, settings)
         if self.name in _CONVEX:
             self.form = matrices.Description("convex", 1.0, None, ())
         if rule not in (None, "default"):
@@ -125,10 +125,11 @@ class Surrogate:
             return beyond(computed(P).may_lead(), lead(P) if self.name == "abstain_cs" else P.max(axis=1), self.tau)
         if self.rule == "potentials":
             return computed(F).may_lead()
-        common = self._common
-        F = Ball(F.mid - F.mid.max(axis=1, keepdims=True), F.rad + UNIT * np.abs(F.mid).max(axis=1, keepdims=True)) / common
-        found = None if self.matrix is None else of_game(self.matrix, F, self.form)
-        return found if found is None or self.of_classes else np.hstack([np.zeros((len(found), self.classes), dtype=bool), found])
+        if self.matrix is None:
+            return None
+        F = Ball(F.mid - F.mid.max(axis=1, keepdims=True), F.rad + UNIT * np.abs(F.mid).max(axis=1, keepdims=True)) / self._common
+        rows = of_game(self.matrix, F, self.form)
+        return rows if rows is None or self.of_classes else np.hstack([np.zeros((len(rows), self.classes), dtype=bool), rows])
 
     def facts(self) -> dict[str, Any]:
         """Return the cost of abstaining and the matrix of the costs, where there are any."""
@@ -239,14 +240,14 @@ class Surrogate:
     def below(self, R: Array, y: Any, w: Array) -> BoundedPoint:
         """Return a point of the dual's domain near R (n, k), and lower bounds of w_i c_i."""
         rows = np.arange(len(y))
-        own = np.zeros(R.shape)
-        own[rows, y] = 1.0
+        truth = np.zeros(R.shape)
+        truth[rows, y] = 1.0
         if self.name in _REJECTING:
-            return self._within(R, y, own, w)
+            return self._within(R, y, truth, w)
         if self.simplex:
-            Q = np.maximum(R + own, 0.0)
+            Q = np.maximum(R + truth, 0.0)
             short = (ball(Q).sum(axis=1) - 1.0).size  # Q / sum of Q is a distribution
-            point = ball(Q) - own
+            point = ball(Q) - truth
             moved = outward(short + point.rad.sum(axis=1), self.k)
             if self.matrix is None:
                 offset = ball(np.ones(len(y))) - Q[rows, y]
@@ -254,17 +255,17 @@ class Surrogate:
                 costs_of = dot(Q, self.matrix.T.copy())
                 offset = -(-costs_of).max(axis=1)
             return BoundedPoint(point.mid, moved, (offset - Ball(outward(self.steepness * short))) * w)
-        A = np.clip(R if self.name == "ww" else R - R[rows, y][:, None], 0.0, 1.0) * (1.0 - own)
+        A = np.clip(R if self.name == "ww" else R - R[rows, y][:, None], 0.0, 1.0) * (1.0 - truth)
         total = ball(A).sum(axis=1)
-        point = ball(A) - own * total.mid[:, None] if self.name == "ww" else ball(A) - (total / self.k).mid[:, None]
+        point = ball(A) - truth * total.mid[:, None] if self.name == "ww" else ball(A) - (total / self.k).mid[:, None]
         astray_row = total.rad if self.name == "ww" else (total / self.k).rad * self.k
         return BoundedPoint(point.mid, outward(np.sum(point.rad, axis=1) + astray_row, self.k), total * w)
 
-    def _within(self, R: Array, y: Any, own: Array, w: Array) -> BoundedPoint:
+    def _within(self, R: Array, y: Any, truth: Array, w: Array) -> BoundedPoint:
         """Return the point of the hinges with abstention."""
         n = len(y)
         if self.signed is None:
-            T = np.maximum(R, 0.0) * (1.0 - own)
+            T = np.maximum(R, 0.0) * (1.0 - truth)
         else:
             m, sign = self.signed.shape[1], np.sign(self.signed[y])
             T = np.maximum(sign * (R[:, 0 : 2 * m : 2] - R[:, 1 : 2 * m : 2]) * _HALF.mid, 0.0)
@@ -277,7 +278,7 @@ class Surrogate:
             T = np.where((high > most)[:, None], T * (most * (1.0 - 1e-15) / np.maximum(high, most))[:, None], T)
         total = ball(T).sum(axis=1)
         if self.signed is None:
-            point = ball(T) - own * total.mid[:, None]
+            point = ball(T) - truth * total.mid[:, None]
             astray = total.rad
         else:
             point, astray = in_pairs(ball(sign * T), self.k), np.zeros(n)
@@ -311,8 +312,8 @@ def abstaining(k: int, alpha: float) -> dict[str, Any]:
 
 def closed_form(A: Array, options: Mapping[str, Any] | None = None) -> matrices.Description | None:
     """Return the form of a game over A that the program knows; None where it solves the game, or ``options`` want it to."""
-    given = {"backend": "simplex", "structure": True, **(options or {})}
-    return matrices.describe(A) if given["backend"] == "simplex" and given["structure"] else None
+    settings = {"backend": "simplex", "structure": True, **(options or {})}
+    return matrices.describe(A) if settings["backend"] == "simplex" and settings["structure"] else None
 
 
 def _steps(edges: Iterable[tuple[str, str]], labels: list[str]) -> Array:
@@ -328,9 +329,9 @@ def _steps(edges: Iterable[tuple[str, str]], labels: list[str]) -> Array:
     for label in labels:
         steps, front = {label: 0}, {label}
         while front:
-            at = steps[next(iter(front))] + 1
-            front = {node for known in front for node in near.get(known, ())} - steps.keys()
-            steps |= dict.fromkeys(front, at)
+            step = steps[next(iter(front))] + 1
+            front = {node for reached in front for node in near.get(reached, ())} - steps.keys()
+            steps |= dict.fromkeys(front, step)
         if not steps.keys() >= set(labels):
             raise CannotError("the hierarchy has no path between two labels")
         rows.append([float(steps[other]) for other in labels])

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import linprog
 
 from advcli.verify.gap import LearnedRows, ScoreMap
-from advcli.verify.outcomes import bound_outcomes
+from advcli.verify.methods import bound_outcomes
 from advcli.verify.surrogates import CannotError
 
 
