@@ -82,7 +82,7 @@ def _model(cell: Cell, dataset: Dataset, fitted: Fitted, about: dict[str, Any]) 
 
 
 def _now() -> str:
-    """Return the time in UTC, that of the variable SOURCE_DATE_EPOCH where it is set: a fit that is repeated then gives the same file."""
+    """Return the time in UTC, or the variable SOURCE_DATE_EPOCH where it is set: a fit that is repeated then gives the same file."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     seconds = int(epoch) if epoch.isascii() and epoch.isdigit() else int(time.time())
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))

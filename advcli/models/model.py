@@ -113,8 +113,8 @@ class Model:
         """Return the model that decides where the margin of its prediction exceeds ``tau`` and abstains elsewhere.
 
         ``tau`` is a number, such as the one of a `Guarantee` that ``advcli coverage`` found on held-out rows. The margin is that of an
-        abstaining classifier (`AbstainingClassifier.margin`), of any other the lead of the largest potential on the second.
-        Raises `ConfigError` for what is no number, or a model to which none applies (`check_threshold`).
+        abstaining classifier (`AbstainingClassifier.margin`), of any other the lead of the largest decision value on the second.
+        `ConfigError` for no number, or for a model to which none applies (`check_threshold`).
         """
         self.check_threshold()
         refuse("tau", tau, REAL)

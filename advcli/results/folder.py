@@ -94,7 +94,7 @@ class ResultsFolder:
 
     @contextlib.contextmanager
     def locked(self, wait: bool = True, remedy: str = "choose another results_dir or name") -> Iterator[bool]:
-        """Hold the lock of the folder: what is written to it is made from the cells that are there.
+        """Hold the lock of the folder, whose tables are made from the cells that are there.
 
         Whoever holds it may ask for it again; a folder of tables alone has none. Without ``wait`` for another process what is yielded tells
         whether the lock is held. ``remedy`` stands in the `ResultsError` where the folder cannot be written.
@@ -133,7 +133,7 @@ class ResultsFolder:
                 self._set_aside(path)
 
     def _claim(self, wanted: Any, review: Callable[[Mapping[str, Any]], None] | None) -> list[Path]:
-        """Make the folder that of a configuration, or refuse; return its damaged cell files."""
+        """Take the folder for a configuration, or refuse; return its damaged cell files."""
         file = self.path / IDENTITY
         if not self._occupied() and create_text(file, identity_text(wanted)):
             return []

@@ -14,7 +14,7 @@ from .tables import SCHEMA_VERSION, short_json
 IDENTITY = "identity.json"
 
 A_FILE = "a file, whose content counts cell by cell"
-"""Stands in the place of a path: where a file lies is no part of an identity."""
+"""Replaces a path: where a file lies is no part of an identity."""
 
 _ABSENT = object()
 

@@ -44,7 +44,7 @@ class PredictedRows:
 
 
 def entry(split: int, share: float | None = None) -> str:
-    """Return the name of a reported fit: that of a split, or of a share of its training rows."""
+    """Return the name of a reported fit: of a split, or of a share of its training rows."""
     return str(split) if share is None else f"{split}-{share!r}"
 
 
@@ -91,7 +91,7 @@ class Predictions:
         self._read: dict[str, Array] | None = None
 
     def add(self, name: str, predicted: PredictedRows) -> None:
-        """Add the predictions of an entry, in the place of those of that name."""
+        """Add the predictions of an entry, or replace them."""
         arrays = _arrays(name, predicted)
         about: dict[str, Any] = {"probabilities": predicted.probabilities is not None, "abstention_cost": predicted.abstention_cost}
         if predicted.cost_matrix is not None:

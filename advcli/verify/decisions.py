@@ -1,6 +1,6 @@
 """Which predictions are possible at scores that are known up to rounding: beyond a margin, or of the predictor of a game.
 
-A classifier that may abstain predicts the class of the largest potential where its margin exceeds tau, and else abstains, code k.
+A classifier that may abstain predicts the class of the largest decision value where its margin exceeds tau, and else abstains, code k.
 
 The predictor of a game over a matrix A (l, k) is a distribution p that minimises max_j (p'A)_j + f_j, and predicts its largest entry. Games
 may have several such p. So a prediction r counts as possible where some p with p_r at least every other p_s is as good as the best one, up

@@ -389,7 +389,7 @@ def _mass(s: Array | None, groups: Any, n: int) -> float:
 
 
 def _claims(row: Mapping[str, str], bounds: Bounds, method: Refereed, tol: float) -> float:
-    """Compare the columns of the certificate with what is proved; return the stated gap."""
+    """Compare the columns of the certificate with the proved bounds; return the stated gap."""
     gap = _claim(row, "", bounds, method.game)
     gaps = [(gap, row["converged"])]
     for stage, further in bounds.stages.items():
@@ -401,7 +401,7 @@ def _claims(row: Mapping[str, str], bounds: Bounds, method: Refereed, tol: float
 
 
 def _claim(row: Mapping[str, str], stage: str, bounds: Bounds, game: bool) -> float:
-    """Compare the columns of one problem, which begin with the stage's name, with what is proved of it; return the stated gap."""
+    """Compare the columns of one problem, which begin with the stage's name, with its proved bounds; return the stated gap."""
     columns = [f"{stage}{column}" for column in ("objective", "dual_objective", "relative_gap")]
     objective, dual, gap = (float(row.get(column) or "nan") for column in columns)
     scale = _scale(objective, dual)

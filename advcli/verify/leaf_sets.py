@@ -25,7 +25,7 @@ Tables = tuple[Array, Array]
 
 
 class SetsOfLeaves(Structured):
-    """Sets of the leaves of a tree, the data's or that of the options."""
+    """Sets of the leaves of the tree of the options, or else of the data."""
 
     def __init__(self, options: Mapping[str, Any], labels: list[str], hierarchy: Iterable[tuple[str, str]] | None) -> None:
         self.psi = SurrogateOfMargin(options)

@@ -18,7 +18,7 @@ from .label_sets import SetsOfLabels
 from .leaf_sets import SetsOfLeaves
 from .sequences import SequencesOfLabels
 from .surrogates import CannotError, Surrogate, abstaining, closed_form, in_pairs, paired
-from .thresholds import ThresholdModel
+from .thresholds import THRESHOLD_MODELS, ThresholdModel
 
 _OUTCOME_ROWS = 256  # rows that are looked at with all outcomes at once
 
@@ -191,13 +191,13 @@ def bound_outcomes(features: ScoreMap, rows: LearnedRows, outcomes: Array, lam: 
 
 
 def method_of(options: Mapping[str, Any], labels: list[str], ordered: bool, hierarchy: Iterable[tuple[str, str]] | None) -> Refereed:
-    """Return the method of a cell by its group ``loss``; `CannotError` for one that the checker does not know."""
+    """Return the method of a cell by its group ``loss``; `CannotError` for an unknown one."""
     learner = str(options.get("learner") or options["name"])
     if options["name"] in NAMES:
         return Reduction(options, len(labels), labels, ordered)
     if options["name"] == "adversarial_costs":
         return _ByOutcomes(options, labels, ordered)
-    if ThresholdModel.knows(options):
+    if options["name"] in THRESHOLD_MODELS:
         return ThresholdModel(options, len(labels), labels)
     if learner == "chain":
         return SequencesOfLabels(options, len(labels))

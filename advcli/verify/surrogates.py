@@ -45,11 +45,11 @@ class BoundedPoint:
 class Surrogate:
     """The loss of a cell, by its group ``loss``: k classes, whose labels order the named columns of a matrix, and edges of a hierarchy.
 
-    The attribute ``classes`` is the number of classes, the attribute ``k`` that of columns of scores.
+    The attribute ``classes`` is the number of classes, the attribute ``k`` the number of columns of scores.
     """
 
-    constant = 0.0  # what is added to a Gaussian kernel
-    rule = "potentials"  # what the prediction follows from: the largest score, or what the predictor of the game does
+    constant = 0.0  # added to a Gaussian kernel
+    rule = "potentials"  # the prediction is the class of the largest score, or comes from the predictor of the game
     of_classes = True  # whether the first predictions are the classes; else predictions have codes from k on
     signed: Array | None = None  # (k, m) signs and largest t of the pairs of columns, where there are any
 
@@ -121,7 +121,7 @@ class Surrogate:
     def possible(self, F: Ball) -> Any:
         """Return which predictions are possible at scores F, (n, l); None where they are not followed."""
         if self.name in _REJECTING:
-            P = self._potentials(F)
+            P = self._decision_values(F)
             return beyond(computed(P).may_lead(), lead(P) if self.name == "abstain_cs" else P.max(axis=1), self.tau)
         if self.rule == "potentials":
             return computed(F).may_lead()
@@ -147,8 +147,8 @@ class Surrogate:
         weight = np.ravel(1.0 if isinstance(self.weight, str) else self.weight)
         return float(weight[0]) if len(weight) == 1 else 1.0
 
-    def _potentials(self, F: Ball) -> Ball:
-        """Return the potentials of the classes (n, k) of the hinges with abstention."""
+    def _decision_values(self, F: Ball) -> Ball:
+        """Return the decision values of the classes (n, k) of the hinges with abstention."""
         if self.signed is None:
             return F
         U = paired(F, self.signed.shape[1])

@@ -28,7 +28,7 @@ from .gap import Bounds, LearnedRows, ScoreMap, longer
 from .surrogates import CannotError
 
 _TIE = 1e-9  # a score no further than this above a threshold counts as lying on the threshold
-_NAMES = ("at", "it", "red_th", "svorim", "svorex")
+THRESHOLD_MODELS = ("at", "it", "red_th", "svorim", "svorex")
 
 
 class ThresholdModel:
@@ -46,11 +46,6 @@ class ThresholdModel:
         self.steps = np.ones((k, max(k - 1, 0)))  # of red_th: differences between the costs of neighbouring predictions
         if self.matrix is not None:
             self.steps = np.abs(np.diff(self.matrix, axis=0)).T
-
-    @staticmethod
-    def knows(options: Mapping[str, Any]) -> bool:
-        """Tell whether a configuration is that of a threshold model."""
-        return options["name"] in _NAMES
 
     # ---- the map --------------------------------------------------------------------------------------------------
     def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
