@@ -28,6 +28,11 @@ def is_number(value: Any) -> bool:
         return False
 
 
+def is_real(value: Any) -> bool:
+    """Return whether a value is a number, of NumPy and infinite ones too, and neither nan nor a truth value."""
+    return isinstance(value, Real) and not isinstance(value, bool) and value == value
+
+
 def is_whole(value: Any) -> bool:
     """Return whether a value is a whole number, of NumPy too, and no truth value."""
     return isinstance(value, Integral) and not isinstance(value, bool)
@@ -55,6 +60,7 @@ def or_null(about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 NUMBER = rule("a finite number", is_number)
+REAL = rule("a number", is_real)
 POSITIVE = rule("a finite number above 0", lambda value: is_number(value) and value > 0)
 NOT_NEGATIVE = rule("a finite number of at least 0", lambda value: is_number(value) and value >= 0)
 FRACTION = rule("a number between 0 and 1, both excluded", lambda value: is_number(value) and 0 < value < 1)

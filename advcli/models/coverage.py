@@ -1,6 +1,6 @@
 """A saved model on labelled rows that it has not seen: risk over coverage, what it confuses, and which thresholds are safe.
 
-The margin of a prediction is that of an abstaining classifier; of any other the lead of the largest potential on the second.
+The margin of a prediction is that of an abstaining classifier; of any other the lead of the largest decision value on the second.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..data.tables.cells import cell_text
 from ..data.tables.table import read_parts
 from ..data.tables.target import match_labels
 from ..statistics.risk_coverage import Guarantee, RiskCoverage, guarantee, risk_coverage
-from . import Model
+from .model import Model
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,22 +31,12 @@ CONFIDENCE = 0.9
 
 @dataclass(frozen=True, eq=False)
 class CoverageReport:
-    """What a model does on labelled rows.
-
-    Attributes
-    ----------
-    rows : int
-    curve : RiskCoverage
-    confusion : DataFrame
-        Rows with each true class (index) and each predicted label (columns, to abstain last where the model may).
-    guarantees : tuple of Guarantee
-        For the errors that were asked for, each with its confidence by itself; none where the rows are too few.
-    """
+    """What a model does on labelled rows."""
 
     rows: int
     curve: RiskCoverage
-    confusion: pd.DataFrame
-    guarantees: tuple[Guarantee, ...]
+    confusion: pd.DataFrame  # rows with each true class (index) and each predicted label (columns, to abstain last where the model may)
+    guarantees: tuple[Guarantee, ...]  # for the errors that were asked for, each with its confidence by itself; none of too few rows
 
 
 def coverage_of(model: Model, X: Any, y: Any, epsilons: Iterable[float] = EPSILONS, confidence: float = CONFIDENCE) -> CoverageReport:
@@ -58,10 +48,10 @@ def coverage_of(model: Model, X: Any, y: Any, epsilons: Iterable[float] = EPSILO
     confusion = pd.DataFrame(counts, index=pd.Index(model.classes, name="class"), columns=list(model.labels))
     delta = round(1.0 - confidence, 12)
     try:
-        found = tuple(guarantee(margin, wrong, epsilon, delta) for epsilon in sorted(set(epsilons)))
+        guarantees = tuple(guarantee(margin, wrong, epsilon, delta) for epsilon in sorted(set(epsilons)))
     except DataError:
-        found = ()
-    return CoverageReport(len(y), risk_coverage(margin, wrong), confusion, found)
+        guarantees = ()
+    return CoverageReport(len(y), risk_coverage(margin, wrong), confusion, guarantees)
 
 
 def coverage_file(
@@ -76,14 +66,8 @@ def coverage_file(
     """Read labelled rows of a CSV file and write what the model does on them (`write`).
 
     ``draw`` makes the figure, as `advcli.reports.drawing.draw` does. With ``spreadsheets`` labels that look like formulas get an apostrophe
-    there (`advcli.core.spreadsheets`).
-
-    Raises
-    ------
-    ConfigError
-        A model of sets of labels, one that predicts no classes, or one that was not fitted to a table.
-    DataError
-        No column of labels, a label that is none of the model's, or rows that the model cannot take.
+    there (`advcli.core.spreadsheets`). Raises `ConfigError` for a model of sets of labels, one that predicts no classes, or one that was
+    not fitted to a table, and `DataError` for no column of labels, an unknown one, or rows that the model cannot take.
     """
     if model.encoding is None or model.of_sets:
         raise ConfigError("risk over coverage is for models that advcli fit made from rows with one label")
@@ -92,35 +76,33 @@ def coverage_file(
     form, text = model.encoding, model.encoding.text
     wanted = None if text is None else [*text, target]
     parts = list(read_parts(source, 2**31, separator=form.separator, text=wanted, encoding=form.charset))
-    columns = [str(each) for each in parts[0].frame.columns] if parts else []
+    columns = [str(name) for name in parts[0].frame.columns] if parts else []
     if target not in columns:
         raise DataError(f"{source} has no column {target} of labels; {nearest(target, columns)}")
     frame = parts[0].frame
     names = [str(label) for label in model.classes]
-    given = cell_text(frame[target]).tolist()
-    codes = [-1 if at is None else at for at in match_labels(given, model.classes)]
+    labels = cell_text(frame[target]).tolist()
+    codes = [-1 if code is None else code for code in match_labels(labels, model.classes)]
     if -1 in codes:
         unknown = codes.index(-1)
-        raise DataError(f"{source}: {given[unknown]!r} of row {unknown + 1} is no label of the model; {nearest(given[unknown], names)}")
+        raise DataError(f"{source}: {labels[unknown]!r} of row {unknown + 1} is no label of the model; {nearest(labels[unknown], names)}")
     model.encoding.check_columns(source, columns)
-    found = coverage_of(model, model.encoding.encode(parts[0]), np.array(codes, dtype=np.intp), epsilons, confidence)
-    write(replace(found, confusion=frame_as_text(found.confusion)) if spreadsheets else found, out, draw)
-    return found
+    report = coverage_of(model, model.encoding.encode(parts[0]), np.array(codes, dtype=np.intp), epsilons, confidence)
+    write(replace(report, confusion=frame_as_text(report.confusion)) if spreadsheets else report, out, draw)
+    return report
 
 
-def write(found: CoverageReport, out: Path, draw: Callable[..., Any]) -> None:
+def write(report: CoverageReport, out: Path, draw: Callable[..., Any]) -> None:
     """Write curve.csv, .svg, .pdf and .png, confusion.csv and guarantees.csv into a folder, which is made where it is not there."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(f"out={out}: {error.strerror}; choose another folder") from error
-    curve = found.curve
+    curve = report.curve
     table = pd.DataFrame({"threshold": curve.threshold, "coverage": curve.coverage, "risk": curve.risk, "accuracy": curve.accuracy})
-    rows = [
-        {"epsilon": each.epsilon, "delta": each.delta, "tau": each.tau, "rows": each.rows, "accepted": each.accepted, "wrong": each.wrong}
-        for each in found.guarantees
-    ]
-    for name, content, index in (("curve", table, False), ("confusion", found.confusion, True), ("guarantees", pd.DataFrame(rows), False)):
+    columns = ("epsilon", "delta", "tau", "rows", "accepted", "wrong")
+    rows = [{name: getattr(safe, name) for name in columns} for safe in report.guarantees]
+    for name, content, index in (("curve", table, False), ("confusion", report.confusion, True), ("guarantees", pd.DataFrame(rows), False)):
         write_text(out / f"{name}.csv", content.to_csv(index=index, lineterminator="\n"))
 
     def paint(axes: Axes) -> None:
@@ -130,7 +112,7 @@ def write(found: CoverageReport, out: Path, draw: Callable[..., Any]) -> None:
         axes.set_xlabel("coverage: share of rows that are accepted")
         axes.set_ylabel("risk: share of these that are wrong")
 
-    figure = draw("curve", f"Risk over coverage on {found.rows} rows; AURC {curve.aurc:.4f}.", (5.0, 3.5), paint)
+    figure = draw("curve", f"Risk over coverage on {report.rows} rows; AURC {curve.aurc:.4f}.", (5.0, 3.5), paint)
     write_text(out / "curve.svg", figure.svg)
     write_bytes(out / "curve.pdf", figure.pdf)
     write_bytes(out / "curve.png", figure.png)

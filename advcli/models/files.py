@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.arrays import is_sparse
 from ..core.errors import AdvcliError, ConfigError, ModelError
 from ..core.files import UNDELAYED, write_bytes
 from ..core.stored_arrays import MOST_COLUMNS
@@ -31,7 +32,7 @@ from ..results.tables import plain
 from .model import Model
 from .pipeline_steps import EncodedColumns, Steps
 from .pipeline_steps import packed as packed_steps
-from .restored import ESTIMATORS, FITTED, LABELS, STEPS, rebuild
+from .restored import ENCODED, ESTIMATORS, FITTED, LABELS, LEARNED, STEPS, rebuild
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
@@ -52,8 +53,6 @@ _UNREADABLE = (
 _UNFIT = (ValueError, LookupError, TypeError, AttributeError, MemoryError, ArithmeticError, RuntimeError, AssertionError)
 _LOCAL = 30  # bytes before the name of an entry in a zip archive
 _LONGEST = 500  # characters of what is wrong with a file
-# what a column and an encoding may have beside the rest, where it is not the default
-_LEARNED, _ENCODED = ("attributes", "own", "other", "fill", "indicator"), ("sequence", "missing", "max_categories", "charset")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the time of every member: the same fit gives the same bytes
 
 
@@ -140,7 +139,7 @@ def _arrays_of_map(estimator: Learner, rows: Any) -> dict[str, NDArray[Any]]:
     if estimator.features_ is None:
         return {}
     arrays = {f"{FITTED}{name}": array for name, array in estimator.features_.fitted().items()}
-    if not hasattr(rows, "tocsr"):
+    if not is_sparse(rows):
         return arrays | {"rows": rows}
     rows = rows.tocsr()
     return arrays | {f"rows_{part}": getattr(rows, part) for part in ("data", "indices", "indptr")} | {"rows_shape": np.array(rows.shape)}
@@ -185,14 +184,14 @@ def _encoding_document(encoding: Encoding) -> dict[str, Any]:
     """Return what model.json says of the columns of a table; an option with its default is left out."""
 
     def learned(column: Column) -> dict[str, Any]:
-        return {key: plain(value) for key in _LEARNED if (value := getattr(column, key)) != getattr(Column, key)}
+        return {key: plain(value) for key in LEARNED if (value := getattr(column, key)) != getattr(Column, key)}
 
     return {
         "columns": [{"name": column.name, "categories": plain(column.categories)} | learned(column) for column in encoding.columns],
         "others": list(encoding.others),
         "separator": encoding.separator,
         **encoding.notation.options,
-        **{key: value for key in _ENCODED if (value := getattr(encoding, key)) != getattr(Encoding, key)},
+        **{key: value for key in ENCODED if (value := getattr(encoding, key)) != getattr(Encoding, key)},
     }
 
 
@@ -207,8 +206,10 @@ def _taken_apart(model: Any) -> tuple[Learner, Standardiser | Steps | None, Enco
     encoding = None
     if before and isinstance(before[0][1], EncodedColumns):  # of a pipeline that `load` returned
         encoding, before = before[0][1].encoding, before[1:]
-    if len(before) == 1 and isinstance(of := getattr(getattr(before[0][1], "func", None), "__self__", None), Standardiser):
-        return learner, of, encoding, about
+    if len(before) == 1:
+        standardiser = getattr(getattr(before[0][1], "func", None), "__self__", None)
+        if isinstance(standardiser, Standardiser):
+            return learner, standardiser, encoding, about
     if before and learner.kept_by_pickle:
         raise ConfigError(f"cannot save this pipeline: {type(learner).__name__} is kept by pickle alone; save it without the steps")
     return learner, Steps(before) if before else None, encoding, about
@@ -316,12 +317,12 @@ def _unpickled(path: Path, trust: bool) -> Model:
     if not trust:
         raise ModelError(f"{path} is a pickle, which executes what it holds: give trust=true if you know where it comes from")
     try:
-        found = joblib.load(path)
+        model = joblib.load(path)
     except Exception as error:
         raise ModelError(f"cannot read the model {path}: {type(error).__name__}: {_shortened(error)}; fit it again") from error
-    if not isinstance(found, Model):
-        raise ModelError(f"{path} holds a {type(found).__name__}, no model of advcli")
-    return found
+    if not isinstance(model, Model):
+        raise ModelError(f"{path} holds a {type(model).__name__}, no model of advcli")
+    return model
 
 
 def _shortened(error: Exception) -> str:
@@ -331,10 +332,10 @@ def _shortened(error: Exception) -> str:
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    document = dict(pairs)
+    if len(document) < len(pairs):
         raise ValueError("a key of model.json stands there twice")
-    return found
+    return document
 
 
 def _members(path: Path) -> dict[str, bytes]:
@@ -347,7 +348,7 @@ def _members(path: Path) -> dict[str, bytes]:
         with zipfile.ZipFile(file) as archive:
             entries = sorted(archive.infolist(), key=lambda entry: entry.header_offset)
             # a small file could unpack to more than there is memory, by compression or by entries that share their bytes
-            for entry, end in zip(entries, [*(each.header_offset for each in entries[1:]), archive.start_dir], strict=True):
+            for entry, end in zip(entries, [*(later.header_offset for later in entries[1:]), archive.start_dir], strict=True):
                 long = _LOCAL + len(entry.orig_filename.encode()) + entry.file_size
                 stored = entry.compress_type == zipfile.ZIP_STORED and entry.compress_size == entry.file_size
                 if not stored or entry.header_offset + long > end:

@@ -28,20 +28,8 @@ def fit(cell: Cell, data_dir: Path) -> Model:
     """Fit one method to a whole data set, with the protocol's search and standardisation.
 
     The hyper-parameters are chosen as for the training part of a first split, which here is every row; then all rows are standardised
-    and fitted to ``solver.tol``.
-
-    Parameters
-    ----------
-    cell : Cell
-        Data set and method, as a run takes them.
-    data_dir : Path
-        Where data sets lie.
-
-    Returns
-    -------
-    Model
-        ``about["notes"]`` and ``about["edges"]`` are to be told to the user. A fit that stopped above its tolerance warns
-        (`NotConvergedWarning`) and says so in its certificate.
+    and fitted to ``solver.tol``. ``about["notes"]`` and ``about["edges"]`` of the model are to be told to the user. A fit that stopped
+    above its tolerance warns (`NotConvergedWarning`) and says so in its certificate.
     """
     from threadpoolctl import threadpool_limits
 
@@ -57,8 +45,8 @@ def fit(cell: Cell, data_dir: Path) -> Model:
         selection = recipe.search(everything, ALL)
         fitted = recipe.fit(everything, selection.hyper, ALL)
         learner = fitted.learner
-        own = everything.costs is not None and learner.has_costs
-        worst = learner.worst_case(fitted.rows(everything.X), everything.costs if own else fitted.codes, fitted.weight)
+        truth = everything.costs if everything.costs is not None and learner.has_costs else fitted.codes
+        worst = learner.worst_case(fitted.rows(everything.X), truth, fitted.weight)
     about = {
         "cell": cell.as_mapping(),
         "dataset": dataset.name,
@@ -94,9 +82,9 @@ def _model(cell: Cell, dataset: Dataset, fitted: Fitted, about: dict[str, Any]) 
 
 
 def _now() -> str:
-    """Return the time in UTC, that of the variable SOURCE_DATE_EPOCH where it is set: a fit that is repeated then gives the same file."""
-    given = os.environ.get("SOURCE_DATE_EPOCH", "")
-    seconds = int(given) if given.isascii() and given.isdigit() else int(time.time())
+    """Return the time in UTC, or the variable SOURCE_DATE_EPOCH where it is set: a fit that is repeated then gives the same file."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    seconds = int(epoch) if epoch.isascii() and epoch.isdigit() else int(time.time())
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))
 
 

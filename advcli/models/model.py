@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..core.checks import REAL, refuse
 from ..core.errors import ConfigError
 from ..data.tables.cells import PLAIN
 from ..data.tables.encoding import Encoding
@@ -21,7 +22,7 @@ from ..learners.base import Rows
 from ..learners.options import NOT_OPTIONS
 from ..problems.certificate import Certificate
 from ..results.tables import plain
-from .pipeline_steps import EncodedColumns, Steps
+from .pipeline_steps import EncodedColumns, ModelPipeline, Steps
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,40 +35,17 @@ _DENSE = 2**20  # features up to which a row of zeros is written out
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A fitted estimator with what stands between it and raw rows.
+    """A fitted estimator with what stands between it and raw rows."""
 
-    Attributes
-    ----------
-    estimator : Learner
-        Fitted. When it was loaded it predicts, but cannot be a warm start.
-    classes : tuple
-        Labels of the k classes, in the order of the potentials.
-    labels : tuple
-        Label of every prediction code: the classes, then what a loss may predict beyond them (``"abstain"``). A stub leaf has the label of
-        the node that it stands for.
-    standardiser : Standardiser, Steps or None
-        Applied to the features first, `Steps` those of a pipeline; None if the estimator takes them as they are.
-    encoding : Encoding or None
-        How columns of a table become features; None if there never was a table.
-    about : mapping
-        How the model was made: configuration (``cell``), data set and its checksum, rows, hyper-parameters, versions.
-    label_separator : str or None
-        What joins the labels of a row that has several, in one cell; None: they have a column of 0 and 1 each.
-    label_prefix : str
-        What the names of these columns begin with.
-    tau : float or None
-        What the margin of a prediction must exceed, of an estimator without such a parameter (`at_threshold`); other rows are undecided.
-    """
-
-    estimator: Learner
-    classes: tuple[Any, ...]
-    labels: tuple[Any, ...]
-    standardiser: Standardiser | Steps | None = None
-    encoding: Encoding | None = None
-    about: Mapping[str, Any] = field(default_factory=dict)
-    label_separator: str | None = None
-    label_prefix: str = "label_"
-    tau: float | None = None
+    estimator: Learner  # of a file it predicts, but cannot be a warm start
+    classes: tuple[Any, ...]  # labels of the k classes, in the order of the decision values
+    labels: tuple[Any, ...]  # of every prediction code: the classes, a stub leaf as its node, then what may be predicted beyond them
+    standardiser: Standardiser | Steps | None = None  # applied to the features first; `Steps` are those of a pipeline
+    encoding: Encoding | None = None  # how columns of a table become features; None if there never was a table
+    about: Mapping[str, Any] = field(default_factory=dict)  # configuration, data set and its checksum, rows, hyper-parameters, versions
+    label_separator: str | None = None  # joins the labels of a row in one cell; None: they have a column of 0 and 1 each
+    label_prefix: str = "label_"  # begins the names of these columns
+    tau: float | None = None  # the margin of a prediction must exceed it, of an estimator without such a parameter (`at_threshold`)
 
     @property
     def step(self) -> str:
@@ -91,8 +69,6 @@ class Model:
         step ``columns``, which takes frames with the columns of the training file.
         """
         from sklearn.preprocessing import FunctionTransformer
-
-        from .pipelines import ModelPipeline
 
         self.refuse_own_threshold()
         learner: Any = self.estimator
@@ -136,16 +112,11 @@ class Model:
         """Return the model that decides where the margin of its prediction exceeds ``tau`` and abstains elsewhere.
 
         ``tau`` is a number, such as the one of a `Guarantee` that ``advcli coverage`` found on held-out rows. The margin is that of an
-        abstaining classifier (`AbstainingClassifier.margin`), of any other the lead of the largest potential on the second.
-
-        Raises
-        ------
-        ConfigError
-            Not a number, or a model to which none applies (`check_threshold`).
+        abstaining classifier (`AbstainingClassifier.margin`), of any other the lead of the largest decision value on the second.
+        `ConfigError` for no number, or for a model to which none applies (`check_threshold`).
         """
         self.check_threshold()
-        if isinstance(tau, bool) or not isinstance(tau, (int, float, np.number)) or tau != tau:
-            raise ConfigError(f"tau={tau} is not valid; give a number")
+        refuse("tau", tau, REAL)
         estimator: Any = self.estimator
         if hasattr(estimator, "threshold_"):
             estimator = copy.copy(estimator)
@@ -178,20 +149,17 @@ class Model:
         labels = label_array(self.labels)
         if not self.of_sets:
             return labels[codes]
-        found = np.empty(codes.shape[0], dtype=object)
-        found[:] = [labels[at].tolist() for at in np.split(codes.indices, codes.indptr[1:-1])]
-        return found
+        sets = np.empty(codes.shape[0], dtype=object)
+        sets[:] = [labels[places].tolist() for places in np.split(codes.indices, codes.indptr[1:-1])]
+        return sets
 
     def table(self, X: Any, groups: Any = None) -> pd.DataFrame:
         """Return all there is to say about rows X (n, d), one line each; ``groups`` as in `predict`.
 
-        Returns
-        -------
-        DataFrame
-            ``label``; ``abstain`` (0 or 1), where something else beside the classes may be predicted; ``potential_CLASS`` for every class;
-            for adversarial losses ``probability_PREDICTION``, the predictor's distribution; where ``calibrate`` is set its estimates,
-            and for classifiers of other packages that have them their probabilities, as ``probability_CLASS``. Where rows have several
-            labels they stand as in the table that was learned from, joined in ``label`` or in columns of 0 and 1, and nothing else.
+        Columns are ``label``; ``abstain`` (0 or 1), where something else beside the classes may be predicted; ``potential_CLASS`` for every
+        class; for adversarial losses ``probability_PREDICTION``, the predictor's distribution; where ``calibrate`` is set its estimates,
+        and for classifiers of other packages that have them their probabilities, as ``probability_CLASS``. Where rows have several
+        labels they stand as in the table that was learned from, joined in ``label`` or in columns of 0 and 1, and nothing else.
         """
         import pandas as pd
 
@@ -241,9 +209,9 @@ def describe(model: Model) -> dict[str, str]:
     cell, certificate = about.get("cell") or {}, model.certificate
     lines = {"kind": type(estimator).__name__}
     if cell:
-        own = {key: value for key, value in cell["loss"].items() if key not in NOT_OPTIONS and value is not None}
-        said = ", ".join(f"{key}={_at_most(json.dumps(value), 60)}" for key, value in own.items())
-        lines["method"] = f"{cell['loss']['name']} {cell['features']['name']}" + (f" ({said})" if said else "")
+        options = {key: value for key, value in cell["loss"].items() if key not in NOT_OPTIONS and value is not None}
+        text = ", ".join(f"{key}={_at_most(json.dumps(value), 60)}" for key, value in options.items())
+        lines["method"] = f"{cell['loss']['name']} {cell['features']['name']}" + (f" ({text})" if text else "")
     if isinstance(estimator, Learner) and estimator.calibrates:
         lines["probabilities"] = f"estimated, by calibrate={estimator.calibrate}"
     hyper = about.get("hyper") or {}
@@ -286,15 +254,14 @@ def _handled(encoding: Encoding) -> dict[str, str]:
     if encoding.missing == "refuse":
         lines = {"no value": "refused (predict.gaps=ignore, predict.rejected=FILE)"}
     else:
-        said = [f"numbers filled by {', '.join(numbers)}"] if numbers else []
+        ways = [f"numbers filled by {', '.join(numbers)}"] if numbers else []
         if encoding.missing != "indicator":
             for column in texts:
-                at = int(column.fill if column.fill is not None else -1)
-                known = column.categories or ()
+                code, names = int(-1 if column.fill is None else column.fill), column.categories or ()
                 # beyond the categories: nothing is a value of a box that is ticked or empty
-                said += [f"{column.name} by {known[at] if at < len(known) else 'nothing'}"] if known and at >= 0 else []
-        said += [f"marked in {', '.join(marked)}"] if marked else []
-        lines = {"no value": _at_most(f"{encoding.missing}: {'; '.join(said) or 'none was there'}", 600)}
+                ways += [f"{column.name} by {names[code] if code < len(names) else 'nothing'}"] if names and code >= 0 else []
+        ways += [f"marked in {', '.join(marked)}"] if marked else []
+        lines = {"no value": _at_most(f"{encoding.missing}: {'; '.join(ways) or 'none was there'}", 600)}
     if encoding.notation != PLAIN:
         lines["numbers"] = f"read by {encoding.notation}"
     if texts:

@@ -1,4 +1,4 @@
-"""Fitted transformers of scikit-learn in front of an estimator, as plain data of a model file: nothing is executed when they are read.
+"""Pipelines of loaded models, and fitted transformers of scikit-learn before an estimator as plain data: reading them executes nothing.
 
 A transformer is kept where its fitted state is numbers, text and arrays of them, and its class is one of `TRANSFORMERS`: the file names it,
 and never says what is imported.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import (
     MaxAbsScaler,
     MinMaxScaler,
@@ -29,6 +30,7 @@ from sklearn.preprocessing import (
     RobustScaler,
     StandardScaler,
 )
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.checks import collected
@@ -51,13 +53,7 @@ _MARKS = ("array", "tuple", "dtype", "number")
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Fitted transformers in a row.
-
-    Attributes
-    ----------
-    named : sequence of (str, transformer)
-        As the steps of a `sklearn.pipeline.Pipeline` without its last one.
-    """
+    """Fitted transformers in a row: the steps of a `sklearn.pipeline.Pipeline` without its last one, by name."""
 
     named: Sequence[tuple[str, Any]]
 
@@ -69,14 +65,8 @@ class Steps:
 
 
 def packed(steps: Steps) -> NDArray[np.uint8]:
-    """Return the steps as the bytes of a JSON text.
-
-    Raises
-    ------
-    ConfigError
-        A transformer that is none of `TRANSFORMERS`, or one whose parameters or state are no plain data.
-    """
-    found = []
+    """Return the steps as the bytes of a JSON text; `ConfigError` for one that is none of `TRANSFORMERS`, or no plain data."""
+    stored = []
     for name, step in steps.named:
         kind = type(step)
         if TRANSFORMERS.get(kind.__name__) is not kind:
@@ -88,7 +78,7 @@ def packed(steps: Steps) -> NDArray[np.uint8]:
         parameters = step.get_params(deep=False)
         state = {key: value for key, value in vars(step).items() if key not in parameters}
         what = f"cannot save this pipeline: the step {name!r} has a"
-        found.append(
+        stored.append(
             {
                 "name": name,
                 "type": kind.__name__,
@@ -96,17 +86,11 @@ def packed(steps: Steps) -> NDArray[np.uint8]:
                 "state": {key: _plain(value, f"{what}n attribute {key}") for key, value in state.items()},
             }
         )
-    return np.frombuffer(json.dumps(found, allow_nan=False).encode(), dtype=np.uint8)
+    return np.frombuffer(json.dumps(stored, allow_nan=False).encode(), dtype=np.uint8)
 
 
 def unpacked(content: NDArray[np.uint8]) -> Steps:
-    """Return the steps that `packed` wrote.
-
-    Raises
-    ------
-    ModelError
-        It holds anything else.
-    """
+    """Return the steps that `packed` wrote; `ModelError` for anything else."""
     if content.dtype != np.uint8 or content.ndim != 1:
         raise ModelError("its steps are no text")
     steps: list[tuple[str, Any]] = []
@@ -135,12 +119,12 @@ def _plain(value: Any, what: str) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else {"number": str(value)}
     if isinstance(value, (list, tuple)):
-        items = [_plain(each, what) for each in value]
+        items = [_plain(item, what) for item in value]
         return {"tuple": items} if isinstance(value, tuple) else items
     if isinstance(value, np.dtype) and value.kind in _ARRAYS:
         return {"dtype": value.str}
     if isinstance(value, np.ndarray) and value.dtype.kind in f"{_ARRAYS}UO":
-        values = [_plain(each, what) for each in value.ravel().tolist()]
+        values = [_plain(item, what) for item in value.ravel().tolist()]
         kind = value.dtype.str if value.dtype.kind in _ARRAYS else "O"
         # products of matrices have the bits of the order in memory
         order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
@@ -150,7 +134,7 @@ def _plain(value: Any, what: str) -> Any:
 
 def _restored(value: Any) -> Any:
     if isinstance(value, list):
-        return [_restored(each) for each in value]
+        return [_restored(item) for item in value]
     if not isinstance(value, dict):
         return value
     if not any(mark in value for mark in _MARKS):
@@ -164,8 +148,37 @@ def _restored(value: Any) -> Any:
         raise ModelError("its steps hold values of another type than numbers and text")
     if "dtype" in value:
         return kind
-    found = np.array(_restored(value["value"]), dtype=kind)
-    return found[()] if found.ndim == 0 else np.array(found.reshape(value["array"]), order="F" if value["order"] == "F" else "C")
+    array = np.array(_restored(value["value"]), dtype=kind)
+    return array[()] if array.ndim == 0 else np.array(array.reshape(value["array"]), order="F" if value["order"] == "F" else "C")
+
+
+def _last_has(name: str) -> Callable[[Pipeline], bool]:
+    def check(pipeline: Pipeline) -> bool:
+        getattr(pipeline.steps[-1][1], name)  # its own AttributeError
+        return True
+
+    return check
+
+
+class ModelPipeline(Pipeline):
+    """A `sklearn.pipeline.Pipeline` whose rows and labels are those of the training file, with the methods of an abstaining last step."""
+
+    def _before(self, X: Any) -> Any:
+        return self[:-1].transform(X)
+
+    def margins(self, X: Any) -> Any:
+        """Return how sure the predictions of rows X are, shape (n,) (`Learner.margins`)."""
+        return self[-1].margins(self._before(X))
+
+    @available_if(_last_has("risk_coverage"))
+    def risk_coverage(self, X: Any, y: Any) -> Any:
+        """Return risk over coverage on rows X with labels y (n,) (`AbstainingClassifier.risk_coverage`)."""
+        return self[-1].risk_coverage(self._before(X), y)
+
+    @available_if(_last_has("calibrate"))
+    def calibrate(self, X: Any, y: Any, **options: Any) -> Any:
+        """Set the threshold of the last step by held-out rows X with labels y (n,), and return it (`AbstainingClassifier.calibrate`)."""
+        return self[-1].calibrate(self._before(X), y, **options)
 
 
 class EncodedColumns(TransformerMixin, BaseEstimator):

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..core.arrays import is_sparse
 from ..core.errors import ConfigError, ModelError, refuse_all
 from ..core.files import atomic_file
 from ..core.spreadsheets import frame_as_text
-from ..data.tables.encoding import Encoding, Fault, refuse_faults
+from ..data.tables.encoding import Fault, refuse_faults
 from ..data.tables.table import read_parts
 from .model import ABSTAIN, Model, zeros
 from .pipeline_steps import Steps
@@ -30,24 +31,12 @@ _WHOLE = 2**31  # rows that no file has
 
 @dataclass(frozen=True)
 class Predicted:
-    """What a file of predictions holds, in words.
+    """What a file of predictions holds, in words."""
 
-    Attributes
-    ----------
-    rows : int
-        Number of predictions.
-    abstained : int
-        Predictions that are no class.
-    ignored : tuple of str
-        Columns of the input that the model does not use, such as the target.
-    rejected : int
-        Rows that were refused and written elsewhere.
-    """
-
-    rows: int
-    abstained: int
-    ignored: tuple[str, ...]
-    rejected: int = 0
+    rows: int  # number of predictions
+    abstained: int  # predictions that are no class
+    ignored: tuple[str, ...]  # columns of the input that the model does not use, such as the target
+    rejected: int = 0  # rows that were refused and written elsewhere
 
 
 _IGNORED = {"unseen": "unseen", "gaps": "gap"}
@@ -58,7 +47,7 @@ def _without_gaps(X: Any, model: Model) -> Any:
     """Return features X (n, d) with the training rows' mean for nan, 0 where they are not standardised; for a pipeline as they are."""
     if isinstance(model.standardiser, Steps):  # of a pipeline, which fills gaps or refuses them
         return X
-    sparse_rows = hasattr(X, "indptr")
+    sparse_rows = is_sparse(X)
     values, columns = (X.data, X.indices) if sparse_rows else (X, slice(None))
     mean = np.zeros(X.shape[1]) if model.standardiser is None else model.standardiser.mean_
     filled = np.where(np.isnan(values), mean[columns], values)
@@ -77,70 +66,39 @@ def predict_file(
 ) -> Predicted:
     """Predict every row of a file, a part of it in memory at a time, and write the predictions in the same order.
 
-    Parameters
-    ----------
-    model : Model
-        With an encoding.
-    source : Path
-        CSV, CSV.gz, parquet, feather or Excel with the columns that the model was fitted on, in any order; the target and columns that
-        were left out may be there.
-    out : Path
-        The columns of `Model.table`; appears whole or not at all.
-    rows : int
-        Rows in memory at a time; a model of sequences takes all, as no sequence may be cut.
-    ignore : collection of str
-        ``unseen``: categories that the model has not seen count as none of its categories, or as a rare one. ``gaps``: a cell without a
-        value, which the model does not fill, counts as the mean of the training rows (0 where features are not standardised). ``extra``:
-        columns that the training file did not have are left out.
-    rejected : Path, optional
-        CSV file for the rows that are refused: ``row``, counted from 1 without the heading, ``reasons``, and their cells. The predictions
-        then have a first column ``row``.
-    spreadsheets : bool
-        Whether texts that look like formulas get an apostrophe (`advcli.core.spreadsheets`).
+    ``source`` is CSV, CSV.gz, parquet, feather or Excel with the columns that the model was fitted on, in any order; the target and columns
+    that were left out may be there. ``out`` gets the columns of `Model.table`, and appears whole or not at all. ``rows`` are in memory at a
+    time, but all of a model of sequences, as no sequence may be cut. With ``spreadsheets`` texts that look like formulas get an apostrophe.
 
-    Raises
-    ------
-    DataError
-        Other columns; and, without ``rejected``, a cell without a value or with text, a category that the model has not seen.
+    ``ignore`` may hold ``unseen``: categories that the model has not seen count as none of its categories, or as a rare one; ``gaps``: a
+    cell without a value, which the model does not fill, counts as the mean of the training rows (0 where features are not standardised);
+    ``extra``: columns that the training file did not have are left out. ``rejected`` is a CSV file for the rows that are refused: ``row``,
+    counted from 1 without the heading, ``reasons``, and their cells; the predictions then have a first column ``row``. Without it a cell
+    without a value or with text, or a category that the model has not seen, is a `DataError`, as other columns are.
     """
     if model.encoding is None:
         raise ModelError("this model was saved without a table's columns; load it in Python by advcli.models.load")
-    rows = _rows_at_a_time(model.encoding, rows, rejected)
+    encoding = model.encoding
+    if encoding.sequence is not None:
+        if rejected is not None:
+            raise ConfigError("predict.rejected leaves rows out, and this model predicts whole sequences; correct the rows")
+        rows = _WHOLE
     remedy = "free space or choose another FILE.csv"
     with contextlib.ExitStack() as files:
         file = files.enter_context(atomic_file(out, remedy, streams=True))
         aside = None if rejected is None else files.enter_context(atomic_file(rejected, remedy, streams=True))
-        writer = _Writer(model, model.encoding, source, frozenset(ignore), file, aside, spreadsheets)
-        encoding = model.encoding
+        writer = _Writer(model, source, frozenset(ignore), file, aside, spreadsheets)
         for table in read_parts(source, rows, separator=encoding.separator, text=encoding.text, encoding=encoding.charset):
             writer.write(table)
     return Predicted(writer.count, writer.abstained, tuple(writer.ignored), writer.rejected)
 
 
-def _rows_at_a_time(encoding: Encoding, rows: int, rejected: Path | None) -> int:
-    """Return how many rows are predicted at a time: those asked for, or all where rows are parts of sequences."""
-    if encoding.sequence is None:
-        return rows
-    if rejected is not None:
-        raise ConfigError("predict.rejected leaves rows out, and this model predicts whole sequences; correct the rows")
-    return _WHOLE
-
-
 class _Writer:
-    """Predicts a table part by part and writes predictions, and rows that are refused where there is a file for them.
+    """Predicts a table part by part and writes predictions to ``file``, and rows that are refused to ``aside``, where there is one."""
 
-    Parameters
-    ----------
-    model, encoding, source, ignore, spreadsheets
-        As in `predict_file`; ``encoding`` is that of the model.
-    file, aside : text files
-        For predictions, and for rows that are refused; None where these are an error.
-    """
-
-    def __init__(
-        self, model: Model, encoding: Encoding, source: Path, ignore: frozenset[str], file: Any, aside: Any, spreadsheets: bool
-    ) -> None:
-        self.model, self.encoding, self.source, self.ignore = model, encoding, source, ignore
+    def __init__(self, model: Model, source: Path, ignore: frozenset[str], file: Any, aside: Any, spreadsheets: bool) -> None:
+        assert model.encoding is not None
+        self.model, self.encoding, self.source, self.ignore = model, model.encoding, source, ignore
         self.file, self.aside, self.spreadsheets = file, aside, spreadsheets
         self.count = self.abstained = self.rejected = 0
         self.ignored: list[str] = []

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.checks import LARGEST
+from ..core.checks import LARGEST, is_real
 from ..core.errors import ConfigError, ModelError
 from ..core.stored_arrays import MOST_COLUMNS, Entries
 from ..data.tables.cells import Notation
@@ -45,13 +45,16 @@ FITTED = "features_"  # arrays that the feature map computed
 ROWS = ("rows", "rows_data", "rows_indices", "rows_indptr", "rows_shape")
 _ALWAYS = ("loss", "loss_options", "features", "features_options", "fit_intercept", "n_classes")  # parameters of every file that has them
 _STANDARDISER = ("mean", "scale", "set_to_one")
+# what a column and an encoding may have beside the rest, where it is not the default, and its types
+LEARNED: dict[str, Any] = {"attributes": (list,), "own": (list,), "other": (bool,), "fill": (int, float), "indicator": (bool,)}
+ENCODED: dict[str, Any] = {"sequence": (str,), "missing": (str,), "max_categories": (int, type(None)), "charset": (str,)}
 STEPS = "steps"  # transformers of scikit-learn in front of the estimator
 _RESERVED = (*ROWS, *_STANDARDISER, STEPS)
 
 
 def rebuild(document: Mapping[str, Any], members: Mapping[str, bytes]) -> Model:
     """Return the model of a file's model.json and its entries; `ModelError`, or what a part raises, for one that is none."""
-    arrays = {name.removeprefix("arrays/").removesuffix(".npy"): each for name, each in members.items() if name.startswith("arrays/")}
+    arrays = {name.removeprefix("arrays/").removesuffix(".npy"): text for name, text in members.items() if name.startswith("arrays/")}
     listed = document["arrays"]
     for name in sorted({"model.json", "sha256", *(f"arrays/{name}.npy" for name in listed)} ^ members.keys()):
         raise ModelError(f"{name} {'is not listed in model.json' if name in members else 'is missing'}")
@@ -102,8 +105,9 @@ def _restored_estimator(document: Mapping[str, Any], rows: Entries, fitted: Entr
     _check_parameters(kind, parameters)
     estimator = kind.from_saved(parameters)
     estimator.check_parameters()
-    for missing in (each for each in _ALWAYS if each in estimator.get_params(deep=False) and each not in parameters):
-        raise ModelError(f"its parameter {missing} is missing")
+    for parameter in _ALWAYS:
+        if parameter in estimator.get_params(deep=False) and parameter not in parameters:
+            raise ModelError(f"its parameter {parameter} is missing")
     codes = _field(document, "codes", dict)
     estimator.name_classes(_restored_classes(_field(codes, "values", list), _field(codes, "type", str)))
     if estimator.n_classes not in (None, len(estimator.classes_)):
@@ -116,16 +120,16 @@ def _restored_estimator(document: Mapping[str, Any], rows: Entries, fitted: Entr
     estimator.of_sets_ = attributes.flag("of_sets_")
     if estimator.of_sets_ and not estimator.sets:
         raise ModelError(f"a {name} has no sets of labels")
-    kept: Any = None
+    support: Any = None
     if "rows_data" in rows:
-        kept = rows.csr("rows_{}", None, estimator.n_columns_)
+        support = rows.csr("rows_{}", None, estimator.n_columns_)
     elif "rows" in rows:
-        kept = rows.array("rows", (None, estimator.n_columns_))
+        support = rows.array("rows", (None, estimator.n_columns_))
     rows.check_taken()
     mapped = feature_class(estimator.features)
-    if mapped.keeps_rows != (kept is not None):
+    if mapped.keeps_rows != (support is not None):
         raise ModelError(f"features={mapped.name} {'need the rows that they keep' if mapped.keeps_rows else 'keep no rows'}")
-    estimator.features_ = None if kept is None else mapped.restored(kept, estimator.n_mapped_, fitted, **estimator.map_options)
+    estimator.features_ = None if support is None else mapped.restored(support, estimator.n_mapped_, fitted, **estimator.map_options)
     fitted.check_taken()
     estimator.restore(attributes)
     attributes.check_taken()
@@ -140,28 +144,24 @@ def _field(document: Mapping[str, Any], name: str, *kinds: type) -> Any:
     return value
 
 
-def _check_parameters(kind: type[Learner], parameters: Mapping[str, Any]) -> None:
+def _check_parameters(learner: type[Learner], parameters: Mapping[str, Any]) -> None:
     """Refuse parameters of another type than the estimator's ``__init__`` says; where it says nothing anything goes."""
     right = {
         "None": lambda value: value is None,
         "bool": lambda value: value in (0, 1),
-        "int": _is_number,
-        "float": _is_number,
+        "int": is_real,
+        "float": is_real,
         "str": lambda value: isinstance(value, str),
         "Mapping[str, Any]": lambda value: isinstance(value, dict),
     }
-    for name, parameter in inspect.signature(kind).parameters.items():
+    for name, parameter in inspect.signature(learner).parameters.items():
         kinds = str(parameter.annotation).split(" | ")
-        if name in parameters and set(kinds) <= right.keys() and not any(right[each](parameters[name]) for each in kinds):
+        if name in parameters and set(kinds) <= right.keys() and not any(right[kind](parameters[name]) for kind in kinds):
             raise ModelError(f"its parameter {name} is {json.dumps(parameters[name])[:40]}, not of the type {parameter.annotation}")
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
-
-
 def _is_label(value: Any) -> bool:
-    return isinstance(value, (str, bool)) or _is_number(value)
+    return isinstance(value, (str, bool)) or is_real(value)
 
 
 def _labels_of(document: Mapping[str, Any], name: str, count: int) -> tuple[Any, ...]:
@@ -201,62 +201,47 @@ def _restored_standardiser(arrays: Entries, d: int) -> Standardiser | None:
 def _restored_encoding(document: Any, d: int) -> Encoding | None:
     if document is None:
         return None
-    columns = []
-    for stored in _field(document, "columns", list):
-        categories = _field(stored, "categories", list, type(None))
-        if categories is not None and not (categories and all(map(_is_label, categories)) and len(set(categories)) == len(categories)):
-            raise ModelError("encoding in model.json has categories that are not different values")
-        attributes = _field(stored, "attributes", list) if "attributes" in stored else None
-        if attributes is not None and not (all(isinstance(each, str) for each in attributes) and len(set(attributes)) == len(attributes)):
-            raise ModelError("encoding in model.json has attributes that are not different names")
-        columns.append(_restored_column(stored, categories, attributes))
+    columns = [_restored_column(stored) for stored in _field(document, "columns", list)]
     others, separator = _field(document, "others", list), _field(document, "separator", str)
     if not all(isinstance(name, str) for name in others) or len({column.name for column in columns}) < len(columns):
         raise ModelError("encoding in model.json does not name different columns")
     if len(separator) != 1 or separator in '"\r\n\0':
         raise ModelError("encoding in model.json separates fields by more or less than one character, or by one that cannot")
-    sequence = _field(document, "sequence", str) if "sequence" in document else None
-    missing = _field(document, "missing", str) if "missing" in document else Encoding.missing
-    most = _field(document, "max_categories", int, type(None)) if "max_categories" in document else None
-    if missing not in MISSING_WAYS:
-        raise ModelError(f"encoding in model.json fills cells by {missing[:40]!r}")
+    options = {name: _field(document, name, *kinds) for name, kinds in ENCODED.items() if name in document}
+    if options.get("missing", Encoding.missing) not in MISSING_WAYS:
+        raise ModelError(f"encoding in model.json fills cells by {options['missing'][:40]!r}")
     try:
         notation = Notation.of(document)
     except ConfigError as error:
         raise ModelError(f"encoding in model.json has another notation of numbers: {error}") from None
     try:
-        charset = check_encoding(_field(document, "charset", str) if "charset" in document else None)
+        check_encoding(options.get("charset"))
     except ConfigError:
         raise ModelError("encoding in model.json reads files by an encoding that there is not") from None
-    encoding = Encoding(
-        tuple(columns),
-        tuple(others),
-        separator=separator,
-        sequence=sequence,
-        missing=missing,
-        max_categories=most,
-        notation=notation,
-        charset=charset,
-    )
+    encoding = Encoding(tuple(columns), tuple(others), separator=separator, notation=notation, **options)
     if len(encoding.feature_names) != d:
         raise ModelError(f"encoding in model.json makes {len(encoding.feature_names)} features, and n_features is {d}")
     return encoding
 
 
-def _restored_column(stored: Mapping[str, Any], categories: list[Any] | None, attributes: list[str] | None) -> Column:
+def _restored_column(stored: Mapping[str, Any]) -> Column:
     """Return a column with what was learned of it, each by what it must be."""
-    name, own = _field(stored, "name", str), stored.get("own")
-    fill, places = stored.get("fill"), range(len(categories or ()) + 1)
-    other, indicator = (_field(stored, key, bool) if key in stored else False for key in ("other", "indicator"))
-    if own is not None:
-        own = _field(stored, "own", list)
-        if categories is None or not all(type(code) is int and code in places for code in own) or sorted(set(own)) != own:
-            raise ModelError(f"encoding in model.json has features of {name!r:.60} that are no categories")
-    if (other and categories is None) or (indicator and (categories is not None or fill is None)):
+    name, categories = _field(stored, "name", str), _field(stored, "categories", list, type(None))
+    learned = {key: _field(stored, key, *kinds) for key, kinds in LEARNED.items() if key in stored}
+    if categories is not None and not (categories and all(map(_is_label, categories)) and len(set(categories)) == len(categories)):
+        raise ModelError("encoding in model.json has categories that are not different values")
+    attributes, own, fill = (learned.get(key) for key in ("attributes", "own", "fill"))
+    if attributes is not None and not (all(isinstance(word, str) for word in attributes) and len(set(attributes)) == len(attributes)):
+        raise ModelError("encoding in model.json has attributes that are not different names")
+    places = range(len(categories or ()) + 1)
+    if own is not None and (categories is None or not all(type(code) is int and code in places for code in own) or sorted(set(own)) != own):
+        raise ModelError(f"encoding in model.json has features of {name!r:.60} that are no categories")
+    if (learned.get("other") and categories is None) or (learned.get("indicator") and (categories is not None or fill is None)):
         raise ModelError(f"encoding in model.json has features of {name!r:.60} that it cannot have")
-    if fill is not None and not (_is_number(fill) and abs(fill) <= LARGEST and (categories is None or fill in (-1, *places))):
+    if fill is not None and not (is_real(fill) and abs(fill) <= LARGEST and (categories is None or fill in (-1, *places))):
         raise ModelError(f"encoding in model.json fills cells of {name!r:.60} by {json.dumps(fill)[:40]}")
     if attributes is not None and (categories is not None or own is not None or fill is not None):
         raise ModelError(f"encoding in model.json has attributes and more for {name!r:.60}")
-    known, named, kept = (None if each is None else tuple(each) for each in (categories, attributes, own))
-    return Column(name, known, named, kept, other, None if fill is None else float(fill), indicator)
+    learned = {key: tuple(value) if isinstance(value, list) else value for key, value in learned.items()}
+    exact = {} if fill is None else {"fill": float(fill)}
+    return Column(name, None if categories is None else tuple(categories), **learned | exact)

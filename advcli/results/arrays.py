@@ -26,12 +26,7 @@ _HEADINGS = {(1, 0): heading.read_array_header_1_0, (2, 0): heading.read_array_h
 def read_archive(path: Path) -> dict[str, NDArray[Any]]:
     """Return the arrays of a file in NumPy's npz format by name.
 
-    Raises
-    ------
-    OSError
-        There is no such file, or it cannot be read.
-    Exception
-        Of the dozen kinds that zipfile, zlib and NumPy raise: no archive, a damaged one, one that unpacks to too much, or pickled objects.
+    Of a dozen kinds of zipfile, zlib and NumPy are the errors for a damaged archive, one that unpacks to too much, or pickled objects.
     """
     with path.open("rb") as file, zipfile.ZipFile(file) as archive:
         entries = check_unpacked(archive, path.stat().st_size)
@@ -49,21 +44,15 @@ def read_archive(path: Path) -> dict[str, NDArray[Any]]:
                 size *= length
             if min(shape, default=0) < 0 or begin + size != entry.file_size or (dtype.itemsize == 0 and shape):
                 raise ValueError(f"{entry.filename} is longer or shorter than its heading says")
-        found = {}
+        arrays = {}
         for entry in entries:
             with archive.open(entry) as member:
-                found[entry.filename.removesuffix(".npy")] = heading.read_array(member, allow_pickle=False)
-        return found
+                arrays[entry.filename.removesuffix(".npy")] = heading.read_array(member, allow_pickle=False)
+        return arrays
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a file by name.
-
-    Raises
-    ------
-    ResultsError
-        If there is no such file, or it is damaged.
-    """
+    """Return the arrays of a file by name; `ResultsError` if there is no such file, or it is damaged."""
     try:
         return read_archive(path)
     except FileNotFoundError:
@@ -74,13 +63,7 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], flushed: bool = True) -> None:
-    """Write arrays atomically, into a folder that is made if it is not there; for ``flushed`` see `advcli.core.files.write_text`.
-
-    Raises
-    ------
-    ResultsError
-        If they cannot be written.
-    """
+    """Write arrays atomically, into a folder that is made if it is not there; for ``flushed`` see `advcli.core.files.write_text`."""
     try:
         path.parent.mkdir(exist_ok=True)
     except OSError as error:

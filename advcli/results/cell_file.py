@@ -35,18 +35,9 @@ def cell_text(
     rows: Sequence[Mapping[str, Any]],
     search_rows: Sequence[Mapping[str, Any]],
 ) -> str:
-    """Return the text of a cell's file.
+    """Return the text of a cell's file, with the keys of the cell and of its configuration alone, and the rows of runs.csv and search.csv.
 
-    Parameters
-    ----------
-    key, request : str
-        Keys of the cell and of its configuration alone.
-    identity : mapping or None
-        What all cells of the folder have in common; None where the folder belongs to no configuration.
-    about : mapping
-        Facts about the cell.
-    rows, search_rows : sequences of mappings
-        Rows of runs.csv and search.csv.
+    ``identity`` is what all cells of the folder have in common, None where the folder belongs to no configuration; ``about`` are facts.
     """
     content = {
         "schema": SCHEMA_VERSION,
@@ -63,14 +54,9 @@ def cell_text(
 
 
 def read_cell_file(path: Path) -> dict[str, Any]:
-    """Return the content of a cell's file, whose rows `rows.unpack` gives; ``schema`` may be that of another version of the program.
+    """Return the content of a cell's file, whose rows `tables.unpack` gives; ``schema`` may be that of another version of the program.
 
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    DamagedError
-        The file is not what the program wrote for the cell of that name.
+    Raises `DamagedError` where the file is not what the program wrote for the cell of that name.
     """
     try:
         raw = read_regular(path)

@@ -13,34 +13,12 @@ from .tables import RUN_COLUMNS, SCHEMA_VERSION, SEARCH_COLUMNS, all_columns, ca
 
 
 class CellTables:
-    """The tables of a results folder, read from its cell files; nothing is written.
+    """The tables of a results folder, read from its cell files; nothing is written. Cells of several configurations are a `ResultsError`.
 
-    The order of the rows depends on the cells alone: data set, method, seed and name of the file.
-
-    Parameters
-    ----------
-    folder : Path
-        The results folder.
-    files : sequence of Path
-        Its cell files.
-
-    Attributes
-    ----------
-    paths : list of Path
-        The cell files whose rows the tables have, in the order of the rows. Left out are damaged files and those of another schema (with a
-        remark each), failures of cells that succeeded since, finished cells that failed to get more splits (the failure has their rows),
-        and cells that the folder has again from a newer `NUMBERS_VERSION`.
-    headers : dict of str to list of str
-        The columns of ``runs`` and ``search``.
-    remarks : dict
-        The keys are lines about the files that were left out.
-    makers : Makers
-        Of the finished cells.
-
-    Raises
-    ------
-    ResultsError
-        The cells are not all of one configuration.
+    ``paths`` are the cell files whose rows the tables have, in the order of the rows, which depends on the cells alone: data set, method,
+    seed and name of the file. Left out are damaged files and those of another schema (``remarks`` has a line each as its keys), failures of
+    cells that succeeded since, finished cells that failed to get more splits (the failure has their rows), and cells that the folder has
+    again from a newer `NUMBERS_VERSION`. ``headers`` are the columns of ``runs`` and ``search``, ``makers`` those of the finished cells.
     """
 
     def __init__(self, folder: Path, files: Sequence[Path]) -> None:
@@ -111,8 +89,7 @@ class CellTables:
         newest: dict[str, int] = {}
         configuration: dict[Path, str] = {}
         for path, version in self._numbers.items():
-            cell = (read_current(path) or {}).get("about", {}).get("cell")
-            if cell:
+            if cell := (read_current(path) or {}).get("about", {}).get("cell"):
                 configuration[path] = canonical_json(lasting(cell))
                 newest[configuration[path]] = max(version, newest.get(configuration[path], version))
         return {path for path, text in configuration.items() if self._numbers[path] < newest[text]}

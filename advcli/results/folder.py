@@ -37,15 +37,7 @@ from . import provenance
 from .cell_file import DAMAGED, FAILED, DamagedError, cell_files, cell_text, read_cell_file, read_current
 from .cell_tables import CellTables
 from .identity import IDENTITY, Owner, identity_text
-from .tables import (
-    NEEDED,
-    SCHEMA_VERSION,
-    difference,
-    plain,
-    read_table,
-    unpack,
-    with_types,
-)
+from .tables import NEEDED, SCHEMA_VERSION, difference, plain, read_table, unpack, with_types
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,28 +47,13 @@ _SESSION = ".session"
 
 
 class ResultsFolder:
-    """One results folder: the only door through which files of results are written and read.
+    """One results folder: the only door through which files of results are written and read; `prepare` creates it.
 
-    Parameters
-    ----------
-    path : path-like
-        The folder; `prepare` creates it.
-    proofs : bool
-        Whether cells that are computed keep the proofs of their fits.
-    distributions : bool
-        Whether they keep distributions over the classes that none of their metrics reads.
+    Cells that are computed keep the proofs of their fits where ``proofs`` says so, with ``distributions`` also distributions over the
+    classes that none of their metrics reads. ``remarks`` has lines about damage that was left out or mended as its keys, ``makers`` those
+    of the cells that the tables were last made of, and ``stands_on`` the checksum of the content that finished cells were made from, by
+    the name of a data set and whether its authors' splits are taken.
 
-    Attributes
-    ----------
-    remarks : dict
-        The keys are lines about damage that was found in the folder and left out or mended, each once; the caller prints them.
-    makers : provenance.Makers
-        Of the cells that the tables were last made of.
-    stands_on : dict
-        Name of a data set, and whether its authors' splits are taken, to the checksum of the content that finished cells were made from.
-
-    Notes
-    -----
     Objects hold no open files and can be pickled; several processes may work in one folder at once.
     """
 
@@ -84,7 +61,6 @@ class ResultsFolder:
     """Shortest time in seconds between two merges while a sweep runs."""
     merge_seconds_per_cell = 0.05
     """Further waiting time per finished cell: a merge takes time in proportion to the cells; its share must stay bounded."""
-
     flush_seconds = 1.0
     """Shortest time in seconds between two cell files that wait for the disk, which takes longer than a small cell.
 
@@ -93,6 +69,9 @@ class ResultsFolder:
 
     def __init__(self, path: str | os.PathLike[str], proofs: bool = False, distributions: bool = False) -> None:
         self.path = Path(path).absolute()
+        self.cells_path, self.predictions_path, self.proofs_path, self._failures = (
+            self.path / name for name in ("cells", "predictions", "proofs", "failures")
+        )
         self.keep_proofs, self.keep_distributions = proofs, distributions
         self.remarks: dict[str, None] = {}
         self.stands_on: dict[str, str] = {}
@@ -105,45 +84,26 @@ class ResultsFolder:
     def __repr__(self) -> str:
         return f"ResultsFolder({str(self.path)!r})"
 
-    @property
-    def cells_path(self) -> Path:
-        """Folder of the cell files."""
-        return self.path / "cells"
-
-    @property
-    def predictions_path(self) -> Path:
-        """Folder of the predictions."""
-        return self.path / "predictions"
-
-    @property
-    def proofs_path(self) -> Path:
-        """Folder of the proofs."""
-        return self.path / "proofs"
+    @contextlib.contextmanager
+    def _explained(self, doing: str = "write into", remedy: str = "choose another results_dir or name") -> Iterator[None]:
+        """Turn the errors of the system into a `ResultsError` with a remedy."""
+        try:
+            yield
+        except OSError as error:
+            raise ResultsError(f"cannot {doing} {self.path}: {reason(error)}; {remedy}") from error
 
     @contextlib.contextmanager
     def locked(self, wait: bool = True, remedy: str = "choose another results_dir or name") -> Iterator[bool]:
-        """Hold the lock of the folder: what is written to it is made from the cells that are there.
+        """Hold the lock of the folder, whose tables are made from the cells that are there.
 
-        Whoever holds it may ask for it again. A folder of tables alone has none.
-
-        Parameters
-        ----------
-        wait : bool
-            Whether to wait for another process. Else what is yielded tells whether the lock is held.
-        remedy : str
-            What to do where the folder cannot be written.
-
-        Raises
-        ------
-        ResultsError
+        Whoever holds it may ask for it again; a folder of tables alone has none. Without ``wait`` for another process what is yielded tells
+        whether the lock is held. ``remedy`` stands in the `ResultsError` where the folder cannot be written.
         """
         with contextlib.ExitStack() as stack:
             held = True
             if not self._held and self.cells_path.is_dir():
-                try:
+                with self._explained(remedy=remedy):
                     held = stack.enter_context(locked(self.cells_path / ".lock", wait))
-                except OSError as error:
-                    raise ResultsError(f"cannot write into {self.path}: {reason(error)}; {remedy}") from error
             self._held += held
             try:
                 # Where a network file system has no locks: of two merges at one moment the older may stay until the next.
@@ -156,25 +116,13 @@ class ResultsFolder:
 
         A folder belongs to the configuration that wrote its identity.json first. While it has neither cells nor rows nor an open
         `session`, or nothing but cells that failed, another one may take it over, as after a mistake in the first command. Every cell
-        file has the identity too: a lost or damaged identity.json is written again if they agree.
-
-        Parameters
-        ----------
-        identity : mapping
-            What every cell of the folder has in common; nested mappings are compared key by key.
-        review : callable, optional
-            Called with the content (`read_cell_file`) of every finished cell that is there.
-
-        Raises
-        ------
-        ResultsError
-            If the folder cannot be written, belongs to another configuration (the differing keys are named), or does not say to which.
+        file has the identity too: a lost or damaged identity.json is written again if they agree. ``review`` is called with the content
+        (`read_cell_file`) of every finished cell that is there. Raises `ResultsError` for the folder of another configuration, naming the
+        keys that differ, or of none that is known.
         """
         wanted = json.loads(json.dumps(plain(identity)))
-        try:
+        with self._explained("create"):
             self.cells_path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ResultsError(f"cannot create {self.path}: {reason(error)}; choose another results_dir or name") from error
         with self.locked():
             self.remove_leftovers()
             damaged = self._claim(wanted, review)
@@ -185,7 +133,7 @@ class ResultsFolder:
                 self._set_aside(path)
 
     def _claim(self, wanted: Any, review: Callable[[Mapping[str, Any]], None] | None) -> list[Path]:
-        """Make the folder that of a configuration, or refuse; return its damaged cell files."""
+        """Take the folder for a configuration, or refuse; return its damaged cell files."""
         file = self.path / IDENTITY
         if not self._occupied() and create_text(file, identity_text(wanted)):
             return []
@@ -241,21 +189,13 @@ class ResultsFolder:
     def _forget_failures(self) -> None:
         """Remove the cells that failed, their tracebacks and the tables of them alone."""
         self._unlink(path for path in cell_files(self.cells_path) if path.stem.endswith(FAILED))
-        self._unlink((self.path / "failures").glob("*.txt"))
+        self._unlink(self._failures.glob("*.txt"))
         self._unlink(self.path / name for name in ("runs.csv", "search.csv"))
 
     def drop(self, keys: Iterable[str]) -> int:
         """Remove cells with their predictions, proofs and tracebacks and merge what remains; return how many cells remain.
 
-        Parameters
-        ----------
-        keys : iterable of str
-            As in the column ``cell`` of the rows. Of a finished cell that failed to get more splits, both files go.
-
-        Raises
-        ------
-        ResultsError
-            A run is under way in the folder, or a file cannot be removed.
+        Keys are those of the column ``cell`` of the rows. Of a finished cell that failed to get more splits, both files go.
         """
         with self.locked():
             self.remove_leftovers()
@@ -264,14 +204,13 @@ class ResultsFolder:
             wanted = set(keys)
             files: dict[str, set[str]] = {}
             for path in cell_files(self.cells_path):
-                shard, stem = read_current(path), path.name.removesuffix(".json").removesuffix(FAILED)
-                files[stem] = {stem} | ({shard["key"], shard["request"]} if shard else set())
+                content, stem = read_current(path), path.name.removesuffix(".json").removesuffix(FAILED)
+                files[stem] = {stem} | ({content["key"], content["request"]} if content else set())
             wanted = wanted.union(*(names for names in files.values() if names & wanted))
             for key in wanted | {stem for stem, names in files.items() if names & wanted}:
-                names = (f"{key}.json", f"{key}{FAILED}.json")
-                self._unlink(self.cells_path / name for name in names)
-                self._unlink(kept / f"{key}.npz" for kept in (self.predictions_path, self.proofs_path))
-                self._unlink([self.path / "failures" / f"{key}.txt"])
+                self._unlink(self.cells_path / name for name in (f"{key}.json", f"{key}{FAILED}.json"))
+                self._unlink(place / f"{key}.npz" for place in (self.predictions_path, self.proofs_path))
+                self._unlink([self._failures / f"{key}.txt"])
             remaining = self.merge()
             if not remaining and not self._had_cells():  # a folder without cell files is left as it is
                 self._unlink(self.path / name for name in ("runs.csv", "search.csv"))
@@ -306,23 +245,15 @@ class ResultsFolder:
 
     def remove_leftovers(self) -> None:
         """Remove temporary files and sessions of processes of this machine that no longer live."""
-        remove_of_the_dead((self.path, self.cells_path, self.predictions_path, self.proofs_path, self.path / "failures"), _SESSION)
+        remove_of_the_dead((self.path, self.cells_path, self.predictions_path, self.proofs_path, self._failures), _SESSION)
 
     @contextlib.contextmanager
     def session(self) -> Iterator[Path]:
-        """Open a folder for what the processes of one sweep tell each other; it is removed at the end.
-
-        Raises
-        ------
-        ResultsError
-            If it cannot be made.
-        """
+        """Open a folder for what the processes of one sweep tell each other; it is removed at the end."""
         path = self.path / own_name(_SESSION)
-        try:
+        with self._explained():
             shutil.rmtree(path, ignore_errors=True)
             path.mkdir()
-        except OSError as error:
-            raise ResultsError(f"cannot write into {self.path}: {reason(error)}; choose another results_dir or name") from error
         try:
             if self._identity is not None:
                 with self.locked():
@@ -342,16 +273,12 @@ class ResultsFolder:
         """Return the keys of the cells that have a file, the failed ones aside."""
         return [path.stem for path in cell_files(self.cells_path) if not path.stem.endswith(FAILED)]
 
-    def has(self, key: str) -> bool:
-        """Tell whether a cell is there, complete and without failure."""
-        return read_current(self.cells_path / f"{key}.json") is not None
-
     def read_cell(self, key: str) -> dict[str, Any] | None:
         """Return what `write_cell` stored for a finished cell: ``about``, ``rows``, ``search_rows``; None if it is not there."""
-        shard = read_current(self.cells_path / f"{key}.json")
-        if shard is None:
+        content = read_current(self.cells_path / f"{key}.json")
+        if content is None:
             return None
-        return {"about": shard["about"], "rows": unpack(shard["runs"]), "search_rows": unpack(shard["search"])}
+        return {"about": content["about"], "rows": unpack(content["runs"]), "search_rows": unpack(content["search"])}
 
     def set_aside(self, key: str) -> str:
         """Rename the file of a finished cell if it is damaged; return what to say about it, empty if it is sound or not there."""
@@ -377,24 +304,9 @@ class ResultsFolder:
     ) -> None:
         """Store one cell atomically.
 
-        Parameters
-        ----------
-        key : str
-            The cell's key.
-        rows, search_rows : sequences of mappings
-            Rows of runs.csv and search.csv (see `RUN_COLUMNS`, `SEARCH_COLUMNS`); what a row lacks stays empty.
-        about : mapping, optional
-            Further facts about the cell (its configuration, notes, hash of the data).
-        request : str, optional
-            Key of the configuration alone, which exists even if the data could not be read; default ``key``.
-        traceback : str, optional
-            Given for a failed cell only: the cell is stored as failed (the next run tries again what it has not) and the text goes to
-            ``failures/REQUEST.txt``.
-
-        Raises
-        ------
-        ResultsError
-            If the files cannot be written.
+        Rows are those of runs.csv and search.csv; what a row lacks stays empty. ``about`` are further facts: configuration, notes, hash of
+        the data. ``request`` is the key of the configuration alone, which exists even if the data could not be read; default ``key``.
+        A ``traceback`` goes to ``failures/REQUEST.txt``, and the cell is stored as failed: the next run tries again what it has not.
         """
         request = request or key
         identity = Owner(self.path).identity if self._identity is None else self._identity
@@ -406,7 +318,7 @@ class ResultsFolder:
                 self._next_flush = time.monotonic() + self.flush_seconds
             self.forget_failure(request)
         else:
-            trace_file = self.path / "failures" / f"{request}.txt"
+            trace_file = self._failures / f"{request}.txt"
             with contextlib.suppress(OSError):
                 trace_file.parent.mkdir(exist_ok=True)
             write_text(trace_file, traceback)
@@ -414,7 +326,7 @@ class ResultsFolder:
 
     def forget_failure(self, request: str) -> None:
         """Remove the failure of a cell that is there as it was asked for, if there is one."""
-        trace_file = self.path / "failures" / f"{request}.txt"
+        trace_file = self._failures / f"{request}.txt"
         for file in (self.cells_path / f"{request}{FAILED}.json", trace_file):
             with contextlib.suppress(OSError):
                 file.unlink()
@@ -460,42 +372,26 @@ class ResultsFolder:
         return [tables.headers[table], *(line for cell in tables.cells() for line in tables.lines(cell, table))]
 
     def runs_of_cells(self) -> pd.DataFrame:
-        """Return the rows of the cell files as a merge would put them into runs.csv, without writing anything.
-
-        Without cell files these are the rows of runs.csv.
-
-        Raises
-        ------
-        ResultsError
-            If a cell file holds what is no value of its column, or if there are neither cell files nor a runs.csv.
-        """
-        rows = self._of_cells("runs")
-        return self.runs() if rows is None else rows
+        """Return the rows of the cell files as a merge would put them into runs.csv, without cell files those of runs.csv."""
+        return self._of_cells("runs", self.runs)
 
     def search_of_cells(self) -> pd.DataFrame:
         """Return the rows of search.csv as `runs_of_cells` does those of runs.csv."""
-        rows = self._of_cells("search")
-        return self.search() if rows is None else rows
+        return self._of_cells("search", self.search)
 
-    def _of_cells(self, table: str) -> pd.DataFrame | None:
+    def _of_cells(self, table: str, read: Callable[[], pd.DataFrame]) -> pd.DataFrame:
         import pandas as pd
 
         merged = self._merged(table)
         if not merged:
-            return None
+            return read()
         try:
             return with_types(pd.DataFrame(merged[1:], columns=merged[0], dtype=str))
         except ValueError as error:
             raise ResultsError(f"cannot read the rows of {self.cells_path}: {' '.join(str(error).split())}") from error
 
     def disagreement(self) -> str:
-        """Return in one line where runs.csv is not what the cell files make; empty if it is, or if one of the two is not there.
-
-        Raises
-        ------
-        ResultsError
-            If runs.csv cannot be read.
-        """
+        """Return in one line where runs.csv is not what the cell files make; empty if it is, or if one of the two is not there."""
         path = self.path / "runs.csv"
         try:
             with path.open(encoding="utf-8", newline="") as file:
@@ -542,17 +438,10 @@ class ResultsFolder:
     def write_provenance(
         self, config: Mapping[str, Any], started: float, ended: float | None = None, extra: Mapping[str, Any] | None = None
     ) -> Path:
-        """Write provenance.json: how the numbers of the folder came about.
+        """Write provenance.json: how the numbers of the folder came about, by the composed configuration and ``extra`` keys.
 
-        Parameters
-        ----------
-        config : mapping
-            The composed configuration.
-        started, ended : float
-            Seconds since the epoch; ``ended`` defaults to now. Every call adds one entry to ``sessions`` (a resumed sweep has
-            several), ``wall_seconds`` is their sum.
-        extra : mapping, optional
-            Further keys.
+        ``started`` and ``ended``, now by default, are seconds since the epoch. Every call adds one entry to ``sessions``: a resumed sweep
+        has several, and ``wall_seconds`` is their sum.
         """
         session = provenance.session(started, time.time() if ended is None else ended)
         file = self.path / "provenance.json"
@@ -560,9 +449,9 @@ class ResultsFolder:
             # the cell files tell who made the rows: a run that computed nothing has made none
             makers = provenance.Makers()
             for path in cell_files(self.cells_path):
-                shard = read_current(path)
-                if shard is not None and not path.stem.endswith(FAILED):
-                    makers.add(path.stem, shard["about"])
+                content = read_current(path)
+                if content is not None and not path.stem.endswith(FAILED):
+                    makers.add(path.stem, content["about"])
             before = read_json(file)
             before = before if isinstance(before, dict) else {}
             document = provenance.document(plain(config), makers, [*before.get("sessions", []), session]) | plain(extra or {})
@@ -571,15 +460,12 @@ class ResultsFolder:
 
 
 def overview(results_dir: Path) -> list[dict[str, Any]]:
-    """Return what every results folder holds, the latest last.
+    """Return what every results folder holds, the latest last; None where a folder does not say.
 
-    Returns
-    -------
-    list of dict
-        ``name``; ``ended``, local time; ``minutes`` of work; ``cells`` that are done and ``failed`` ones; ``data sets`` and ``methods`` of
-        the rows, and the ``metric`` that its table shows. None where a folder does not say.
+    ``ended`` is local time, ``minutes`` those of work; ``data sets`` and ``methods`` are those of the rows, ``metric`` the one that its
+    table shows.
     """
-    found = []
+    entries = []
     for path in results_dir.iterdir() if results_dir.is_dir() else ():
         folder = ResultsFolder(path)
         if not folder.cells_path.is_dir():
@@ -590,11 +476,16 @@ def overview(results_dir: Path) -> list[dict[str, Any]]:
             runs = folder.runs()
         except ResultsError:
             runs = None
-        one: dict[str, Any] = {"name": path.name, "ended": None if ended is None else f"{ended:%Y-%m-%d %H:%M}"}
-        one["minutes"] = None if ended is None else round(made["wall_seconds"] / 60.0, 1)
-        one |= {"cells": len(folder.finished_keys()), "failed": len(list(folder.cells_path.glob(f"*{FAILED}.json")))}
-        one["data sets"] = None if runs is None else runs["dataset"].nunique()
-        one["methods"] = None if runs is None else len(runs[["method", "options"]].drop_duplicates())
-        one["metric"] = None if runs is None or not len(runs) else str(runs["metric"].iloc[0])
-        found.append(one)
-    return sorted(found, key=lambda one: (one["ended"] is None, one["ended"] or "", one["name"]))
+        entries.append(
+            {
+                "name": path.name,
+                "ended": None if ended is None else f"{ended:%Y-%m-%d %H:%M}",
+                "minutes": None if ended is None else round(made["wall_seconds"] / 60.0, 1),
+                "cells": len(folder.finished_keys()),
+                "failed": len(list(folder.cells_path.glob(f"*{FAILED}.json"))),
+                "data sets": None if runs is None else runs["dataset"].nunique(),
+                "methods": None if runs is None else len(runs[["method", "options"]].drop_duplicates()),
+                "metric": None if runs is None or not len(runs) else str(runs["metric"].iloc[0]),
+            }
+        )
+    return sorted(entries, key=lambda entry: (entry["ended"] is None, entry["ended"] or "", entry["name"]))

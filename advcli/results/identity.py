@@ -14,7 +14,7 @@ from .tables import SCHEMA_VERSION, short_json
 IDENTITY = "identity.json"
 
 A_FILE = "a file, whose content counts cell by cell"
-"""Stands in the place of a path: where a file lies is no part of an identity."""
+"""Replaces a path: where a file lies is no part of an identity."""
 
 _ABSENT = object()
 
@@ -27,35 +27,18 @@ def identity_text(identity: Any) -> str:
 class Owner:
     """The configuration that a results folder belongs to, by its identity.json and by its cell files.
 
-    Parameters
-    ----------
-    folder : Path
-
-    Attributes
-    ----------
-    stored : mapping or None
-        What identity.json says; None if it is missing or damaged.
-    missing : bool
-        Whether there is no identity.json.
-    identity : mapping or None
-        What identity.json says, else the first cell that says anything.
+    ``stored`` is what identity.json says, None if it is ``missing`` or damaged, ``identity`` that or what the first cell says.
     """
 
     def __init__(self, folder: Path) -> None:
         file = folder / IDENTITY
-        found = read_json(file)
-        self.stored: Mapping[str, Any] | None = found if isinstance(found, dict) else None
+        content = read_json(file)
+        self.stored: Mapping[str, Any] | None = content if isinstance(content, dict) else None
         self.missing = not file.exists()
         self.identity, self._source = self.stored, file
 
     def add(self, path: Path, content: Mapping[str, Any]) -> None:
-        """Take the identity that a cell's file states; one of a folder that belonged to no configuration states none.
-
-        Raises
-        ------
-        ResultsError
-            The file states another identity than a file before it.
-        """
+        """Take the identity that a cell's file states, none in a folder without a configuration; `ResultsError` for another one."""
         identity = content.get("identity")
         if identity is None or content["schema"] != SCHEMA_VERSION:
             return

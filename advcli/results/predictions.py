@@ -5,7 +5,7 @@ that of split N, ``N-SHARE`` one of its learning curve. Of an entry
 
     codes_ENTRY          predicted codes of the test rows in the order of the split, (n,), whole numbers of as few bytes as hold them: one
                          byte for each row, two from 256 predictions on
-    indices_ENTRY        in their place, where rows have several labels: the labels of all rows one behind the other, as few bytes each
+    indices_ENTRY        instead of these, where rows have several labels: the labels of all rows one behind the other, as few bytes each
     lengths_ENTRY        and how many labels each row has, (n,)
     probabilities_ENTRY  the distributions over the k classes, (n, k), eight bytes for each number; where a metric of the cell reads them,
                          or ``record.distributions=true`` asks for them
@@ -24,55 +24,42 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from ..core.arrays import is_sparse
 from ..core.errors import DataError, ResultsError
+from ..core.typing import Array
 from .arrays import read_arrays, write_arrays
 from .folder import ResultsFolder
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
 class PredictedRows:
-    """What a fit says of test rows, and what metrics must know of the fit.
+    """What a fit says of test rows, and what metrics must know of the loss that was fitted."""
 
-    Attributes
-    ----------
-    codes : ndarray (n,) or csr_array (n, k)
-        PredictedRows codes, those from k on being abstentions; or ones where a row gets a label.
-    probabilities : ndarray (n, k) or None
-        Distributions over the classes; None where they are not kept, or there are none.
-    cost_matrix : ndarray (l, k) or None
-        Of the loss that was fitted.
-    abstention_cost : float or None
-        Of the loss that was fitted.
-    """
-
-    codes: Any
-    probabilities: Array | None = None
-    cost_matrix: Array | None = None
+    codes: Any  # (n,), those from k on being abstentions; or a csr_array (n, k) of ones where a row gets a label
+    probabilities: Array | None = None  # distributions over the classes (n, k), where they are kept
+    cost_matrix: Array | None = None  # (l, k)
     abstention_cost: float | None = None
 
 
 def entry(split: int, share: float | None = None) -> str:
-    """Return the name of a reported fit: that of a split, or of a share of its training rows."""
+    """Return the name of a reported fit: of a split, or of a share of its training rows."""
     return str(split) if share is None else f"{split}-{share!r}"
 
 
 def _arrays(name: str, predicted: PredictedRows) -> dict[str, Array]:
     """Return what a file holds of an entry, a loss matrix aside."""
-    if hasattr(predicted.codes, "indptr"):
+    if is_sparse(predicted.codes):
         rows = sparse.csr_array(predicted.codes, copy=True)
         rows.sum_duplicates()
         rows.eliminate_zeros()
-        found = {"indices": _small(rows.indices), "lengths": _small(np.diff(rows.indptr))}
+        parts = {"indices": _small(rows.indices), "lengths": _small(np.diff(rows.indptr))}
     else:
-        found = {"codes": _small(predicted.codes)}
+        parts = {"codes": _small(predicted.codes)}
     if predicted.probabilities is not None:
-        found["probabilities"] = np.ascontiguousarray(predicted.probabilities, dtype="<f8")
-    return {f"{part}_{name}": array for part, array in found.items()}
+        parts["probabilities"] = np.ascontiguousarray(predicted.probabilities, dtype="<f8")
+    return {f"{part}_{name}": array for part, array in parts.items()}
 
 
 def _small(codes: Any) -> Array:
@@ -82,10 +69,10 @@ def _small(codes: Any) -> Array:
 
 
 def _digest(arrays: Mapping[str, Array]) -> str:
-    found = hashlib.sha256()
+    checksum = hashlib.sha256()
     for name, array in sorted(arrays.items()):
-        found.update(f"{name} {array.dtype.str} {array.shape} ".encode() + np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()
+        checksum.update(f"{name} {array.dtype.str} {array.shape} ".encode() + np.ascontiguousarray(array).tobytes())
+    return checksum.hexdigest()
 
 
 REMEDY = "advcli drop takes the cell out, and the same command computes it again"
@@ -94,13 +81,7 @@ REMEDY = "advcli drop takes the cell out, and the same command computes it again
 class Predictions:
     """The predictions of one cell: those that were kept, read when the first is asked for, and those that are added.
 
-    Parameters
-    ----------
-    folder : ResultsFolder
-    key : str
-        The cell's key.
-    entries : mapping, optional
-        What the cell's file says of those that were kept (`about`).
+    ``entries`` is what the cell's file says of those that were kept (`about`).
     """
 
     def __init__(self, folder: ResultsFolder, key: str, entries: Mapping[str, Any] | None = None) -> None:
@@ -110,7 +91,7 @@ class Predictions:
         self._read: dict[str, Array] | None = None
 
     def add(self, name: str, predicted: PredictedRows) -> None:
-        """Add the predictions of an entry, in the place of those of that name."""
+        """Add the predictions of an entry, or replace them."""
         arrays = _arrays(name, predicted)
         about: dict[str, Any] = {"probabilities": predicted.probabilities is not None, "abstention_cost": predicted.abstention_cost}
         if predicted.cost_matrix is not None:
@@ -123,10 +104,7 @@ class Predictions:
     def of(self, name: str, n_labels: int) -> PredictedRows:
         """Return the predictions of an entry; ``n_labels`` is the number of columns where rows have several labels.
 
-        Raises
-        ------
-        DataError
-            If they are not there, or not what was written.
+        Raises `DataError` where they are not there, or not what was written.
         """
         if self._read is None:
             try:
@@ -136,7 +114,7 @@ class Predictions:
         about = self._entries.get(name, {})
         matrix = f"costs_{about.get('cost_matrix')}"
         wanted = {f"{part}_{name}" for part in ("codes", "indices", "lengths", "probabilities")} | {matrix}
-        arrays = {each: array for each, array in self._read.items() if each in wanted}
+        arrays = {part: array for part, array in self._read.items() if part in wanted}
         if not about or _digest(arrays) != about["sha256"]:
             raise DataError(f"{self._path.parent.name}/{self._path.name} is not what was written: metrics cannot be added; {REMEDY}")
         if f"codes_{name}" in arrays:
@@ -148,15 +126,7 @@ class Predictions:
         return PredictedRows(codes, arrays.get(f"probabilities_{name}"), arrays.get(matrix), about["abstention_cost"])
 
     def write(self) -> None:
-        """Write the file atomically with what was added, before the cell's file that names it.
-
-        Where the older file cannot be read, what was added is kept alone.
-
-        Raises
-        ------
-        ResultsError
-            If it cannot be written.
-        """
+        """Write the file atomically, before the cell's file that names it; with what was added alone where the older cannot be read."""
         if not self._added:
             return
         arrays: dict[str, Array] = {}

@@ -28,13 +28,7 @@ def warning(text: str) -> str:
 
 
 class Journal:
-    """What one process tells the parent about its cells.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder of the session (`ResultsFolder.session`).
-    """
+    """What one process tells the parent about its cells, in the folder of the session (`ResultsFolder.session`)."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / f"{socket.gethostname()}.{os.getpid()}.jsonl"
@@ -60,20 +54,8 @@ class Progress:
     every finished cell is one plain line, and where the variable ``CI`` is set only failures and warnings are said: a log of thousands of
     lines hides them. The thread writes each piece of text in one go, and nobody else writes.
 
-    Parameters
-    ----------
-    folder : Path
-        The folder of the session.
-    cells : int
-        Number of cells.
-    say : callable
-        Writes whole lines.
-    quiet : bool
-        Show failures only.
-    results : bool
-        Whether a finished cell's own line is said where there is no bar; False for a caller that shows the result itself.
-    stream : text stream, optional
-        Where the bar is drawn; default stderr.
+    ``say`` writes whole lines; ``quiet`` shows failures only; without ``results``, for a caller that shows the result itself, a finished
+    cell's own line is not said where there is no bar, which is drawn on ``stream``, stderr by default.
     """
 
     def __init__(
@@ -175,7 +157,7 @@ class Progress:
 
     def _events(self) -> list[dict[str, Any]]:
         """Return the events since the last look, whole lines only."""
-        found = []
+        events = []
         for file in sorted(self.folder.glob("*.jsonl")):
             with contextlib.suppress(OSError), file.open("rb") as stream:
                 stream.seek(self._read.get(file, 0))
@@ -184,8 +166,8 @@ class Progress:
                 self._read[file] = self._read.get(file, 0) + len(whole)
                 for line in whole.splitlines():
                     with contextlib.suppress(ValueError):
-                        found.append(json.loads(line))
-        return found
+                        events.append(json.loads(line))
+        return events
 
 
 def _clock(seconds: float) -> str:

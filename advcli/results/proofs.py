@@ -41,59 +41,31 @@ PARTS = ("theta", "r", "predictor", "rejector_theta", "rejector_r")
 
 
 def digest(cell: Mapping[str, Any], split: int, arrays: Mapping[str, Array]) -> str:
-    """Return the SHA-256 of a split's arrays and of the configuration of its cell, taken as it is given.
-
-    Parameters
-    ----------
-    cell : mapping
-        The cell as plain data: `tables.lasting` of ``about["cell"]`` of its file.
-    split : int
-        Number of the split, from 1.
-    arrays : mapping
-        Arrays by the names of `PARTS`.
-    """
-    found = hashlib.sha256(canonical_json({"cell": cell, "split": split}).encode())
+    """Return the SHA-256 of the arrays of a split, from 1, by the names of `PARTS`, and of its cell as plain data (`tables.lasting`)."""
+    checksum = hashlib.sha256(canonical_json({"cell": cell, "split": split}).encode())
     for part in PARTS:
         if part in arrays:
             array = np.ascontiguousarray(arrays[part], dtype="<f8")
-            found.update(f"{part} {array.shape} ".encode() + array.tobytes())
-    return found.hexdigest()
+            checksum.update(f"{part} {array.shape} ".encode() + array.tobytes())
+    return checksum.hexdigest()
 
 
 def read(folder: ResultsFolder, key: str) -> dict[int, dict[str, Array]]:
-    """Return the arrays of a cell by split and name (`PARTS`).
-
-    Raises
-    ------
-    ResultsError
-        If there is no such file, or it is damaged.
-    """
-    found: dict[int, dict[str, Array]] = {}
+    """Return the arrays of a cell by split and name (`PARTS`); `ResultsError` if there is no such file, or it is damaged."""
+    splits: dict[int, dict[str, Array]] = {}
     for name, array in read_arrays(folder.proofs_path / f"{key}.npz").items():
         part, _, number = name.rpartition("_")
-        found.setdefault(int(number), {})[part] = array
-    return found
+        splits.setdefault(int(number), {})[part] = array
+    return splits
 
 
 class Recorder:
-    """Keeps the proofs of one cell.
-
-    Parameters
-    ----------
-    folder : ResultsFolder
-    key : str
-        The cell's key.
-    cell : mapping
-        The cell as plain data.
-    """
+    """Keeps the proofs of one cell, which is given as plain data."""
 
     def __init__(self, folder: ResultsFolder, key: str, cell: Mapping[str, Any]) -> None:
-        self.folder, self.key, self.cell = folder, key, lasting(cell)
+        self.cell = lasting(cell)
         self.arrays: dict[str, Array] = {}
-
-    @property
-    def _path(self) -> Any:
-        return self.folder.proofs_path / f"{self.key}.npz"
+        self._path = folder.proofs_path / f"{key}.npz"
 
     def has(self, stored: Mapping[str, Any]) -> bool:
         """Tell whether a stored cell (`ResultsFolder.read_cell`) was computed with its proofs, and these are there."""
@@ -106,15 +78,7 @@ class Recorder:
             self.arrays = read_arrays(self._path)
 
     def keep(self, split: int, estimator: Any, X: Any, codes: Any, weight: Array | None) -> dict[str, str]:
-        """Keep a fitted estimator's proof and return its column; empty for a learner without one.
-
-        Parameters
-        ----------
-        split : int
-            Number of the split, from 1.
-        estimator : Learner
-            Fitted to ``X`` (n, d), ``codes`` (n,) and ``weight`` (n,) or None.
-        """
+        """Keep the proof of an estimator fitted to X (n, d), codes and weight (n,); return its column, empty for a learner without one."""
         arrays = estimator.proof(X, codes, weight)
         if not arrays:
             return {}
@@ -123,13 +87,7 @@ class Recorder:
         return {"proof": digest(self.cell, split, arrays)}
 
     def write(self) -> dict[str, bool]:
-        """Write the file atomically, if there is anything to keep; return what the cell's file says about it.
-
-        Raises
-        ------
-        ResultsError
-            If it cannot be written.
-        """
+        """Write the file atomically, if there is anything to keep; return what the cell's file says about it."""
         if self.arrays:
             write_arrays(self._path, self.arrays)
         return {"proofs": True}

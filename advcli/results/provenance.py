@@ -30,22 +30,16 @@ def maker(instruction_set: str, estimator: str | None = None) -> dict[str, Any]:
 
     ``estimator`` is the dotted name of a class whose package, loaded by now, has a version of its own.
     """
-    found = versions()
+    used = versions()
     package = (estimator or "").partition(".")[0]
-    own = getattr(sys.modules.get(package), "__version__", None)
-    if isinstance(own, str) and package not in ("sklearn", "advcli"):
-        found[package] = own
-    return {"versions": found, "git": git_state(), "cpu": cpu(), "instruction_set": instruction_set}
+    version = getattr(sys.modules.get(package), "__version__", None)
+    if isinstance(version, str) and package not in ("sklearn", "advcli"):
+        used[package] = version
+    return {"versions": used, "git": git_state(), "cpu": cpu(), "instruction_set": instruction_set}
 
 
 class Makers:
-    """Who made which cells: sets of versions and processors (`maker`), and the contents of the data.
-
-    Attributes
-    ----------
-    data : dict of str to dict
-        Checksums of the content of each data set, in the order of the cells, with the number of cells.
-    """
+    """Who made which cells: sets of versions and processors (`maker`), and by data set the checksums of its contents with their cells."""
 
     def __init__(self) -> None:
         self._cells: dict[str, list[str]] = {}
@@ -64,26 +58,24 @@ class Makers:
         for made, cells in other._cells.items():
             self._cells.setdefault(made, []).extend(cells)
         for name, counts in other.data.items():
-            own = self.data.setdefault(name, {})
-            own |= {sha256: own.get(sha256, 0) + count for sha256, count in counts.items()}
+            ours = self.data.setdefault(name, {})
+            ours |= {sha256: ours.get(sha256, 0) + count for sha256, count in counts.items()}
 
     def listed(self) -> list[dict[str, Any]]:
         """Return every set with its ``cells``, the one with the most first."""
-        found = [json.loads(made) | {"cells": sorted(cells)} for made, cells in self._cells.items()]
-        return sorted(found, key=lambda made: (-len(made["cells"]), made["cells"]))
+        sets = [json.loads(made) | {"cells": sorted(cells)} for made, cells in self._cells.items()]
+        return sorted(sets, key=lambda made: (-len(made["cells"]), made["cells"]))
 
     def mixture(self) -> str:
         """Return in one line which sets made how many cells, by what differs between them; empty for one set."""
-        found = self.listed()
-        said_by = [facts(made) for made in found]
-        names = dict.fromkeys(name for each in said_by for name in each)
-        differing = [name for name in names if len({each[name] for each in said_by if name in each}) > 1]
+        sets = [(facts(made), len(made["cells"])) for made in self.listed()]
+        names = dict.fromkeys(name for words, _ in sets for name in words)
+        differing = [name for name in names if len({words[name] for words, _ in sets if name in words}) > 1]
         groups: dict[str, int] = {}
-        for made, each in zip(found, said_by, strict=True):
-            said = ", ".join(f"{name} {each[name]}" for name in differing if name in each)
-            if said:
-                groups[said] = groups.get(said, 0) + len(made["cells"])
-        listed = "; ".join(f"{said} ({_cells(count)})" for said, count in groups.items())
+        for words, count in sets:
+            if text := ", ".join(f"{name} {words[name]}" for name in differing if name in words):
+                groups[text] = groups.get(text, 0) + count
+        listed = "; ".join(f"{text} ({_cells(count)})" for text, count in groups.items())
         return f"the cells were not made by one set of versions and processors: {listed}" if differing else ""
 
     def mixtures(self) -> list[str]:
@@ -103,27 +95,17 @@ def _cells(count: int) -> str:
 def facts(made: Mapping[str, Any]) -> dict[str, str]:
     """Return what tells one set from another in words, name and value."""
     git, cpu = made.get("git") or {}, made.get("cpu") or {}
-    found = {
+    words = {
         **made.get("versions", {}),
         "commit": (git["commit"][:12] + ("+" if git.get("dirty") else "")) if git.get("commit") else None,
         "processor": cpu.get("model"),
         "instruction set": made.get("instruction_set"),
     }
-    return {name: str(value) for name, value in found.items() if value}
+    return {name: str(value) for name, value in words.items() if value}
 
 
 def document(config: Mapping[str, Any], makers: Makers, sessions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return how numbers came about, as plain data.
-
-    Parameters
-    ----------
-    config : mapping
-        The composed configuration of the last run; that of a cell stands in its file.
-    makers : Makers
-        Of all cells.
-    sessions : sequence of mapping
-        From `session`, the first one first.
-    """
+    """Return how numbers came about, as plain data: configuration of the last run, makers of all cells, sessions (`session`) in order."""
     listed = makers.listed()
     data = {name: list(contents) for name, contents in sorted(makers.data.items())}
     return {
@@ -155,11 +137,11 @@ def versions() -> dict[str, str]:
 
 @functools.cache
 def _libraries() -> dict[str, str]:
-    found = {}
+    installed = {}
     for name in ("numpy", "scipy", "scikit-learn", "pandas", "hydra-core", "omegaconf", "joblib", "threadpoolctl"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return found
+            installed[name] = importlib.metadata.version(name)
+    return installed
 
 
 @functools.cache

@@ -146,10 +146,10 @@ def lasting(cell: Mapping[str, Any]) -> dict[str, Any]:
     def unspoken(value: Any) -> Any:
         return {key: unspoken(item) for key, item in value.items() if key != "description"} if isinstance(value, Mapping) else value
 
-    found = dict(unspoken(cell))
-    if "protocol" in found:
-        found["protocol"] = {key: value for key, value in found["protocol"].items() if key not in GROWING}
-    return found
+    settings = dict(unspoken(cell))
+    if "protocol" in settings:
+        settings["protocol"] = {key: value for key, value in settings["protocol"].items() if key not in GROWING}
+    return settings
 
 
 def hyper_value(value: Any) -> float | str:
@@ -209,8 +209,8 @@ def all_columns(base: Sequence[str], present: Iterable[str]) -> list[str]:
     """Return the base columns with unknown ones (further hyper-parameters) inserted after the known ones, and those of stages."""
     extra = sorted(set(present) - set(base) - set(STAGE_COLUMNS))
     stages = [column for column in STAGE_COLUMNS if column in set(present)]
-    at, behind = base.index(HYPER_COLUMNS[-1]) + 1, base.index("converged") + 1
-    return [*base[:at], *extra, *base[at:behind], *stages, *base[behind:]]
+    hyper, converged = base.index(HYPER_COLUMNS[-1]) + 1, base.index("converged") + 1
+    return [*base[:hyper], *extra, *base[hyper:converged], *stages, *base[converged:]]
 
 
 def pack(rows: Sequence[Mapping[str, Any]], base: Sequence[str]) -> dict[str, Any]:
@@ -258,12 +258,7 @@ def read_table(path: Path) -> pd.DataFrame:
     """Read runs.csv or search.csv with stable column types.
 
     Strings stay strings (a data set may be called ``null``), whole numbers are ``Int64``, ``converged`` is ``boolean``, all
-    else is float64 with the exact bits that were written.
-
-    Raises
-    ------
-    ResultsError
-        If the file is missing or is no table of this program.
+    else is float64 with the exact bits that were written. Raises `ResultsError` for a file that is missing or no table of this program.
     """
     import pandas as pd
 
@@ -286,18 +281,18 @@ def difference(name: str, merged: Sequence[Sequence[str]], table: Iterable[Seque
     """Return the first difference between the rows that cells make and the table that stands beside them, columns matched by name."""
     if not merged:
         return ""
-    (mine, *expected), (header, *found) = merged, [*table] or [[]]
+    (mine, *expected), (header, *lines) = merged, [*table] or [[]]
     columns = [*mine, *(column for column in header if column not in mine)]
     places = [[names.index(column) if column in names else None for column in columns] for names in (mine, header)]
-    for number, (wanted, given) in enumerate(itertools.zip_longest(expected, found), start=2):
-        if given is None:
+    for number, (wanted, line) in enumerate(itertools.zip_longest(expected, lines), start=2):
+        if line is None:
             return f"{name} ends before line {number}; its cell files make {len(expected)} rows"
         if wanted is None:
             return f"{name} goes on at line {number}; its cell files make {len(expected)} rows"
-        if len(given) != len(header):
-            return f"{name}, line {number}: {len(given)} fields, {len(header)} columns"
-        for column, mine_at, at in zip(columns, *places, strict=True):
-            cell, text = "" if mine_at is None else wanted[mine_at], "" if at is None else given[at]
+        if len(line) != len(header):
+            return f"{name}, line {number}: {len(line)} fields, {len(header)} columns"
+        for column, here, there in zip(columns, *places, strict=True):
+            cell, text = "" if here is None else wanted[here], "" if there is None else line[there]
             if cell != text:
                 return f"{name}, line {number}: {column} is {short_json(text)}, its cell file has {short_json(cell)}"
     return ""

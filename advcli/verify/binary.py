@@ -23,7 +23,7 @@ import numpy as np
 from ..core.typing import Array
 from ..losses import matrices
 from .bounds import Ball, ball, inverse, outward
-from .gap import Bounds, LearnedRows, ScoreMap
+from .gap import Bounds, LearnedRows, ScoreMap, longer
 
 NAMES = ("ova", "ovo", "red_mc", "csosr", "csovo", "csova")
 _NAMED = {"zero_one": matrices.zero_one, "absolute": matrices.absolute, "squared": matrices.squared}
@@ -40,19 +40,7 @@ def cost_matrix(options: Mapping[str, Any], k: int, labels: list[str], ordered: 
 
 
 class Reduction:
-    """The reduction of a cell on k classes, by its configuration.
-
-    Parameters
-    ----------
-    options : mapping
-        The group ``loss``.
-    k : int
-        Number of classes.
-    labels : sequence of str
-        Labels of the classes, which order the named columns of a matrix.
-    ordered : bool
-        Whether the labels have an order; costs that are not given are then absolute.
-    """
+    """The reduction of a cell on k classes, by its group ``loss``; costs that are not given are absolute where labels have an order."""
 
     game = example_costs = sequences = False
 
@@ -68,9 +56,9 @@ class Reduction:
 
     def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
         """Return the map of the problems' scores over training rows X (n, d), less a free bias."""
-        found = ScoreMap(options, gamma, X, self.columns, 0.0 if self.free else 1.0)
-        found.constant = found.constant and not self.free
-        return found
+        features = ScoreMap(options, gamma, X, self.columns, 0.0 if self.free else 1.0)
+        features.constant = features.constant and not self.free
+        return features
 
     def scores(self, features: ScoreMap, X: Any, theta: Array) -> Ball:
         """Return the scores of the problems at rows X, (rows, m)."""
@@ -105,12 +93,12 @@ class Reduction:
             return (classes >= (low > 0.0).sum(axis=1)[:, None]) & (classes <= (high > 0.0).sum(axis=1)[:, None])
         least, most = np.zeros((len(low), self.k)), np.zeros((len(low), self.k))
         pairs = [(i, j) for i in range(self.k) for j in range(i + 1, self.k)]
-        for at, (i, j) in enumerate(pairs):
-            if theta[:, at].any():  # a pair without rows casts no vote
-                least[:, i] += low[:, at] > 0.0
-                most[:, i] += high[:, at] > 0.0
-                least[:, j] += high[:, at] <= 0.0
-                most[:, j] += low[:, at] <= 0.0
+        for column, (i, j) in enumerate(pairs):
+            if theta[:, column].any():  # a pair without rows casts no vote
+                least[:, i] += low[:, column] > 0.0
+                most[:, i] += high[:, column] > 0.0
+                least[:, j] += high[:, column] <= 0.0
+                most[:, j] += low[:, column] <= 0.0
         # of tied classes the first
         before = np.column_stack([np.full(len(low), -1.0), np.maximum.accumulate(least, axis=1)[:, :-1]])
         return (most >= least.max(axis=1, keepdims=True)) & (most > before)
@@ -135,37 +123,26 @@ class Reduction:
                 side = np.where(c[:, j] <= c.min(axis=1), 1.0, -1.0)
                 yield -side, ones, -side * c[:, j]
             else:
-                own = y == j
-                yield np.where(own, 1.0, -1.0), ones if self.name == "ova" else np.where(own, c.max(axis=1), c[:, j]), ones
+                inside = y == j
+                yield np.where(inside, 1.0, -1.0), ones if self.name == "ova" else np.where(inside, c.max(axis=1), c[:, j]), ones
 
     def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
-        """Return the bounds of a fit to the rows of ``features`` from parameters ``theta`` and dual numbers ``r`` (n, m).
-
-        Raises
-        ------
-        ValueError
-            An array of the wrong shape.
-        """
-        y, s, theta, a = rows.y, rows.counts, arrays["theta"], arrays["r"]
+        """Return the bounds of a fit, whose proof has dual numbers r (n, m); `ValueError` for an array of the wrong shape."""
+        y, theta, a = rows.y, arrays["theta"], arrays["r"]
         if a.shape != (len(y), self.columns):
             raise ValueError(f"r has the shape {a.shape}, not {(len(y), self.columns)}")
-        counts = np.ones(len(y)) if s is None else s
-        share = inverse(ball(counts).sum() if s is not None else ball(float(len(y))))
+        counts, share = rows.shares()
         V, _ = features.parts(theta[:-1] if self.free else theta)
-        own = rows.costs if self.has_costs else None
-        c = np.ascontiguousarray(self.matrix[:, y].T) if own is None else own
+        c = rows.costs if self.has_costs and rows.costs is not None else np.ascontiguousarray(self.matrix[:, y].T)
         L, W, M = (np.column_stack(each) for each in zip(*self.problems(y, c), strict=True))
         hinges = (ball(M) - self.scores(features, features.X, theta) * L).positive() * W
         losses = (hinges * counts[:, None]).sum() * share
         inside = ball(np.clip(a, 0.0, W)) * counts[:, None]
         offset = (inside * M).sum() * share
         ridge = features.square_norm(V) * (0.5 * lam)
-        spanned = features.moments(inside * L)
-        square = features.square_norm(spanned)
+        square = features.square_norm(features.moments(inside * L))
         if self.free:
             missed = outward(float((inside * L).sum(axis=0).size.sum()), self.columns)
             offset = offset - outward(missed * float(np.abs(M).max(initial=0.0))) * share.size
-            length = outward(np.sqrt(max(float(square.high), 0.0)))
-            extra = outward(2.0 * length * features.longest * missed + (features.longest * missed) ** 2)
-            square = Ball(square.mid + extra, outward(square.rad + 4e-16 * (square.mid + extra)))
+            square = longer(square, features.longest, missed)
         return Bounds(ridge + losses, offset - square * share * share * inverse(ball(2.0 * lam)), ridge)

@@ -48,8 +48,13 @@ class Ball:
     def __neg__(self) -> Ball:
         return Ball(-self.mid, self.rad)
 
-    def __getitem__(self, at: Any) -> Ball:
-        return Ball(self.mid[at], np.broadcast_to(self.rad, np.shape(self.mid))[at])
+    @property
+    def T(self) -> Ball:
+        """The transpose."""
+        return Ball(self.mid.T, np.broadcast_to(self.rad, np.shape(self.mid)).T)
+
+    def __getitem__(self, place: Any) -> Ball:
+        return Ball(self.mid[place], np.broadcast_to(self.rad, np.shape(self.mid))[place])
 
     def __add__(self, other: Any) -> Ball:
         other = ball(other)
@@ -77,9 +82,7 @@ class Ball:
 
     def max(self, axis: int) -> Ball:
         """Return the largest along an axis."""
-        low, high = self.low.max(axis=axis), self.high.max(axis=axis)
-        mid = 0.5 * (low + high)
-        return Ball(mid, outward(np.maximum(high - mid, mid - low) + UNIT * np.abs(mid)))
+        return between(self.low.max(axis=axis), self.high.max(axis=axis))
 
     def may_lead(self) -> Any:
         """Return which entries of each row may be its largest."""
@@ -95,9 +98,16 @@ def ball(value: Any) -> Ball:
     return value if isinstance(value, Ball) else Ball(value)
 
 
-def join(*parts: Ball) -> Ball:
-    """Return balls of shapes (a, m), (b, m), ... as one of shape (a + b + ..., m)."""
-    return Ball(*(np.concatenate([np.broadcast_to(getattr(part, each), np.shape(part.mid)) for part in parts]) for each in ("mid", "rad")))
+def between(low: Any, high: Any) -> Ball:
+    """Return all numbers between two."""
+    mid = 0.5 * (low + high)
+    return Ball(mid, outward(np.maximum(high - mid, mid - low) + UNIT * np.abs(mid)))
+
+
+def join(*parts: Ball, axis: int = 0) -> Ball:
+    """Return balls of shapes (a, m), (b, m), ... as one of shape (a + b + ..., m), or side by side."""
+    radii = [np.broadcast_to(part.rad, np.shape(part.mid)) for part in parts]
+    return Ball(np.concatenate([part.mid for part in parts], axis=axis), np.concatenate(radii, axis=axis))
 
 
 def exp(x: Ball) -> Ball:

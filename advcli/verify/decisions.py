@@ -1,6 +1,6 @@
 """Which predictions are possible at scores that are known up to rounding: beyond a margin, or of the predictor of a game.
 
-A classifier that may abstain predicts the class of the largest potential where its margin exceeds tau, and else abstains, code k.
+A classifier that may abstain predicts the class of the largest decision value where its margin exceeds tau, and else abstains, code k.
 
 The predictor of a game over a matrix A (l, k) is a distribution p that minimises max_j (p'A)_j + f_j, and predicts its largest entry. Games
 may have several such p. So a prediction r counts as possible where some p with p_r at least every other p_s is as good as the best one, up
@@ -20,7 +20,7 @@ from scipy.optimize import linprog
 
 from ..core.typing import Array
 from ..losses import matrices
-from .bounds import UNIT, Ball, outward
+from .bounds import UNIT, Ball, between, outward
 
 _SLACK = 1e-6  # of the value of a linear program, in units of the largest entry of the matrix
 _SLACK_OF_POSITIONS = 1e-10
@@ -39,7 +39,7 @@ def lead(P: Ball) -> Ball:
         return Ball(np.full(len(P.mid), 1e300), np.zeros(len(P.mid)))
     low, high = (np.sort(each, axis=1)[:, -2:] for each in (P.low, P.high))
     least, most = np.maximum(low[:, 1] - high[:, 0], 0.0), high[:, 1] - low[:, 0]
-    return Ball(0.5 * (least + most), outward(0.5 * (most - least) + UNIT * most))
+    return between(least, most)
 
 
 def beyond(leaders: Any, margin: Ball, tau: float) -> Any:
@@ -62,8 +62,8 @@ def of_game(A: Array, F: Ball, form: matrices.Description | None = None) -> Any:
     error = 2.0 * np.max(np.broadcast_to(F.rad, F.mid.shape), axis=1)
     if form is not None and form.structure in ("absolute", "squared", "convex"):
         low, high = _positions(A, scores, error + _SLACK_OF_POSITIONS * max(spread, UNIT))
-        each = np.arange(len(A))
-        return (low[:, None] - _CLOSE <= each + 0.5) & (high[:, None] + _CLOSE >= each - 0.5)
+        prediction = np.arange(len(A))
+        return (low[:, None] - _CLOSE <= prediction + 0.5) & (high[:, None] + _CLOSE >= prediction - 0.5)
     n, (l, k) = len(scores), A.shape
     if n * l * (l + k) > _MOST:
         return None
@@ -84,26 +84,35 @@ def _abstaining(F: Ball, alpha: float) -> Any:
     if rank <= k:
         level = np.maximum(level, ordered[:, [max(rank, 2) - 1]])
     shares = np.maximum(scores - level, 0.0)
-    left = np.maximum(1.0 - shares.sum(axis=1, keepdims=True), 0.0)
-    P = np.hstack([shares, left])
+    P = np.hstack([shares, np.maximum(1.0 - shares.sum(axis=1, keepdims=True), 0.0)])
     return P.max(axis=1, keepdims=True) - 2.0 * error <= P
+
+
+def rows_at(A: Array, position: Array) -> Array:
+    """Return rows of A (l, k) at positions (n,) from 0 to l - 1, linear between two rows."""
+    below = np.minimum(position.astype(np.intp), max(len(A) - 2, 0))
+    share = (position - below)[:, None]
+    return np.asarray(A[below] * (1.0 - share) + A[np.minimum(below + 1, len(A) - 1)] * share)
+
+
+def best_position(A: Array, F: Array) -> Array:
+    """Return the positions (n,) at which the convex max_j A(position, j) + f_j is least, for scores F (n, k)."""
+    low, high = np.zeros(len(F)), np.full(len(F), len(A) - 1.0)
+    for _ in range(110):
+        third = (high - low) / 3.0
+        down = (rows_at(A, low + third) + F).max(axis=1) > (rows_at(A, high - third) + F).max(axis=1)
+        low, high = np.where(down, low + third, low), np.where(down, high, high - third)
+    return 0.5 * (low + high)
 
 
 def _positions(A: Array, scores: Array, slack: Array) -> tuple[Array, Array]:
     """Return the least and the largest position whose worst cost is best up to the slack, (n,) each."""
     n, l = len(scores), len(A)
 
-    def worst(t: Array) -> Array:
-        below = np.minimum(t.astype(np.intp), max(l - 2, 0))
-        share = (t - below)[:, None]
-        return np.asarray((A[below] * (1.0 - share) + A[np.minimum(below + 1, l - 1)] * share + scores).max(axis=1))
+    def worst(position: Array) -> Array:
+        return np.asarray((rows_at(A, position) + scores).max(axis=1))
 
-    low, high = np.zeros(n), np.full(n, l - 1.0)
-    for _ in range(110):
-        third = (high - low) / 3.0
-        down = worst(low + third) > worst(high - third)
-        low, high = np.where(down, low + third, low), np.where(down, high, high - third)
-    best = 0.5 * (low + high)
+    best = best_position(A, scores)
     enough = worst(best) + slack
     ends = []
     for end in (0.0, l - 1.0):

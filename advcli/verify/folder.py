@@ -14,23 +14,27 @@ numbers that standardisation gives in double precision, and on lambda as 1 / (n 
 
 from __future__ import annotations
 
+import copy
 import csv
 import hashlib
 import io
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .. import data
+from ..core.arrays import dense, is_sparse
 from ..core.errors import AdvcliError, ResultsError
-from ..core.files import write_text
+from ..core.files import file_sha256, write_text
+from ..core.paths import expanded
 from ..core.spreadsheets import as_text
 from ..core.typing import Array
 from ..data.labels.noise import corrupt, make_confusion
@@ -38,7 +42,6 @@ from ..results import proofs
 from ..results.folder import ResultsFolder
 from ..results.tables import canonical_json, format_value, lasting
 from .gap import Bounds, LearnedRows
-from .inputs import found_again
 from .methods import Refereed, method_of
 from .metrics import range_of
 from .surrogates import CannotError
@@ -47,6 +50,7 @@ SLACK, FLOOR = 1e-9, 1e-12
 
 # errors from a cell's file or an array in another form than the program writes
 _DAMAGED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
+_T = TypeVar("_T")
 
 
 class RefutedError(Exception):
@@ -55,38 +59,21 @@ class RefutedError(Exception):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the checker found of one fit.
-
-    Attributes
-    ----------
-    dataset, method, cell : str
-    split : int or None
-    verdict : {"proved", "refuted", "cannot"}
-    reason : str
-        Empty where proved.
-    objective, dual_objective, relative_gap : float
-        What is proved: the objective and the gap are at most, the optimum is at least this; nan where nothing is proved.
-    stated_gap : float
-        The row's.
-    metrics : str
-        Metrics of the row whose values follow from theta.
-    unfollowed : str
-        The other metrics of the row, each with the reason, separated by "; ": of these nothing is proved.
-    seconds : float
-    """
+    """What the checker found of one fit: proved with a bound of its gap, refuted, or beyond it for a reason."""
 
     dataset: str
     method: str
     cell: str
     split: int | None
-    verdict: str
+    verdict: str  # proved, refuted or cannot
     reason: str = ""
+    # the objective and the gap are at most, the optimum is at least this; nan where nothing is proved
     objective: float = math.nan
     dual_objective: float = math.nan
     relative_gap: float = math.nan
     stated_gap: float = math.nan
-    metrics: str = ""
-    unfollowed: str = ""
+    metrics: str = ""  # those of the row whose values follow from theta
+    unfollowed: str = ""  # the others, each with the reason, separated by "; "
     seconds: float = 0.0
 
 
@@ -95,21 +82,9 @@ def verify_folder(
 ) -> list[Verdict]:
     """Return a verdict for every reported fit of a results folder, and write them to verify.csv in it.
 
-    Parameters
-    ----------
-    folder : ResultsFolder
-        Nothing but verify.csv is written.
-    data_dir : Path
-        Where data sets lie, and where files that are no longer at their place are looked for by their names.
-    tell : callable, optional
-        Gets one line for each cell.
-    spreadsheets : bool
-        Whether texts of verify.csv that look like formulas get an apostrophe (`advcli.core.spreadsheets`).
-
-    Raises
-    ------
-    ResultsError
-        There is no runs.csv, or the folder was made without proofs.
+    Files that are no longer at their place are looked for by their names in ``data_dir``. ``tell`` gets one line for each cell; with
+    ``spreadsheets`` texts of verify.csv that look like formulas get an apostrophe. Raises `ResultsError` for a folder without runs.csv, or
+    without proofs.
     """
     rows = _rows(folder.path / "runs.csv")
     stored = set(folder.finished_keys())
@@ -120,39 +95,41 @@ def verify_folder(
         cells.setdefault(row["cell"], []).append(row)
     verdicts: list[Verdict] = []
     loaded: dict[str, Any] = {}
-    for number, (key, own) in enumerate(cells.items(), start=1):
-        found = list(_cell(folder, key, own, data_dir, loaded))
-        verdicts += found
-        counted = ", ".join(f"{sum(each.verdict == word for each in found)} {word}" for word in ("proved", "refuted", "cannot"))
-        reason = next((f": split {each.split}: {each.reason}" for each in found if each.verdict == "refuted"), "")
-        reason = reason or next((f": {each.reason}" for each in found if each.verdict == "cannot"), "")
-        tell(f"[{number}/{len(cells)}] {own[0]['dataset']}, {own[0]['method']}: {counted}{reason}")
+    for number, (key, rows_of_cell) in enumerate(cells.items(), start=1):
+        fits = list(_cell(folder, key, rows_of_cell, data_dir, loaded))
+        verdicts += fits
+        reason = next((f": split {fit.split}: {fit.reason}" for fit in fits if fit.verdict == "refuted"), "")
+        reason = reason or next((f": {fit.reason}" for fit in fits if fit.verdict == "cannot"), "")
+        tell(f"[{number}/{len(cells)}] {rows_of_cell[0]['dataset']}, {rows_of_cell[0]['method']}: {_counted(fits)}{reason}")
     for key in sorted(stored - set(cells)):
         verdicts.append(Verdict("", "", key, None, "cannot", "the cell is not in runs.csv; advcli report merges it"))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([entry.name for entry in fields(Verdict)])
     shown = as_text if spreadsheets else str
-    writer.writerows([shown(format_value(getattr(each, entry.name))) for entry in fields(Verdict)] for each in verdicts)
+    writer.writerows([shown(format_value(value)) for value in astuple(verdict)] for verdict in verdicts)
     write_text(folder.path / "verify.csv", text.getvalue())
     return verdicts
 
 
 def summary(verdicts: list[Verdict]) -> list[str]:
     """Return what was found: counts of fits, and one line for every metric that is not followed in fits that are proved."""
-    counts = {word: sum(each.verdict == word for each in verdicts) for word in ("proved", "refuted", "cannot")}
-    whole = sum(each.verdict == "proved" and not each.unfollowed for each in verdicts)
-    counted = ", ".join(f"{count} {word}" for word, count in counts.items())
-    found = [f"{counted}; of the proved {whole} with all their metrics, {counts['proved'] - whole} the fit alone"]
-    left: dict[str, list[tuple[str, str]]] = {}
-    for each in verdicts:
-        for text in filter(None, each.unfollowed.split("; ")):
+    proved = [verdict for verdict in verdicts if verdict.verdict == "proved"]
+    whole = sum(not verdict.unfollowed for verdict in proved)
+    lines = [f"{_counted(verdicts)}; of the proved {whole} with all their metrics, {len(proved) - whole} the fit alone"]
+    unfollowed: dict[str, list[tuple[str, str]]] = {}
+    for verdict in verdicts:
+        for text in filter(None, verdict.unfollowed.split("; ")):
             metric, reason = text.removesuffix(")").split(" (", 1)
-            left.setdefault(metric, []).append((each.method, reason))
-    for metric, fits in left.items():
+            unfollowed.setdefault(metric, []).append((verdict.method, reason))
+    for metric, fits in unfollowed.items():
         methods = ", ".join(dict.fromkeys(method for method, _ in fits))
-        found.append(f"not followed: {metric} (fits: {len(fits)}; {methods}): {fits[0][1]}")
-    return found
+        lines.append(f"not followed: {metric} (fits: {len(fits)}; {methods}): {fits[0][1]}")
+    return lines
+
+
+def _counted(verdicts: list[Verdict]) -> str:
+    return ", ".join(f"{sum(verdict.verdict == word for verdict in verdicts)} {word}" for word in ("proved", "refuted", "cannot"))
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
@@ -179,36 +156,37 @@ class _ProvenCell:
 
 
 def _cell(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir: Path, loaded: dict[str, Any]) -> Iterator[Verdict]:
+    """Yield the verdict of every fit of a cell; where the cell itself cannot be judged they are all the same."""
     head = (rows[0]["dataset"], rows[0]["method"], key)
     splits: dict[str, list[dict[str, str]]] = {}
     for row in rows:
         splits.setdefault(row["split"], []).append(row)
-    try:
-        cell = _open(folder, key, rows, data_dir, loaded)
-        refusal = ("", "")
-    except CannotError as error:
-        refusal = ("cannot", str(error))
-    except (RefutedError, *_DAMAGED) as error:
-        refusal = ("refuted", _said(error))
-    for number, own in splits.items():
+    cell, refusal = _judged(lambda: _open(folder, key, rows, data_dir, loaded), CannotError)
+    for number, rows_of_fit in splits.items():
         began = time.perf_counter()
         split = int(number) if number else None
-        if refusal[0]:
+        if cell is None:
             yield Verdict(*head, split, *refusal)
             continue
-        try:
-            with np.errstate(all="ignore"):  # a number that is not finite proves nothing
-                bounds, stated, metrics, left = _fit(cell, split, own)
-        except (CannotError, AdvcliError) as error:
-            yield Verdict(*head, split, "cannot", str(error), seconds=time.perf_counter() - began)
+        proof, reason = _judged(partial(_fit, cell, split, rows_of_fit), CannotError, AdvcliError)
+        if proof is None:
+            yield Verdict(*head, split, *reason, seconds=time.perf_counter() - began)
             continue
-        except (RefutedError, *_DAMAGED) as error:
-            yield Verdict(*head, split, "refuted", _said(error), seconds=time.perf_counter() - began)
-            continue
+        bounds, stated, metrics, unfollowed = proof
         high, low = float(bounds.primal.high), float(bounds.dual.low)
         gap = (high - low) / _scale(high, low)
-        names, reasons = " ".join(metrics), "; ".join(left)
+        names, reasons = " ".join(metrics), "; ".join(unfollowed)
         yield Verdict(*head, split, "proved", "", high, low, gap, stated, names, reasons, time.perf_counter() - began)
+
+
+def _judged(work: Callable[[], _T], *beyond: type[Exception]) -> tuple[_T | None, tuple[str, str]]:
+    """Return what a step of the check returns; where it raises None, the verdict and the reason: an error ``beyond`` refutes nothing."""
+    try:
+        return work(), ("", "")
+    except beyond as error:
+        return None, ("cannot", str(error))
+    except (RefutedError, *_DAMAGED) as error:
+        return None, ("refuted", _said(error))
 
 
 def _said(error: Exception) -> str:
@@ -237,9 +215,9 @@ def _open(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir:
                 raise RefutedError(f"runs.csv and cells/{key}.json differ in the column {column}")
     config = stored["about"]["cell"]
     protocol, seed = config["protocol"], int(config["seed"])
-    for group, column in (("loss", "loss"), ("features", "features")):
-        if any(row[column] != str(config[group]["name"]) for row in rows):
-            raise RefutedError(f"the rows' {column} is not that of their cell")
+    for group in ("loss", "features"):
+        if any(row[group] != str(config[group]["name"]) for row in rows):
+            raise RefutedError(f"the rows' {group} is not that of their cell")
     if not any(row["proof"] for row in rows):
         if not stored["about"].get("proofs"):
             raise CannotError("kept without proofs")
@@ -247,14 +225,14 @@ def _open(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir:
         raise CannotError(f"nothing was kept of loss={config['loss']['name']}{kind}")
     if protocol.get("rough_per_class") is not None:
         raise CannotError("the training labels are those of a rough classifier")
-    found = found_again(config, stored["about"], data_dir)
-    request = canonical_json([found["dataset"], protocol["splits"] == "author"])
+    current = _with_moved_files(config, stored["about"], data_dir)
+    request = canonical_json([current["dataset"], protocol["splits"] == "author"])
     try:
         if request not in loaded:
             loaded.clear()
-            loaded[request] = data.load(found["dataset"], data_dir, author_splits=protocol["splits"] == "author")
+            loaded[request] = data.load(current["dataset"], data_dir, author_splits=protocol["splits"] == "author")
         dataset = loaded[request]
-        method = method_of(found["loss"], [str(label) for label in dataset.classes], bool(dataset.ordered), dataset.hierarchy)
+        method = method_of(current["loss"], [str(label) for label in dataset.classes], bool(dataset.ordered), dataset.hierarchy)
     except AdvcliError as error:
         raise CannotError(" ".join(str(error).split())) from None
     if dataset.sha256 != stored["about"]["dataset_sha256"]:
@@ -263,7 +241,33 @@ def _open(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir:
         arrays = proofs.read(folder, key)
     except ResultsError as error:
         raise RefutedError(str(error)) from None
-    return _ProvenCell(config, found.get("noise"), dataset, _splits(dataset, protocol, seed), method, arrays)
+    return _ProvenCell(config, current.get("noise"), dataset, _splits(dataset, protocol, seed), method, arrays)
+
+
+def _with_moved_files(config: Mapping[str, Any], about: Mapping[str, Any], data_dir: Path) -> dict[str, Any]:
+    """Return the configuration of a cell, in which a file that is gone stands by the one of its name in ``data_dir``.
+
+    Raises `CannotError` where a file that counts by its bytes holds something else than when the cell was made, or is nowhere.
+    """
+    current: dict[str, Any] = copy.deepcopy(dict(config))
+    files = about.get("files", {})
+    for key in about.get("paths", ()):
+        *above, last = (int(part) if part.isdecimal() else part for part in key.split("."))
+        place: Any = current
+        for part in above:
+            place = place[part]
+        text = place.get(last) if isinstance(place, dict) else place[last]
+        if text is None:
+            continue
+        path = expanded(str(files.get(key, {}).get("path", text)))
+        moved = data_dir / path.name
+        if not path.exists() and moved.exists():
+            path = moved
+            place[last] = str(moved)
+        if key in files and file_sha256(path) != files[key]["sha256"]:
+            what = "holds something else than when the cell was made" if path.exists() else "is gone; data_dir=FOLDER says where it is"
+            raise CannotError(f"{key}={text} {what}")
+    return current
 
 
 # ------------------------------------------------------------------------------------------------------- splits and standardisation
@@ -286,23 +290,22 @@ def _splits(dataset: Any, protocol: Mapping[str, Any], seed: int) -> list[tuple[
         n = len(units)
     n_train = math.floor(Fraction(Decimal(repr(float(protocol["train_size"])))) * n)
     n_train, n_test = dataset.sizes or (n_train, n - n_train)
-    found = []
+    parts = []
     for number in range(int(protocol["n_splits"])):
         order = np.random.default_rng(_seed(seed, "split", dataset.name, number)).permutation(n)
         train, test = order[:n_train], order[n_train : n_train + n_test]
         if groups is not None:
-            train, test = (np.concatenate([units[at] for at in part]) for part in (train, test))
-        found.append((train, test))
-    return found
+            train, test = (np.concatenate([units[unit] for unit in part]) for part in (train, test))
+        parts.append((train, test))
+    return parts
 
 
 def _standardised(X: Any, test: Any) -> tuple[Any, Any]:
     """Return both parts in units of the training rows' deviations (n - 1), centred unless sparse; constants become 1, or stay in [0, 1)."""
-    sparse = hasattr(X, "indptr")
-    n = X.shape[0]
+    sparse, n = is_sparse(X), X.shape[0]
     if sparse:
         mean = np.asarray(X.mean(axis=0)).ravel()
-        low, high = (np.asarray(_dense(part)).ravel() for part in (X.min(axis=0), X.max(axis=0)))
+        low, high = (np.asarray(dense(part)).ravel() for part in (X.min(axis=0), X.max(axis=0)))
         # around the mean, and the zeros beside the stored values
         stored = np.bincount(X.indices, minlength=X.shape[1])
         around = np.bincount(X.indices, weights=(X.data - mean[X.indices]) ** 2, minlength=X.shape[1])
@@ -325,13 +328,10 @@ def _standardised(X: Any, test: Any) -> tuple[Any, Any]:
     return parts[0], parts[1]
 
 
-def _dense(X: Any) -> Any:
-    return X.toarray() if hasattr(X, "toarray") else X
-
-
 # -------------------------------------------------------------------------------------------------------------------------- one fit
 
 
+@np.errstate(all="ignore")  # a number that is not finite proves nothing
 def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tuple[Bounds, float, list[str], list[str]]:
     """Prove one fit; return its bounds, the stated gap, the metrics that follow from theta, and the others with the reasons."""
     row, config, dataset = rows[0], cell.config, cell.dataset
@@ -345,7 +345,7 @@ def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tu
     if any(not np.isfinite(array).all() for array in arrays.values()):
         raise RefutedError("the proof holds numbers that are not finite")
     expected = proofs.digest(lasting(config), split, arrays)
-    if any(each["proof"] != expected for each in rows):
+    if any(entry["proof"] != expected for entry in rows):
         raise RefutedError("the hash of the proof is not that of the row")
     if "r" not in arrays:
         raise CannotError("the solver has no dual point")
@@ -354,33 +354,31 @@ def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tu
     d = X.shape[1]
     if config["protocol"]["standardise"] != "none":
         X, X_test = _standardised(X, X_test)
-    truth, k = dataset.y[train], len(dataset.classes)
-    y = truth
+    y, k = dataset.y[train], len(dataset.classes)
     if cell.noise:
         confusion = make_confusion(cell.noise, k, _seed(config["seed"], "noise", dataset.name, split))
-        y = corrupt(truth, confusion.true, _seed(config["seed"], "noisy labels", dataset.name, split))
-    _agree(row, "n_train", len(train))
-    _agree(row, "n_test", len(test))
-    _agree(row, "n_features", d)
-    _agree(row, "n_classes", k)
+        y = corrupt(y, confusion.true, _seed(config["seed"], "noisy labels", dataset.name, split))
+    for column, value in {"n_train": len(train), "n_test": len(test), "n_features": d, "n_classes": k}.items():
+        if row[column] != str(value):
+            raise RefutedError(f"{column} is {value}, not {row[column]}")
     weight = None if dataset.example_weight is None else dataset.example_weight[train]
     s = None if cell.method.example_costs else weight
     hyper = {name: float(row[name]) for name in ("C", "lambda", "gamma", "tolerance") if row.get(name)}
     features = cell.method.score_map({**config["features"], **hyper}, hyper.get("gamma"), X)
     groups = dataset.groups if cell.method.sequences else None
-    own, of_test = (None if groups is None else groups[part] for part in (train, test))
-    lam = 0.0 if features.box else hyper["lambda"] if "lambda" in hyper else 1.0 / (hyper["C"] * _mass(s, own, X.shape[0]))
+    groups, groups_of_test = (None if groups is None else groups[part] for part in (train, test))
+    lam = 0.0 if features.box else hyper["lambda"] if "lambda" in hyper else 1.0 / (hyper["C"] * _mass(s, groups, X.shape[0]))
     if not (features.box or 0 < lam < math.inf):
         raise RefutedError("lambda is no number above 0")
-    learned = LearnedRows(y, s, weight, None if dataset.costs is None else dataset.costs[train], own)
+    learned = LearnedRows(y, s, weight, None if dataset.costs is None else dataset.costs[train], groups)
     bounds = cell.method.bounds(features, learned, lam, arrays)
     stated = _claims(row, bounds, cell.method, float(config["solver"]["tol"]))
-    possible = cell.method.possible(features, X_test, of_test, learned, arrays)
+    possible = cell.method.possible(features, X_test, groups_of_test, learned, arrays)
     facts = {**cell.method.facts(), "n_classes": k}
     truth = dataset.y[test] if dataset.costs is None else dataset.costs[test]
-    reasons = {each["metric"]: _unfollowed(each, possible, truth, facts) for each in rows}
-    left = [f"{metric} ({reason})" for metric, reason in reasons.items() if reason]
-    return bounds, stated, [metric for metric, reason in reasons.items() if not reason], left
+    reasons = {entry["metric"]: _unfollowed(entry, possible, truth, facts) for entry in rows}
+    unfollowed = [f"{metric} ({reason})" for metric, reason in reasons.items() if reason]
+    return bounds, stated, [metric for metric, reason in reasons.items() if not reason], unfollowed
 
 
 def _mass(s: Array | None, groups: Any, n: int) -> float:
@@ -390,25 +388,20 @@ def _mass(s: Array | None, groups: Any, n: int) -> float:
     return float(weights.sum())
 
 
-def _agree(row: Mapping[str, str], column: str, value: int) -> None:
-    if row[column] != str(value):
-        raise RefutedError(f"{column} is {value}, not {row[column]}")
-
-
 def _claims(row: Mapping[str, str], bounds: Bounds, method: Refereed, tol: float) -> float:
-    """Compare the columns of the certificate with what is proved; return the stated gap."""
+    """Compare the columns of the certificate with the proved bounds; return the stated gap."""
     gap = _claim(row, "", bounds, method.game)
     gaps = [(gap, row["converged"])]
     for stage, further in bounds.stages.items():
         gaps.append((_claim(row, f"{stage}_", further, False), row.get(f"{stage}_converged", "")))
-    reached = all(each <= tol for each, _ in gaps)
-    if any(said != str(each <= tol) for each, said in gaps) or row["status"] != ("ok" if reached else "not_converged"):
+    reached = all(value <= tol for value, _ in gaps)
+    if any(converged != str(value <= tol) for value, converged in gaps) or row["status"] != ("ok" if reached else "not_converged"):
         raise RefutedError(f"converged={row['converged']}, status={row['status']} do not follow from the gap and solver.tol")
     return gap
 
 
 def _claim(row: Mapping[str, str], stage: str, bounds: Bounds, game: bool) -> float:
-    """Compare the columns of one problem, which begin with the stage's name, with what is proved of it; return the stated gap."""
+    """Compare the columns of one problem, which begin with the stage's name, with its proved bounds; return the stated gap."""
     columns = [f"{stage}{column}" for column in ("objective", "dual_objective", "relative_gap")]
     objective, dual, gap = (float(row.get(column) or "nan") for column in columns)
     scale = _scale(objective, dual)
@@ -432,17 +425,17 @@ def _unfollowed(row: Mapping[str, str], possible: Any, truth: Any, facts: Mappin
     """Return why a metric's value does not follow from theta, empty where it does; refute one that no possible predictions have."""
     if possible is None:
         return "the predictions are not followed"
-    found = range_of(row["metric"], possible, truth, facts)
-    if found is None:
+    ends = range_of(row["metric"], possible, truth, facts)
+    if ends is None:
         return "not judged" if not _ties(possible) else f"rows that tie: {_ties(possible)}"
-    value, (least, most) = float(row["value"] or "nan"), found
+    value, (least, most) = float(row["value"] or "nan"), ends
     slack = FLOOR * max(1.0, abs(least), abs(most))
     if not (least - slack <= value <= most + slack or (math.isnan(value) and math.isnan(least))):
-        said = f"{least:.6g}" if math.isnan(least) or most - least <= slack else f"between {least:.6g} and {most:.6g}"
-        raise RefutedError(f"{row['metric']} is {said}, not {value:.6g}")
+        proved = f"{least:.6g}" if math.isnan(least) or most - least <= slack else f"between {least:.6g} and {most:.6g}"
+        raise RefutedError(f"{row['metric']} is {proved}, not {value:.6g}")
     return "" if math.isnan(least) or most - least <= slack else f"rows that tie: {_ties(possible)}, between {least:.6g} and {most:.6g}"
 
 
 def _ties(possible: Any) -> int:
     """Return how many rows have several possible predictions."""
-    return sum(len(each) > 1 for each in possible) if not isinstance(possible, np.ndarray) else int((possible.sum(axis=1) > 1).sum())
+    return sum(len(sets) > 1 for sets in possible) if not isinstance(possible, np.ndarray) else int((possible.sum(axis=1) > 1).sum())

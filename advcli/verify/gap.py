@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import dense, is_sparse
 from ..core.typing import Array
 from .bounds import Ball, ball, dot, exp, inverse, join, outward
 from .surrogates import CannotError, Surrogate
@@ -34,18 +35,8 @@ _ROWS = 512  # rows of a kernel matrix that are held at once
 class ScoreMap:
     """The feature map of a cell: scores f = (Z V) B' + tail, V the parameters of rows Z, B (k, m) the labels' numbers.
 
-    Parameters
-    ----------
-    options : mapping
-        The group ``features``.
-    gamma : float or None
-        Width of the kernel, where the row of results has one.
-    X : ndarray or csr_array (n, d)
-        Training rows, standardised.
-    k : int
-        Number of scores of a row: the classes, or the binary problems of a reduction.
-    plus : float
-        Added to a kernel.
+    It is made of the group ``features``, the kernel's width where the row of results has one, training rows X (n, d), standardised, the
+    number k of scores of a row (classes, or binary problems of a reduction), and ``plus``, which is added to a kernel.
     """
 
     def __init__(self, options: Mapping[str, Any], gamma: float | None, X: Any, k: int, plus: float = 0.0) -> None:
@@ -57,16 +48,16 @@ class ScoreMap:
         self.explicit = self.kernel in ("linear", "threshold")
         self.box = options.get("moments") == "box"
         self.options, self.X, self.k, self.plus = options, X, k, plus
-        given = options.get("gamma") if gamma is None else gamma
-        self.gamma = 1.0 / X.shape[1] if given is None else float(given)
+        width = options.get("gamma") if gamma is None else gamma
+        self.gamma = 1.0 / X.shape[1] if width is None else float(width)
         self.B = np.arange(1.0, k + 1)[:, None] if self.free else np.eye(k)
         self.constant = self.kernel == "linear"  # a last feature that is 1
 
     def of_outcomes(self, outcomes: Array) -> ScoreMap:
         """Return the map whose scores are those of outcomes (l, m), -A's by the scores s of the l predictions."""
-        found = copy(self)
-        found.B, found.k = -outcomes.T, outcomes.shape[1]
-        return found
+        mapped = copy(self)
+        mapped.B, mapped.k = -outcomes.T, outcomes.shape[1]
+        return mapped
 
     def parts(self, theta: Array) -> tuple[Array, Array]:
         """Return V and the thresholds eta; `ValueError` for another shape."""
@@ -81,10 +72,10 @@ class ScoreMap:
         V = ball(V)
         if self.explicit:
             return dot(X, V[:-1]) + V[-1:] if self.constant else dot(X, V)
-        return join(*(dot(self._kernel(X[at : at + _ROWS]), V) for at in range(0, X.shape[0], _ROWS)))
+        return join(*(dot(self._kernel(X[first : first + _ROWS]), V) for first in range(0, X.shape[0], _ROWS)))
 
     def _kernel(self, X: Any) -> Ball:
-        inner = dot(_dense(X), _dense(self.X).T)
+        inner = dot(dense(X), dense(self.X).T)
         if self.kernel == "rbf":
             squares = self._squares(X)[:, None] + self._squares(self.X)[None, :] - inner * 2.0
             return exp(Ball(np.maximum(squares.mid, 0.0), squares.rad) * -self.gamma) + self.plus
@@ -96,7 +87,7 @@ class ScoreMap:
 
     @staticmethod
     def _squares(X: Any) -> Ball:
-        return (ball(_dense(X)) * _dense(X)).sum(axis=1)
+        return (ball(dense(X)) * dense(X)).sum(axis=1)
 
     @property
     def longest(self) -> float:
@@ -133,7 +124,7 @@ class ScoreMap:
     def tolerance(self, y: Any, s: Array) -> Array:
         """Return the half-widths of the box of moments, (d, m) and then one for each threshold: `width` standard errors each."""
         width, n = float(self.options.get("tolerance", 1.0)), s.sum()
-        X = np.column_stack([_dense(self.X), np.ones(len(y))]) if self.constant else _dense(self.X)
+        X = np.column_stack([dense(self.X), np.ones(len(y))]) if self.constant else dense(self.X)
         chosen = np.zeros((len(y), self.k))
         chosen[np.arange(len(y)), y] = s
         mean, square = [X.T @ (chosen @ self.B) / n], [(X**2).T @ (chosen @ self.B**2) / n]
@@ -147,86 +138,55 @@ class ScoreMap:
         return width * errors
 
 
-def _dense(X: Any) -> Any:
-    return X.toarray() if hasattr(X, "toarray") else X
-
-
 @dataclass(frozen=True, eq=False)
 class LearnedRows:
-    """What a fit learned from, beside its features.
+    """What a fit learned from, beside its features."""
 
-    Attributes
-    ----------
-    y : ndarray of int (n,), or csr_array (n, k)
-        Codes of the labels, or ones at the labels of rows that have several.
-    counts : ndarray (n,) or None
-        How often every row counts; None for once.
-    weight : ndarray (n,) or None
-        The example weights, which may be factors on costs instead of counts.
-    costs : ndarray (n, k) or None
-        What every prediction costs, where rows have costs of their own.
-    groups : ndarray (n,) or None
-        The sequence of every row, where rows have sequences.
-    """
+    y: Any  # codes of the labels (n,), or a csr_array (n, k) of ones at the labels of rows that have several
+    counts: Array | None  # how often every row counts (n,); None for once
+    weight: Array | None  # example weights (n,), which may be factors on costs instead of counts
+    costs: Array | None  # of every prediction (n, k), where rows have costs of their own
+    groups: Any = None  # the sequence of every row (n,), where rows have sequences
 
-    y: Any
-    counts: Array | None
-    weight: Array | None
-    costs: Array | None
-    groups: Any = None
+    def sets(self, k: int) -> Array:
+        """Return the labels of every row as ones (n, k)."""
+        return np.asarray(dense(self.y), dtype=np.float64) if is_sparse(self.y) else np.eye(k)[self.y]
+
+    def shares(self) -> tuple[Array, Ball]:
+        """Return how often every row counts, (n,), and 1 / n, n being their sum."""
+        n, s = self.y.shape[0], self.counts
+        weights = np.ones(n) if s is None else s
+        return weights, inverse(ball(weights).sum() if s is not None else ball(float(n)))
 
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """What is proved of a fit.
+    """What is proved of a fit; ``stages`` are its further problems, by the name with which their columns begin."""
 
-    Attributes
-    ----------
-    primal, dual : Ball
-        P(theta), and a lower bound of the optimum (its ``low`` is proved).
-    ridge : Ball
-        lambda/2 |theta|^2.
-    stages : mapping of str to Bounds
-        Of the fit's further problems, by the name with which their columns begin.
-    """
-
-    primal: Ball
-    dual: Ball
-    ridge: Ball
+    primal: Ball  # P(theta)
+    dual: Ball  # its ``low`` is a lower bound of the optimum
+    ridge: Ball  # lambda/2 |theta|^2
     stages: Mapping[str, Bounds] = field(default_factory=dict)
 
 
-def bound(
-    features: ScoreMap, loss: Surrogate, y: Any, lam: float, s: Array | None, w: Array, theta: Array, r: Array, predictor: Array | None
-) -> Bounds:
-    """Return the bounds of a fit to the rows of ``features``.
+def longer(square: Ball, longest: float, moved: Any) -> Ball:
+    """Return |v|^2 after a move of v by at most ``moved`` times the longest row, from that before."""
+    length = outward(np.sqrt(max(float(square.high), 0.0)))
+    extra = outward(2.0 * length * longest * moved + (longest * moved) ** 2)
+    return Ball(square.mid + extra, outward(square.rad + 4e-16 * (square.mid + extra)))
 
-    Parameters
-    ----------
-    features : ScoreMap
-    loss : Surrogate
-    y : ndarray of int (n,)
-        Codes of the labels that were learned from.
-    lam : float
-        lambda; not used in a box.
-    s, w : ndarray (n,), s None for ones
-        Sample weights and cost weights.
-    theta, r, predictor : ndarray
-        The proof (`advcli.results.proofs`).
 
-    Raises
-    ------
-    ValueError
-        An array of the wrong shape.
-    CannotError
-        The checker has no way to prove such a fit.
+def bound(features: ScoreMap, loss: Surrogate, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
+    """Return the bounds of a fit of one surrogate from its proof (`advcli.results.proofs`); lambda is not used in a box.
+
+    Raises `ValueError` for an array of the wrong shape, and `CannotError` where there is no way to prove such a fit.
     """
+    y, theta, r = rows.y, arrays["theta"], arrays["r"]
     if r.shape != (len(y), loss.k):
         raise ValueError(f"r has the shape {r.shape}, not {(len(y), loss.k)}")
-    weights = np.ones(len(y)) if s is None else s
-    share = inverse(ball(weights).sum() if s is not None else ball(float(len(y))))  # 1 / n
+    (weights, share), w = rows.shares(), loss.cost_weights(y, rows.weight)
     V, eta = features.parts(theta)
-    losses = (loss.above(features.scores(features.X, theta), y, w, predictor) * weights).sum() * share
+    losses = (loss.above(features.scores(features.X, theta), y, w, arrays.get("predictor")) * weights).sum() * share
     point = loss.below(r, y, w)
     moved = outward(float(outward(point.moved * weights).sum()), len(y))
     offset = (point.offset * weights).sum() * share
@@ -255,10 +215,7 @@ def bound(
         surplus = outward(0.5 * (R.sum(axis=0).size.sum() + moved), loss.k)
         moved = outward(moved + 2.0 * surplus)
         offset = offset - steepness * outward(2.0 * surplus * share.size)
-    square = features.square_norm(features.moments(R))
-    length = outward(np.sqrt(max(float(square.high), 0.0)))
-    extra = outward(2.0 * length * features.longest * moved + (features.longest * moved) ** 2)
-    square = Ball(square.mid + extra, outward(square.rad + 4e-16 * (square.mid + extra)))
+    square = longer(features.square_norm(features.moments(R)), features.longest, moved)
     ridge = features.square_norm(V) * (0.5 * lam)
     dual = offset - square * share * share * inverse(ball(2.0 * lam))
     return Bounds(ridge + losses, dual, ridge)

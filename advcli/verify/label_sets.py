@@ -25,8 +25,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..core.arrays import is_sparse
 from ..core.typing import Array
-from .bounds import UNIT, Ball, ball, dot, exp, inverse, join, outward
+from .bounds import UNIT, Ball, ball, between, dot, exp, inverse, join, outward
 from .gap import Bounds, LearnedRows, ScoreMap
 from .surrogates import CannotError
 
@@ -44,8 +45,8 @@ class SurrogateOfMargin:
         self.name = str(options["surrogate"])
         if self.name not in _SURROGATES:
             raise CannotError(f"loss.surrogate={self.name} is unknown to the checker")
-        given = options.get("beta")
-        self.power = {"margin": 0.0, "slack": 1.0, "scaling": 0.5 if given is None else float(given)}.get(self.name)
+        beta = options.get("beta")
+        self.power = {"margin": 0.0, "slack": 1.0, "scaling": 0.5 if beta is None else float(beta)}.get(self.name)
 
     def value(self, h: Ball, g: Array, sizes: Array) -> Ball:
         """Return psi at margins h."""
@@ -70,11 +71,16 @@ class SurrogateOfMargin:
             share = Ball(np.where(h > 0.0, 1.0, rest.mid) / below)
             slope = Ball(share.mid, outward(32.0 * UNIT * share.mid)) * g
         else:
-            left = np.minimum(h, 0.0)
-            exponent = ball(left) * left * (-0.25 * math.pi) * (1.0 / np.maximum(g, 1.0))
+            below = np.minimum(h, 0.0)
+            exponent = ball(below) * below * (-0.25 * math.pi) * (1.0 / np.maximum(g, 1.0))
             exponent = Ball(exponent.mid, outward(exponent.rad + 4.0 * UNIT * np.abs(exponent.mid)))
             slope = exp(exponent) * _near(np.sqrt(g))
         return slope, self.value(ball(h), g, sizes) - slope * h
+
+    def planes(self, h: Array, weight: Ball, sets: Array, true: Array) -> tuple[Ball, Ball]:
+        """Return weights times slopes of tangents at margins h of sets (p, k) beside the true ones, and the sum of their constants."""
+        slope, constant = self.tangent(h, np.abs(sets - true).sum(axis=1), sets.sum(axis=1) + true.sum(axis=1))
+        return weight * slope, (weight * constant).sum()
 
     def _scale(self, g: Array) -> Ball:
         return _near(np.power(g, self.power or 0.0))
@@ -91,12 +97,7 @@ def _near(value: Array) -> Ball:
 def _rising(function: Any, x: Ball, error: Array) -> Ball:
     """Return a function that rises and is not negative, of relative error ``error`` in units of rounding."""
     low, high = function(x.low), function(x.high)
-    return _between(low * (1.0 - error * UNIT), outward(high * (1.0 + error * UNIT)))
-
-
-def _between(low: Array, high: Array) -> Ball:
-    mid = 0.5 * (low + high)
-    return Ball(mid, outward(np.maximum(high - mid, mid - low) + UNIT * np.abs(mid)))
+    return between(low * (1.0 - error * UNIT), outward(high * (1.0 + error * UNIT)))
 
 
 def _probability(h: Array, g: Array) -> Array:
@@ -106,13 +107,7 @@ def _probability(h: Array, g: Array) -> Array:
 
 
 class Structured:
-    """Structured labels by the configuration of a cell, the group ``loss``: scores of rows over linear features, and weights beside them.
-
-    Attributes
-    ----------
-    n_scores : int
-        Scores of a row.
-    """
+    """Structured labels by the group ``loss``: ``n_scores`` scores of rows over linear features, and weights beside them."""
 
     game = example_costs = sequences = False
 
@@ -174,17 +169,20 @@ class SetsOfLabels(Structured):
 
     def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, arrays: Mapping[str, Array]) -> Any:
         """Return the sets that may have the largest score at every row, arrays (c, m); None for other rules and for rows with one label."""
-        if self.rule != "potentials" or not hasattr(rows.y, "toarray"):
+        if self.rule != "potentials" or not is_sparse(rows.y):
             return None
         W, shared = self.weights(features, arrays["theta"], self.n_pairs)
         U, table = features.times(X, W), self._table(shared)
         sets = []
-        step = max(1, _SCORES >> self.m)
-        for at in range(0, X.shape[0], step):
-            scores = dot(U[at : at + step], self.bits.T) + table
-            may = scores.high >= np.max(scores.low, axis=1, keepdims=True)
-            sets += [self.bits[each] for each in may]
+        for part in self._parts(X.shape[0]):
+            scores = dot(U[part], self.bits.T) + table
+            sets += [self.bits[leading] for leading in scores.may_lead()]
         return sets
+
+    def _parts(self, n: int) -> list[slice]:
+        """Return parts of n rows, the scores of whose sets are held at once."""
+        step = max(1, _SCORES >> self.m)
+        return [slice(first, first + step) for first in range(0, n, step)]
 
     @property
     def n_pairs(self) -> int:
@@ -207,71 +205,62 @@ class SetsOfLabels(Structured):
         return np.stack([(1.0 - j) * (1.0 - k), j * (1.0 - k), (1.0 - j) * k, j * k], axis=2).reshape(len(Y), -1)
 
     def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
-        """Return the bounds of a fit to the rows of ``features``.
-
-        Raises
-        ------
-        ValueError
-            An array of the wrong shape, or a plane of an example or a set that does not exist.
-        """
+        """Return the bounds of a fit; `ValueError` for an array of the wrong shape, or a plane of what does not exist."""
         n, planes = features.X.shape[0], arrays["r"]
         W, shared = self.weights(features, arrays["theta"], self.n_pairs)
-        Y = rows.y.toarray() if hasattr(rows.y, "toarray") else np.eye(self.m)[rows.y]
-        numbers = Y.astype(np.int64) @ (1 << np.arange(self.m))
-        counts = np.ones(n) if rows.counts is None else rows.counts
-        share = inverse(ball(counts).sum())  # 1 / n
+        numbers = rows.sets(self.m).astype(np.int64) @ (1 << np.arange(self.m))
+        counts, share = rows.shares()
         ridge = (features.square_norm(W) + (ball(shared) * shared).sum()) * (0.5 * lam)
         p = None if self.psi is not None else self._predictor(arrays["predictor"], n)
         losses = (self.above(features.times(features.X, W), shared, numbers, p) * counts).sum() * share
         # below: tangents at the stored sets
         owner, number, alpha = planes_of(planes, 4, n, 2**self.m)
-        found, true = self.bits[number], self.bits[numbers[owner]]
+        sets, true = self.bits[number], self.bits[numbers[owner]]
         weight = ball(alpha) * counts[owner]
         if self.psi is None:
             which = np.unique(np.column_stack([owner, planes[:, 3]]), axis=0, return_inverse=True)[1].ravel()
             least = self._least_f_loss if self.of_f else self._least_loss
-            coefficient, offset = weight, least(weight, which, found) * share
+            coefficient, offset = weight, least(weight, which, sets) * share
         else:
-            slope, constant = self.psi.tangent(planes[:, 3], np.abs(found - true).sum(axis=1), found.sum(axis=1) + true.sum(axis=1))
-            coefficient, offset = weight * slope, (weight * constant).sum() * share
-        moments = features.moments(dot(gathering(owner, n), coefficient[:, None] * (found - true)))
+            coefficient, constant = self.psi.planes(planes[:, 3], weight, sets, true)
+            offset = constant * share
+        moments = features.moments(dot(gathering(owner, n), coefficient[:, None] * (sets - true)))
         square = features.square_norm(moments)
         if self.states:
-            together = dot(coefficient[None], self.pairs(found) - self.pairs(true))
+            together = dot(coefficient[None], self.pairs(sets) - self.pairs(true))
             square = square + (together * together).sum()
         return Bounds(ridge + losses, offset - square * share * share * inverse(ball(2.0 * lam)), ridge)
 
-    def _predictor(self, given: Array, n: int) -> list[Ball]:
+    def _predictor(self, stored: Array, n: int) -> list[Ball]:
         """Return the targets p (n, m).
 
         Of the F-measure the share of the empty set (n, 1), then for s = 1..m the sums over z that hold j of 2 p_z / (|z| + s) (n, m).
         """
         if not self.of_f:
-            p = np.clip(given, 0.0, 1.0)
+            p = np.clip(stored, 0.0, 1.0)
             if p.shape != (n, self.m):
                 raise ValueError(f"predictor has the shape {p.shape}, not {(n, self.m)}")
             return [ball(p)]
-        owner, number, share = planes_of(given, 3, n, 2**self.m)
+        owner, number, share = planes_of(stored, 3, n, 2**self.m)
         owned = gathering(owner, n)
         sets, size = self.bits[number], self.sizes[number]
         parts = [dot(owned, (share * (size == 0.0))[:, None])]
         return parts + [dot(owned, _near(2.0 * share / (size + s))[:, None] * sets) for s in range(1, self.m + 1)]
 
-    def _least_f_loss(self, weight: Ball, which: Any, found: Array) -> Ball:
+    def _least_f_loss(self, weight: Ball, which: Any, sets: Array) -> Ball:
         """Return the least sum of 1 - F of any predictions under mixtures: weights of sets that are in the same one."""
-        gathered, size = gathering(which, int(which.max(initial=-1)) + 1), found.sum(axis=1)
-        best = [dot(gathered, weight[:, None] * (size == 0.0)[:, None])[:, 0]]
+        gathered, size = gathering(which, int(which.max(initial=-1)) + 1), sets.sum(axis=1)
+        best = [dot(gathered, weight[:, None] * (size == 0.0)[:, None])]
         for k in range(1, self.m + 1):
-            gain = dot(gathered, weight[:, None] * _near(2.0 / (size + k))[:, None] * found)
-            low, high = (ball(np.sort(each, axis=1)[:, self.m - k :]).sum(axis=1) for each in (gain.low, gain.high))
-            best.append(_between(low.low, high.high))
-        most = Ball(*(np.stack([getattr(each, name) for each in best], axis=1) for name in ("mid", "rad"))).max(axis=1)
-        return weight.sum() - most.sum()
+            gain = dot(gathered, weight[:, None] * _near(2.0 / (size + k))[:, None] * sets)
+            low, high = (ball(np.sort(ends, axis=1)[:, self.m - k :]).sum(axis=1) for ends in (gain.low, gain.high))
+            best.append(between(low.low, high.high)[:, None])
+        return weight.sum() - join(*best, axis=1).max(axis=1).sum()
 
-    def _least_loss(self, weight: Ball, which: Any, found: Array) -> Ball:
+    def _least_loss(self, weight: Ball, which: Any, sets: Array) -> Ball:
         """Return the least sum of wrong labels of any predictions under mixtures: weights of sets that are in the same one."""
         gathered = gathering(which, int(which.max(initial=-1)) + 1)
-        there, gone = (dot(gathered, weight[:, None] * each) for each in (found, 1.0 - found))
+        there, gone = (dot(gathered, weight[:, None] * labels) for labels in (sets, 1.0 - sets))
         either = Ball(-np.stack([there.mid, gone.mid], axis=2), np.stack([there.rad, gone.rad], axis=2))
         return -(either.max(axis=2).sum())
 
@@ -282,31 +271,30 @@ class SetsOfLabels(Structured):
         1 - sum_z p_z F(z, y) + margin.
         """
         table, values = self._table(shared), []
-        step = max(1, _SCORES >> self.m)
-        for at in range(0, len(numbers), step):
-            own, every = numbers[at : at + step], np.arange(len(numbers[at : at + step]))[:, None]
-            scores = dot(U[at : at + step], self.bits.T) + table
-            h = scores - scores[every, own[:, None]]
+        for part in self._parts(len(numbers)):
+            true, every = numbers[part, None], np.arange(len(numbers[part]))[:, None]
+            scores = dot(U[part], self.bits.T) + table
+            h = scores - scores[every, true]
             if self.psi is None and self.of_f:
                 assert p is not None
-                parts = [h[:, self.of_size(0)] - p[0][at : at + step] + 1.0]
-                for s, held in enumerate(p[1:], start=1):
+                parts = [h[:, self.of_size(0)] - p[0][part] + 1.0]
+                for s, shares in enumerate(p[1:], start=1):
                     same = self.of_size(s)
-                    parts.append(h[:, same] - dot(held[at : at + step], self.bits[same].T) + 1.0)
-                value = Ball(*(np.concatenate([getattr(each, name) for each in parts], axis=1) for name in ("mid", "rad")))
+                    parts.append(h[:, same] - dot(shares[part], self.bits[same].T) + 1.0)
+                value = join(*parts, axis=1)
             elif self.psi is None:
                 assert p is not None
-                targets = p[0][at : at + step]
+                targets = p[0][part]
                 value = h + dot(targets * -2.0 + 1.0, self.bits.T) + targets.sum(axis=1)[:, None]
             elif self.psi.name == "f1":
-                value = self.psi.value(h, self.sizes[np.arange(2**self.m) ^ own[:, None]], self.sizes + self.sizes[own][:, None])
+                value = self.psi.value(h, self.sizes[np.arange(2**self.m) ^ true], self.sizes + self.sizes[true])
             else:  # psi rises: at every distance the largest margin
-                h = h[every, self.by_size ^ own[:, None]]
-                low, high = (np.maximum.reduceat(each, self.starts, axis=1) for each in (h.low, h.high))
+                h = h[every, self.by_size ^ true]
+                low, high = (np.maximum.reduceat(ends, self.starts, axis=1) for ends in (h.low, h.high))
                 g = np.broadcast_to(np.arange(self.m + 1.0), low.shape)
-                value = self.psi.value(_between(low, high), g, g)
+                value = self.psi.value(between(low, high), g, g)
             values.append(value.max(axis=1))
-        return Ball(np.concatenate([each.mid for each in values]), np.concatenate([each.rad for each in values]))
+        return join(*values)
 
 
 def gathering(which: Any, count: int) -> Any:
@@ -319,9 +307,9 @@ def planes_of(planes: Array, columns: int, examples: int, labels: int) -> tuple[
     if planes.ndim != 2 or planes.shape[1] != columns:
         raise ValueError(f"r has the shape {planes.shape}, not {columns} columns")
     owner, number = planes[:, 0].astype(np.int64), planes[:, 2].astype(np.int64)
-    for each, column, limit in ((owner, 0, examples), (number, 2, labels)):
-        if not ((each == planes[:, column]) & (each >= 0) & (each < limit)).all():
-            raise ValueError(f"r names {('an example', '', 'a label')[column]} that there is not")
+    for numbers, column, limit, what in ((owner, 0, examples, "an example"), (number, 2, labels, "a label")):
+        if not ((numbers == planes[:, column]) & (numbers >= 0) & (numbers < limit)).all():
+            raise ValueError(f"r names {what} that there is not")
     return owner, number, cut(planes[:, 1], owner, examples)
 
 

@@ -29,29 +29,21 @@ def _ratio(part: Array, whole: Array) -> Array:
 def range_of(metric: str, possible: Any, y: Any, facts: Mapping[str, Any] | None = None) -> tuple[float, float] | None:
     """Return the least and the largest value that a metric can have; None for one that is not judged.
 
-    Parameters
-    ----------
-    metric : str
-    possible : ndarray of bool (n, l), or sequence of n arrays (c, k)
-        Which classes, the last of l = k + 1 being to abstain, or which sets of labels, may be the prediction of every row.
-    y : ndarray of int (n,), csr_array (n, k), or ndarray of float (n, l)
-        The truth: codes, sets of labels, or what every prediction costs.
-    facts : mapping, optional
-        What some metrics need: ``alpha``, the cost of abstaining, ``cost_matrix`` (l, k), and ``n_classes``, without which there are l.
+    ``possible`` says which classes, the last of l = k + 1 being to abstain, may be the prediction of every row (n, l), or is a list of
+    arrays (c, k) of the sets of labels that may. y are the true codes (n,), sets of labels, a csr_array (n, k), or what every prediction
+    costs (n, l). ``facts`` are what some metrics need: ``alpha``, the cost of abstaining, ``cost_matrix`` (l, k), and ``n_classes``,
+    without which there are l.
     """
     if not isinstance(possible, np.ndarray):
         return _range_of_sets(metric, possible, y.toarray().astype(np.float64))
-    known = {"n_classes": possible.shape[1], **(facts or {})}
-    if y.ndim == 2:
-        each = y if metric == "cost" else _of_codes(metric, y.argmin(axis=1), possible.shape[1], known)
-        y = y.argmin(axis=1)
-    else:
-        each = _of_codes(metric, y, possible.shape[1], known)
-    k = int(known["n_classes"])
+    facts = {"n_classes": possible.shape[1], **(facts or {})}
+    costs, y = (y, y.argmin(axis=1)) if y.ndim == 2 else (None, y)
+    worth = costs if metric == "cost" and costs is not None else _of_codes(metric, y, possible.shape[1], facts)
+    k = int(facts["n_classes"])
     if metric in _OF_ORDER and possible[:, k:].any():
         return (np.nan, np.nan) if (possible[:, k:].any(axis=1) & ~possible[:, :k].any(axis=1)).any() else None
-    if each is not None and each.shape == possible.shape:
-        least, most = np.where(possible, each, np.inf).min(axis=1), np.where(possible, each, -np.inf).max(axis=1)
+    if worth is not None and worth.shape == possible.shape:
+        least, most = np.where(possible, worth, np.inf).min(axis=1), np.where(possible, worth, -np.inf).max(axis=1)
         return float(least.sum()) / len(y), float(most.sum()) / len(y)
     if metric not in _WHOLE or (possible.sum(axis=1) != 1).any():
         return None
@@ -63,7 +55,7 @@ def _of_codes(metric: str, y: Any, l: int, facts: Mapping[str, Any]) -> Array | 
     """Return what the predictions (n, l) are worth at labels y, where the metric is the mean of that; else None."""
     k, codes = int(facts["n_classes"]), np.arange(l)[:, None]
     distance = np.abs(codes - np.arange(k))
-    given: dict[str, Any] = {
+    tables: dict[str, Any] = {
         "error": distance > 0,
         "accuracy": distance == 0,
         "mae": distance,
@@ -73,8 +65,8 @@ def _of_codes(metric: str, y: Any, l: int, facts: Mapping[str, Any]) -> Array | 
         "cost": facts.get("cost_matrix"),
     }
     if facts.get("alpha") is not None:
-        given["abstention_loss"] = np.where(codes >= k, facts["alpha"], distance > 0)
-    table = given.get(metric)
+        tables["abstention_loss"] = np.where(codes >= k, facts["alpha"], distance > 0)
+    table = tables.get(metric)
     return None if table is None or len(table) < l else np.asarray(table)[:l, y].T.astype(float)
 
 
@@ -132,11 +124,11 @@ _WHOLE: dict[str, Callable[[Any, Any, int], float]] = {
 
 def _range_of_sets(metric: str, possible: Sequence[Array], Y: Array) -> tuple[float, float] | None:
     if metric in _ROWS:
-        owner = np.repeat(np.arange(len(Y)), [len(each) for each in possible])
-        each = _ROWS[metric](Y[owner], np.concatenate(possible)).astype(np.float64)
+        owner = np.repeat(np.arange(len(Y)), [len(sets) for sets in possible])
+        worth = _ROWS[metric](Y[owner], np.concatenate(possible)).astype(np.float64)
         first = np.searchsorted(owner, np.arange(len(Y)))
-        return float(np.minimum.reduceat(each, first).mean()), float(np.maximum.reduceat(each, first).mean())
-    if metric not in ("micro_f1", "macro_f1") or any(len(each) > 1 for each in possible):
+        return float(np.minimum.reduceat(worth, first).mean()), float(np.maximum.reduceat(worth, first).mean())
+    if metric not in ("micro_f1", "macro_f1") or any(len(sets) > 1 for sets in possible):
         return None
     Z = np.concatenate(possible)
     both, total = (Y * Z).sum(axis=0), (Y + Z).sum(axis=0)

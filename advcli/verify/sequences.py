@@ -51,8 +51,8 @@ class SequencesOfLabels(Structured):
         U, A = self._scores(features, X, arrays["theta"])
         start = starts_of(groups, X.shape[0])
         possible = np.zeros((len(U.mid), self.k), dtype=bool)
-        for at in _batches(start, self.k):
-            V = U.mid[at]
+        for batch in _batches(start, self.k):
+            V = U.mid[batch]
             before, after = np.empty_like(V), np.zeros_like(V)
             before[:, 0] = V[:, 0]
             for t in range(1, V.shape[1]):
@@ -62,18 +62,12 @@ class SequencesOfLabels(Structured):
             through = before + after
             best = through.max(axis=2, keepdims=True)
             # the sum of either half may err by this, and the sum of both halves rounds once more
-            error = 2.0 * _error(U, A, at)[:, None, None] + 4.0 * UNIT * np.abs(best)
-            possible[at] = through >= best - outward(error)
+            error = 2.0 * _error(U, A, batch)[:, None, None] + 4.0 * UNIT * np.abs(best)
+            possible[batch] = through >= best - outward(error)
         return possible
 
     def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
-        """Return the bounds of a fit to the rows of ``features``.
-
-        Raises
-        ------
-        ValueError
-            An array of the wrong shape, or a plane of a sequence or a label that does not exist.
-        """
+        """Return the bounds of a fit; `ValueError` for an array of the wrong shape, or a plane of a sequence or a label that is none."""
         y, start = np.asarray(rows.y), starts_of(rows.groups, features.X.shape[0])
         counts = np.ones(len(start) - 1) if rows.counts is None else rows.counts[start[:-1]]
         share = inverse(ball(counts).sum())
@@ -99,25 +93,25 @@ class SequencesOfLabels(Structured):
         mid, rad = np.empty(len(start) - 1), np.empty(len(start) - 1)
         place = np.searchsorted(start, np.arange(len(y)), side="right") - 1
         by_levels = self.psi is not None and self.psi.name != "margin"
-        for at in _batches(start, self.k, levels=by_levels):
-            V, truth, chain = U.mid[at], y[at], place[at[:, 0]]
-            error = _error(U, A, at, most=0.0 if by_levels else float(cost.max(initial=0.0)))
-            own = np.take_along_axis(V[:, 0], truth[:, :1], axis=1)[:, 0]
+        for batch in _batches(start, self.k, levels=by_levels):
+            V, truth, chain = U.mid[batch], y[batch], place[batch[:, 0]]
+            error = _error(U, A, batch, most=0.0 if by_levels else float(cost.max(initial=0.0)))
+            truths = np.take_along_axis(V[:, 0], truth[:, :1], axis=1)[:, 0]
             for t in range(1, V.shape[1]):
-                own = own + A[truth[:, t - 1], truth[:, t]] + np.take_along_axis(V[:, t], truth[:, t, None], axis=1)[:, 0]
+                truths = truths + A[truth[:, t - 1], truth[:, t]] + np.take_along_axis(V[:, t], truth[:, t, None], axis=1)[:, 0]
             if by_levels:
                 assert self.psi is not None
                 level = _levels(V, A, truth)
-                h = Ball(level, outward(error)[:, None]) - Ball(own, outward(error))[:, None]
+                h = Ball(level, outward(error)[:, None]) - Ball(truths, outward(error))[:, None]
                 h.mid[:, 0], h.rad[:, 0] = 0.0, 0.0  # the truth itself
                 g = np.broadcast_to(np.arange(level.shape[1], dtype=np.float64), level.shape)
                 value = self.psi.value(h, g, g).max(axis=1)
             else:
-                V = V + cost[at]
+                V = V + cost[batch]
                 best = V[:, 0]
                 for t in range(1, V.shape[1]):
                     best = (best[:, :, None] + A).max(axis=1) + V[:, t]
-                value = Ball(best.max(axis=1), outward(error)) - Ball(own, outward(error))
+                value = Ball(best.max(axis=1), outward(error)) - Ball(truths, outward(error))
             mid[chain], rad[chain] = value.mid, value.rad
         return Ball(mid, rad)
 
@@ -132,19 +126,19 @@ class SequencesOfLabels(Structured):
         if self.psi is None:
             slope, constant = ball(np.ones(len(owner))), ball(np.zeros(len(owner)))
         else:
-            slope, constant = (ball(each) for each in self.psi.tangent(tangent, wrong, np.zeros(len(owner))))
+            slope, constant = self.psi.tangent(tangent, wrong, np.zeros(len(owner)))
         weight = ball(alpha) * counts[owner]
         coefficient = weight * slope
         differs = np.flatnonzero(labels != true)
-        each = coefficient[plane[differs]]
+        shares = coefficient[plane[differs]]
         terms = int(np.bincount(owner, minlength=1).max(initial=1)) + 1
-        unary = _sums(each, rows[differs] * k + labels[differs], len(y) * k, terms) - _sums(
-            each, rows[differs] * k + true[differs], len(y) * k, terms
-        )
+        added, removed = (_sums(shares, rows[differs] * k + side[differs], len(y) * k, terms) for side in (labels, true))
+        unary = added - removed
         inner = np.flatnonzero(plane[1:] == plane[:-1]) + 1
         inner = inner[(labels[inner] != true[inner]) | (labels[inner - 1] != true[inner - 1])]
-        each = coefficient[plane[inner]]
-        together = _sums(each, labels[inner - 1] * k + labels[inner], k * k) - _sums(each, true[inner - 1] * k + true[inner], k * k)
+        shares = coefficient[plane[inner]]
+        added, removed = (_sums(shares, side[inner - 1] * k + side[inner], k * k) for side in (labels, true))
+        together = added - removed
         unary = Ball(unary.mid.reshape(-1, k), unary.rad.reshape(-1, k))
         if self.psi is not None:
             return (weight * constant).sum(), unary, together
@@ -168,20 +162,20 @@ def sequences_of(stored: Array, sizes: NDArray[np.intp], k: int) -> tuple[Any, A
     """
     if stored.ndim != 1:
         raise ValueError(f"r has the shape {stored.shape}, not one axis")
-    at, heads = 0, []
-    while at < len(stored):
-        s = stored[at]
+    place, heads = 0, []
+    while place < len(stored):
+        s = stored[place]
         if not (0 <= s < len(sizes) and s == int(s)):
             raise ValueError("r names a sequence that there is not")
-        heads.append(at)
-        at += 3 + int(sizes[int(s)])
-    if at != len(stored):
+        heads.append(place)
+        place += 3 + int(sizes[int(s)])
+    if place != len(stored):
         raise ValueError("r ends within a sequence")
     head = np.array(heads, dtype=np.intp)
     owner = stored[head].astype(np.intp)
-    given = stored[_ranges(head + 3, sizes[owner])]
-    labels = given.astype(np.intp)
-    if not ((labels == given) & (labels >= 0) & (labels < k)).all():
+    names = stored[_ranges(head + 3, sizes[owner])]
+    labels = names.astype(np.intp)
+    if not ((labels == names) & (labels >= 0) & (labels < k)).all():
         raise ValueError("r names a label that there is not")
     return owner, cut(stored[head + 1], owner, len(sizes)), stored[head + 2], labels
 
@@ -196,17 +190,17 @@ def _batches(start: Starts, k: int, levels: bool = False) -> Iterator[NDArray[np
     """Yield the rows (b, T) of sequences of the same length T."""
     sizes = np.diff(start)
     for T in np.unique(sizes).tolist():
-        own = start[:-1][sizes == T]
+        first = start[:-1][sizes == T]
         step = max(1, _HELD // (k * k * (T + 1 if levels else 1) + T * k))
-        for at in range(0, len(own), step):
-            yield own[at : at + step, None] + np.arange(T)
+        for at in range(0, len(first), step):
+            yield first[at : at + step, None] + np.arange(T)
 
 
-def _error(U: Ball, A: Array, at: NDArray[np.intp], most: float = 0.0) -> Array:
+def _error(U: Ball, A: Array, batch: NDArray[np.intp], most: float = 0.0) -> Array:
     """Return a number above the error of the score of any sequence (b,), a sum in order; ``most`` is the largest cost."""
-    T = at.shape[1]
-    largest = np.abs(U.mid[at]).max(axis=2).sum(axis=1) + T * most + (T - 1) * np.abs(A).max()
-    spread = np.broadcast_to(U.rad, U.mid.shape)[at].max(axis=2).sum(axis=1)
+    T = batch.shape[1]
+    largest = np.abs(U.mid[batch]).max(axis=2).sum(axis=1) + T * most + (T - 1) * np.abs(A).max()
+    spread = np.broadcast_to(U.rad, U.mid.shape)[batch].max(axis=2).sum(axis=1)
     return np.asarray(outward(spread + (3 * T + 4) * UNIT * 1.01 * largest, 4 * T))
 
 
@@ -225,15 +219,15 @@ def _levels(V: Array, A: Array, truth: NDArray[np.intp]) -> Array:
     return np.asarray(best.max(axis=2))
 
 
-def _sums(values: Ball, at: Any, size: int, terms: int | None = None) -> Ball:
+def _sums(values: Ball, places: Any, size: int, terms: int | None = None) -> Ball:
     """Return the sums of values by place, (size,), of at most so many terms each; None: any number, summed in pieces."""
-    count = len(at)
+    count = len(places)
     pieces = 1 if terms is not None else max(1, int(count**0.5))
     terms = -(-count // pieces) + pieces if terms is None else terms
-    index = (np.arange(count) * pieces // max(count, 1)) * size + at
+    index = (np.arange(count) * pieces // max(count, 1)) * size + places
     mid, absolute, rad = (
-        np.bincount(index, weights=each, minlength=pieces * size).reshape(pieces, size).sum(axis=0)
-        for each in (values.mid, np.abs(values.mid), np.broadcast_to(values.rad, np.shape(values.mid)))
+        np.bincount(index, weights=numbers, minlength=pieces * size).reshape(pieces, size).sum(axis=0)
+        for numbers in (values.mid, np.abs(values.mid), np.broadcast_to(values.rad, np.shape(values.mid)))
     )
     return Ball(mid, outward(rad + 1.01 * terms * UNIT * absolute, terms + 8))
 

@@ -20,9 +20,9 @@ import numpy as np
 from ..core.typing import Array
 from ..losses import matrices
 from .bounds import UNIT, Ball, ball, dot, join, outward
-from .decisions import beyond, computed, lead, of_game
+from .decisions import best_position, beyond, computed, lead, of_game, rows_at
 
-HALF = Ball(np.float64(np.sqrt(0.5)), np.float64(2.0**-53))
+_HALF = Ball(np.float64(np.sqrt(0.5)), np.float64(2.0**-53))
 _CONVEX = ("absolute", "squared", "power", "huber", "pinball", "convex")
 _HINGES = ("ww", "cs", "llw")
 _REJECTING = ("abstain_ova", "abstain_cs", "abstain_bep")
@@ -43,64 +43,55 @@ class BoundedPoint:
 
 
 class Surrogate:
-    """The loss of a cell on k classes, by its configuration.
+    """The loss of a cell, by its group ``loss``: k classes, whose labels order the named columns of a matrix, and edges of a hierarchy.
 
-    Parameters
-    ----------
-    options : mapping
-        The group ``loss``.
-    k : int
-        Number of classes, the attribute ``classes``; the attribute ``k`` is the number of columns of scores.
-    labels : sequence of str
-        Labels of the classes, which order the named columns of a matrix.
-    edges : sequence of (parent, child), optional
-        The hierarchy over the labels.
+    The attribute ``classes`` is the number of classes, the attribute ``k`` the number of columns of scores.
     """
 
-    constant = 0.0  # what is added to a Gaussian kernel
-    rule = "potentials"  # what the prediction follows from: the largest score, or what the predictor of the game does
+    constant = 0.0  # added to a Gaussian kernel
+    rule = "potentials"  # the prediction is the class of the largest score, or comes from the predictor of the game
     of_classes = True  # whether the first predictions are the classes; else predictions have codes from k on
     signed: Array | None = None  # (k, m) signs and largest t of the pairs of columns, where there are any
 
     def __init__(self, options: Mapping[str, Any], k: int, labels: list[str], edges: Iterable[tuple[str, str]] | None = None) -> None:
-        own = {key: value for key, value in options.items() if key not in ("name", "description")}
-        rule = own.pop("rule", None)
+        settings = {key: value for key, value in options.items() if key not in ("name", "description")}
+        rule = settings.pop("rule", None)
         self.weight: Any = 1.0  # one number, one for each class, or "column"
-        self.name, self.k, self.classes = str(options["name"]), k, k
-        self.name = {"ordinal": "absolute"}.get(self.name, self.name)
+        self.k = self.classes = k
+        self.name = {"ordinal": "absolute"}.get(str(options["name"]), str(options["name"]))
         if self.name == "weighted":
-            self.weight, self.name, own = own.get("weight", 1.0), str(own.get("base", "zero_one")), dict(own.get("options") or {})
+            self.weight, self.name = settings.get("weight", 1.0), str(settings.get("base", "zero_one"))
+            settings = dict(settings.get("options") or {})
         self.matrix: Array | None = None
         two_stage = self.name == "two_stage"
         if two_stage:
-            self.name, own = str(own.get("base", "zero_one")), dict(own.get("base_options") or {})
+            self.name, settings = str(settings.get("base", "zero_one")), dict(settings.get("base_options") or {})
         if self.name in _HINGES:
             return
         if self.name in _REJECTING:
-            self._reject(float(own.get("alpha", 0.5)), own.get("code", "binary"), own.get("tau"))
+            self._reject(float(settings.get("alpha", 0.5)), settings.get("code", "binary"), settings.get("tau"))
             return
-        if self.name == "abstain" and isinstance(own.get("alpha"), Sequence):  # an alpha for each class: a matrix like any other
-            self.name, own = "general", {"matrix": [*matrices.zero_one(k).tolist(), list(own["alpha"])]}
-        self.alpha = float(own.get("alpha", 0.5)) if self.name == "abstain" else 1.0
+        if self.name == "abstain" and isinstance(settings.get("alpha"), Sequence):  # an alpha for each class: a matrix like any other
+            self.name, settings = "general", {"matrix": [*matrices.zero_one(k).tolist(), list(settings["alpha"])]}
+        self.alpha = float(settings.get("alpha", 0.5)) if self.name == "abstain" else 1.0
         if self.name in ("convex", "general"):
-            given, file = own.get("matrix"), own.get("file")
-            known, named = own.get("classes") or labels, own.get("predictions")
-            source = matrices.matrix_from(given, file, k, self.name, classes=known, predictions=named)
+            names = {"classes": settings.get("classes") or labels, "predictions": settings.get("predictions")}
+            source = matrices.matrix_from(settings.get("matrix"), settings.get("file"), k, self.name, **names)
             self.matrix = source.values
             if not two_stage:
                 self.of_classes = len(self.matrix) >= k if source.of_classes is None else source.of_classes
         elif self.name == "tree_distance":
-            given = own.get("hierarchy")
-            named = given if isinstance(given, Mapping) else {"edges": edges if given is None else given}
-            if named["edges"] is None:
+            tree = settings.get("hierarchy")
+            tree = tree if isinstance(tree, Mapping) else {"edges": edges if tree is None else tree}
+            if tree["edges"] is None:
                 raise CannotError("the hierarchy of loss=tree_distance is not there")
-            self.matrix = _steps(named["edges"], list(map(str, named.get("classes") or own.get("classes") or labels)))
+            self.matrix = _steps(tree["edges"], list(map(str, tree.get("classes") or settings.get("classes") or labels)))
         elif self.name in ("zero_one", "abstain", *_CONVEX):
-            given = {key: own[key] for key in ("p", "delta", "quantile", "alpha") if key in own}
-            self.matrix = getattr(matrices, self.name)(k, **given)
+            numbers = {key: settings[key] for key in ("p", "delta", "quantile", "alpha") if key in settings}
+            self.matrix = getattr(matrices, self.name)(k, **numbers)
         else:
             raise CannotError(f"loss={self.name} is no surrogate that the checker knows")
-        self.form = closed_form(self.matrix, own)
+        self.form = closed_form(self.matrix, settings)
         if self.name in _CONVEX:
             self.form = matrices.Description("convex", 1.0, None, ())
         if rule not in (None, "default"):
@@ -130,14 +121,15 @@ class Surrogate:
     def possible(self, F: Ball) -> Any:
         """Return which predictions are possible at scores F, (n, l); None where they are not followed."""
         if self.name in _REJECTING:
-            P = self._potentials(F)
+            P = self._decision_values(F)
             return beyond(computed(P).may_lead(), lead(P) if self.name == "abstain_cs" else P.max(axis=1), self.tau)
         if self.rule == "potentials":
             return computed(F).may_lead()
-        common = self._common
-        F = Ball(F.mid - F.mid.max(axis=1, keepdims=True), F.rad + UNIT * np.abs(F.mid).max(axis=1, keepdims=True)) / common
-        found = None if self.matrix is None else of_game(self.matrix, F, self.form)
-        return found if found is None or self.of_classes else np.hstack([np.zeros((len(found), self.classes), dtype=bool), found])
+        if self.matrix is None:
+            return None
+        F = Ball(F.mid - F.mid.max(axis=1, keepdims=True), F.rad + UNIT * np.abs(F.mid).max(axis=1, keepdims=True)) / self._common
+        rows = of_game(self.matrix, F, self.form)
+        return rows if rows is None or self.of_classes else np.hstack([np.zeros((len(rows), self.classes), dtype=bool), rows])
 
     def facts(self) -> dict[str, Any]:
         """Return the cost of abstaining and the matrix of the costs, where there are any."""
@@ -155,21 +147,14 @@ class Surrogate:
         weight = np.ravel(1.0 if isinstance(self.weight, str) else self.weight)
         return float(weight[0]) if len(weight) == 1 else 1.0
 
-    def _potentials(self, F: Ball) -> Ball:
-        """Return the potentials of the classes (n, k) of the hinges with abstention."""
+    def _decision_values(self, F: Ball) -> Ball:
+        """Return the decision values of the classes (n, k) of the hinges with abstention."""
         if self.signed is None:
             return F
-        U = self._paired(F)
+        U = paired(F, self.signed.shape[1])
         if self.name == "abstain_ova":
             return U
-        each = [-((U * word).max(axis=1)) for word in self.signed]
-        return Ball(*(np.column_stack([getattr(column, name) for column in each]) for name in ("mid", "rad")))
-
-    def _paired(self, F: Ball) -> Ball:
-        """Return the numbers u_a (n, m) that pairs of columns stand for."""
-        assert self.signed is not None
-        m = self.signed.shape[1]
-        return (F[:, 0 : 2 * m : 2] - F[:, 1 : 2 * m : 2]) * HALF
+        return join(*(-((U * word).max(axis=1))[:, None] for word in self.signed), axis=1)
 
     @property
     def game(self) -> bool:
@@ -224,7 +209,7 @@ class Surrogate:
             aside[rows, y] = np.abs(relative.mid).max() + np.abs(relative.rad).max() + 2.0
             margins = relative - aside  # the own class is far below
         else:
-            margins = self._paired(F) * np.sign(self.signed[y])
+            margins = paired(F, self.signed.shape[1]) * np.sign(self.signed[y])
             if self.name == "abstain_ova":
                 return ((margins + 1.0).positive() * np.abs(self.signed[y])).sum(axis=1)
         top = margins.max(axis=1)
@@ -239,14 +224,8 @@ class Surrogate:
                 raise CannotError(f"loss={self.name} needs the stored predictor, shape (n, l)")
             return np.maximum(stored, 0.0)
         if self.name in _CONVEX:
-            # between two neighbouring predictions the cost is linear: a search on the convex max_j f_j + L(position, j)
-            low, high = np.zeros(n), np.full(n, l - 1.0)
-            for _ in range(110):
-                third = (high - low) / 3.0
-                left, right = low + third, high - third
-                down = self._worst(F, left) > self._worst(F, right)
-                low, high = np.where(down, left, low), np.where(down, high, right)
-            return self._between(0.5 * (low + high))
+            # between two neighbouring predictions the cost is linear
+            return rows_at(np.eye(l), best_position(self.matrix, F))
         # labels get what they lead a level t by, abstaining the rest: t + (1 - alpha) mass(t) at the best of its corners
         ordered = -np.sort(-F, axis=1)
         count, total = np.arange(1.0, k + 1), np.cumsum(ordered, axis=1)
@@ -257,31 +236,18 @@ class Surrogate:
         P = np.maximum(F - levels[np.arange(n), best][:, None], 0.0)
         return P if l == k else np.column_stack([P, np.maximum(1.0 - P.sum(axis=1), 0.0)])
 
-    def _between(self, position: Array) -> Array:
-        assert self.matrix is not None
-        l = len(self.matrix)
-        P, below = np.zeros((len(position), l)), np.minimum(position.astype(int), max(l - 2, 0))
-        P[np.arange(len(P)), np.minimum(below + 1, l - 1)] = position - below
-        P[np.arange(len(P)), below] += 1.0 - (position - below)
-        return P
-
-    def _worst(self, F: Array, position: Array) -> Array:
-        assert self.matrix is not None
-        worst: Array = (self._between(position) @ self.matrix + F).max(axis=1)
-        return worst
-
     # ---- from below -----------------------------------------------------------------------------------------------
     def below(self, R: Array, y: Any, w: Array) -> BoundedPoint:
         """Return a point of the dual's domain near R (n, k), and lower bounds of w_i c_i."""
         rows = np.arange(len(y))
-        own = np.zeros(R.shape)
-        own[rows, y] = 1.0
+        truth = np.zeros(R.shape)
+        truth[rows, y] = 1.0
         if self.name in _REJECTING:
-            return self._within(R, y, own, w)
+            return self._within(R, y, truth, w)
         if self.simplex:
-            Q = np.maximum(R + own, 0.0)
+            Q = np.maximum(R + truth, 0.0)
             short = (ball(Q).sum(axis=1) - 1.0).size  # Q / sum of Q is a distribution
-            point = ball(Q) - own
+            point = ball(Q) - truth
             moved = outward(short + point.rad.sum(axis=1), self.k)
             if self.matrix is None:
                 offset = ball(np.ones(len(y))) - Q[rows, y]
@@ -289,20 +255,20 @@ class Surrogate:
                 costs_of = dot(Q, self.matrix.T.copy())
                 offset = -(-costs_of).max(axis=1)
             return BoundedPoint(point.mid, moved, (offset - Ball(outward(self.steepness * short))) * w)
-        A = np.clip(R if self.name == "ww" else R - R[rows, y][:, None], 0.0, 1.0) * (1.0 - own)
+        A = np.clip(R if self.name == "ww" else R - R[rows, y][:, None], 0.0, 1.0) * (1.0 - truth)
         total = ball(A).sum(axis=1)
-        point = ball(A) - own * total.mid[:, None] if self.name == "ww" else ball(A) - (total / self.k).mid[:, None]
+        point = ball(A) - truth * total.mid[:, None] if self.name == "ww" else ball(A) - (total / self.k).mid[:, None]
         astray_row = total.rad if self.name == "ww" else (total / self.k).rad * self.k
         return BoundedPoint(point.mid, outward(np.sum(point.rad, axis=1) + astray_row, self.k), total * w)
 
-    def _within(self, R: Array, y: Any, own: Array, w: Array) -> BoundedPoint:
+    def _within(self, R: Array, y: Any, truth: Array, w: Array) -> BoundedPoint:
         """Return the point of the hinges with abstention."""
         n = len(y)
         if self.signed is None:
-            T = np.maximum(R, 0.0) * (1.0 - own)
+            T = np.maximum(R, 0.0) * (1.0 - truth)
         else:
             m, sign = self.signed.shape[1], np.sign(self.signed[y])
-            T = np.maximum(sign * (R[:, 0 : 2 * m : 2] - R[:, 1 : 2 * m : 2]) * HALF.mid, 0.0)
+            T = np.maximum(sign * (R[:, 0 : 2 * m : 2] - R[:, 1 : 2 * m : 2]) * _HALF.mid, 0.0)
         if self.name == "abstain_ova":
             assert self.signed is not None
             T = np.minimum(T, np.abs(self.signed[y]))
@@ -312,14 +278,10 @@ class Surrogate:
             T = np.where((high > most)[:, None], T * (most * (1.0 - 1e-15) / np.maximum(high, most))[:, None], T)
         total = ball(T).sum(axis=1)
         if self.signed is None:
-            point = ball(T) - own * total.mid[:, None]
+            point = ball(T) - truth * total.mid[:, None]
             astray = total.rad
         else:
-            part = ball(sign * T) * HALF
-            mid, rad = np.zeros((n, self.k)), np.zeros((n, self.k))
-            mid[:, 0 : 2 * m : 2], mid[:, 1 : 2 * m : 2] = part.mid, -part.mid
-            rad[:, 0 : 2 * m : 2] = rad[:, 1 : 2 * m : 2] = part.rad
-            point, astray = Ball(mid, rad), np.zeros(n)
+            point, astray = in_pairs(ball(sign * T), self.k), np.zeros(n)
         if self.name != "abstain_ova":  # the smaller of both
             total = -join((-total)[None, :], ball(np.full((1, n), -float(self.low.mid)))).max(axis=0)
         return BoundedPoint(point.mid, outward(np.sum(point.rad, axis=1) + astray, self.k), total * w)
@@ -329,6 +291,20 @@ class Surrogate:
         return np.zeros(len(y)) if self.matrix is None else w * self.matrix.min(axis=0)[y]
 
 
+def paired(F: Ball, m: int = 1) -> Ball:
+    """Return the numbers u_a (n, m) that the first m pairs of columns stand for."""
+    return (F[:, 0 : 2 * m : 2] - F[:, 1 : 2 * m : 2]) * _HALF
+
+
+def in_pairs(U: Ball, k: int) -> Ball:
+    """Return numbers U (n, m) as k columns, of which the first m pairs stand for them."""
+    part, m = U * _HALF, U.mid.shape[1]
+    mid, rad = np.zeros((len(U.mid), k)), np.zeros((len(U.mid), k))
+    mid[:, 0 : 2 * m : 2], mid[:, 1 : 2 * m : 2] = part.mid, -part.mid
+    rad[:, 0 : 2 * m : 2] = rad[:, 1 : 2 * m : 2] = part.rad
+    return Ball(mid, rad)
+
+
 def abstaining(k: int, alpha: float) -> dict[str, Any]:
     """Return what metrics ask for where a wrong class costs 1 and abstaining alpha."""
     return {"alpha": alpha, "cost_matrix": matrices.abstain(k, alpha)}
@@ -336,8 +312,8 @@ def abstaining(k: int, alpha: float) -> dict[str, Any]:
 
 def closed_form(A: Array, options: Mapping[str, Any] | None = None) -> matrices.Description | None:
     """Return the form of a game over A that the program knows; None where it solves the game, or ``options`` want it to."""
-    given = {"backend": "simplex", "structure": True, **(options or {})}
-    return matrices.describe(A) if given["backend"] == "simplex" and given["structure"] else None
+    settings = {"backend": "simplex", "structure": True, **(options or {})}
+    return matrices.describe(A) if settings["backend"] == "simplex" and settings["structure"] else None
 
 
 def _steps(edges: Iterable[tuple[str, str]], labels: list[str]) -> Array:
@@ -353,9 +329,9 @@ def _steps(edges: Iterable[tuple[str, str]], labels: list[str]) -> Array:
     for label in labels:
         steps, front = {label: 0}, {label}
         while front:
-            at = steps[next(iter(front))] + 1
-            front = {node for known in front for node in near.get(known, ())} - steps.keys()
-            steps |= dict.fromkeys(front, at)
+            step = steps[next(iter(front))] + 1
+            front = {node for reached in front for node in near.get(reached, ())} - steps.keys()
+            steps |= dict.fromkeys(front, step)
         if not steps.keys() >= set(labels):
             raise CannotError("the hierarchy has no path between two labels")
         rows.append([float(steps[other]) for other in labels])

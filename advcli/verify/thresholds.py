@@ -24,25 +24,15 @@ import numpy as np
 from ..core.typing import Array
 from .binary import cost_matrix
 from .bounds import Ball, ball, dot, inverse, join, outward
-from .gap import Bounds, LearnedRows, ScoreMap
+from .gap import Bounds, LearnedRows, ScoreMap, longer
 from .surrogates import CannotError
 
 _TIE = 1e-9  # a score no further than this above a threshold counts as lying on the threshold
-_NAMES = ("at", "it", "red_th", "svorim", "svorex")
+THRESHOLD_MODELS = ("at", "it", "red_th", "svorim", "svorex")
 
 
 class ThresholdModel:
-    """The threshold model of a cell on k classes, by its configuration.
-
-    Parameters
-    ----------
-    options : mapping
-        The group ``loss``.
-    k : int
-        Number of classes.
-    labels : sequence of str
-        Labels of the classes, which order the named columns of a matrix.
-    """
+    """The threshold model of a cell on k classes, by its group ``loss`` and its labels, which order the named columns of a matrix."""
 
     game = example_costs = sequences = False
 
@@ -57,19 +47,14 @@ class ThresholdModel:
         if self.matrix is not None:
             self.steps = np.abs(np.diff(self.matrix, axis=0)).T
 
-    @staticmethod
-    def knows(options: Mapping[str, Any]) -> bool:
-        """Tell whether a configuration is that of a threshold model."""
-        return options["name"] in _NAMES
-
     # ---- the map --------------------------------------------------------------------------------------------------
     def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
         """Return the map of the one score over training rows X (n, d)."""
         if options["name"] not in ("linear", "multiclass", "rbf", "poly"):
             raise CannotError(f"features={options['name']} are fitted to the rows, and the checker has no second way to fit them")
-        found = ScoreMap(options, gamma, X, 1)
-        found.constant = False
-        return found
+        features = ScoreMap(options, gamma, X, 1)
+        features.constant = False
+        return features
 
     def _parts(self, features: ScoreMap, theta: Array, y: Any, s: Array) -> tuple[Array, Array, Any]:
         """Return the coordinates of w (rows, 1), the thresholds, and the codes between which they lie."""
@@ -86,7 +71,7 @@ class ThresholdModel:
         steps = Ball(steps.mid, steps.rad + _TIE)
         F = ball(np.zeros((1, X.shape[0])))
         if len(eta):
-            F = join(F, dot(np.tri(len(eta)), Ball(steps.mid.T, steps.rad.T)))
+            F = join(F, dot(np.tri(len(eta)), steps.T))
         low = -2.0 * float(np.abs(F.mid).max() + F.rad.max()) - 1.0
         mid, rad = np.full((X.shape[0], self.k), low), np.zeros((X.shape[0], self.k))
         mid[:, observed], rad[:, observed] = F.mid.T, F.rad.T
@@ -103,8 +88,8 @@ class ThresholdModel:
     # ---- bounds ---------------------------------------------------------------------------------------------------
     def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
         """Return the bounds of a fit to the rows of ``features``; arrays as in `gap.bound`."""
-        y, s, theta, r = rows.y, rows.counts, arrays["theta"], arrays["r"]
-        weights = np.ones(len(y)) if s is None else s
+        y, theta, r = rows.y, arrays["theta"], arrays["r"]
+        weights, share = rows.shares()
         V, eta, observed = self._parts(features, theta, y, weights)
         m = len(eta)
         if r.shape != (len(y), m):
@@ -116,7 +101,6 @@ class ThresholdModel:
             occurs = ((code[:, None] == np.arange(m)) | (code[:, None] == np.arange(m) + 1)).astype(float)
         if self.ordered and (np.diff(eta) < 0).any():
             raise ValueError("the thresholds are not in order")
-        share = inverse(ball(weights).sum() if s is not None else ball(float(len(y))))  # 1 / n
         # a row of weight s is s equal rows with a ridge each
         ridge = Ball(np.full(len(y), self.ridge)) / np.where(weights > 0, weights, 1.0)
         # above: the objective at the stored parameters
@@ -131,17 +115,14 @@ class ThresholdModel:
         exact = ball(alpha) * signs
         beta, total = exact.sum(axis=1), exact.sum(axis=0)
         moved = self._missed(total)
-        column = Ball(beta.mid[:, None], beta.rad[:, None])
+        column = beta[:, None]
         if features.explicit:
             column = dot(features.X.T, column)
             square = self._square(features, column, None)
         else:
             square = self._square(features, column, features.times(features.X, column) + column * ridge[:, None])
         square = square + self._dual_penalty(total)
-        length = outward(np.sqrt(max(float(square.high), 0.0)))
-        longest = outward(np.sqrt(features.longest**2 + float(ridge.high.max()) + 2.0))
-        extra = outward(2.0 * length * longest * moved + (longest * moved) ** 2)
-        square = Ball(square.mid + extra, outward(square.rad + 4e-16 * (square.mid + extra)))
+        square = longer(square, outward(np.sqrt(features.longest**2 + float(ridge.high.max()) + 2.0)), moved)
         dual = ball(alpha).sum() * share - moved * share.size - square * share * share * inverse(ball(2.0 * lam))
         return Bounds(primal, dual, regular)
 
@@ -171,7 +152,7 @@ class ThresholdModel:
             return outward(float(total.sum().size))
         if not self.ordered:
             return outward(float(total.size.sum()), len(total.mid))
-        sums = dot(np.tri(len(total.mid)), Ball(total.mid[:, None], total.rad[:, None]))
+        sums = dot(np.tri(len(total.mid)), total[:, None])
         missed = np.maximum(sums.high[:, 0], 0.0)
         missed[-1] = sums.size[-1, 0]
         return outward(2.0 * float(missed.sum()), 2 * len(missed))

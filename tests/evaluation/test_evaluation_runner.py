@@ -429,12 +429,12 @@ def test_kill_at_random_moments_loses_the_cell_in_flight_only(undisturbed, tmp_p
         os.kill(child.pid, signal.SIGKILL)
         said = [line.split()[1] for line in child.wait().stdout.splitlines() if line.startswith("done")]
         folder = ResultsFolder(tmp_path)
-        assert all(folder.has(key) for key in said), number  # what was reported as done is on the disk
+        assert all(folder.read_cell(key) for key in said), number  # what was reported as done is on the disk
         if (tmp_path / "runs.csv").exists():
             runs = folder.runs()  # never half a file
             assert (runs.groupby("cell").size() == 6).all()
         for file in folder.cells_path.glob("*.json"):
-            assert folder.has(file.stem)
+            assert folder.read_cell(file.stem)
     done = start(tmp_path).wait()
     assert done.returncode == 0, done.stderr
     for one, other in zip(tables(ResultsFolder(tmp_path)), undisturbed, strict=True):

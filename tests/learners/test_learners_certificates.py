@@ -199,7 +199,9 @@ def test_a_doctored_dual_point_of_a_corrected_loss_is_moved_back_or_refused(name
             given[11][:, :3] -= shift  # R
             return gap
 
-        fake = SimpleNamespace(dual=real.dual, arguments=real.arguments, corrected=SimpleNamespace(sweep=sweep, width=real.corrected.width))
+        fake = SimpleNamespace(
+            ascent_dense=real.ascent_dense, arguments=real.arguments, corrected=SimpleNamespace(sweep=sweep, width=real.corrected.width)
+        )
         monkeypatch.setattr(correction, "kernels", fake)
         return fit(tol)
 

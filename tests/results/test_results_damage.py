@@ -147,7 +147,7 @@ def test_a_damaged_file_is_told_set_aside_and_computed_again(kind: str, two: tup
     # what only reads says it and leaves it out
     reader = ResultsFolder(folder.path)
     before = snapshot(reader)
-    assert not reader.has(outcome.key)
+    assert not reader.read_cell(outcome.key)
     assert reader.read_cell(outcome.key) is None
     assert set(reader.runs_of_cells()["method"]) == {asked[1].method}
     assert reader.disagreement()
@@ -194,7 +194,7 @@ def test_a_file_under_the_key_of_another_cell_is_not_that_cell(two: tuple[Result
     folder, asked, expected = two
     first, second = (folder.cells_path / f"{run_cell(cell, folder, DATA).key}.json" for cell in asked)
     shutil.copy(first, second)
-    assert not folder.has(second.stem)
+    assert not folder.read_cell(second.stem)
     again = ResultsFolder(folder.path)
     again.prepare({"seed": 0})
     assert "it holds the cell" in next(iter(again.remarks))

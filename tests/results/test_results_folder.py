@@ -117,11 +117,11 @@ def test_texts_with_commas_and_quotes(folder):
 
 def test_has_and_damaged_cells(folder):
     fill(folder, "ab")
-    assert folder.has("a")
-    assert not folder.has("c")
+    assert folder.read_cell("a")
+    assert not folder.read_cell("c")
     file = folder.cells_path / "a.json"
     file.write_text(file.read_text()[:-40])
-    assert not folder.has("a")
+    assert not folder.read_cell("a")
     assert folder.merge() == 1
     (remark,) = folder.remarks
     assert "a.json is damaged (not JSON to its end) and left out" in remark
@@ -133,13 +133,13 @@ def test_cells_of_another_schema_are_not_there(folder):
     file = folder.cells_path / "k.json"
     for schema in (records.SCHEMA_VERSION + 1, None):
         file.write_text(sealed(json.loads(file.read_text()) | {"schema": schema}))
-        assert not folder.has("k")
+        assert not folder.read_cell("k")
         assert folder.read_cell("k") is None
 
 
 def test_failure_is_kept_until_it_succeeds(folder):
     folder.write_cell("req", [row(status="failed", value=None, error="no")], request="req", traceback="Traceback ...")
-    assert not folder.has("req")
+    assert not folder.read_cell("req")
     assert (folder.path / "failures" / "req.txt").read_text() == "Traceback ..."
     folder.merge()
     assert folder.runs()["status"].tolist() == ["failed"]

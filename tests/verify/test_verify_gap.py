@@ -12,7 +12,7 @@ from advcli import SurrogateClassifier
 from advcli.features import make_features
 from advcli.losses import make_loss
 from advcli.problems.risk import Problem
-from advcli.verify.gap import ScoreMap, bound
+from advcli.verify.gap import LearnedRows, ScoreMap, bound
 from advcli.verify.surrogates import Surrogate
 
 MAPS = {
@@ -72,7 +72,7 @@ def test_no_dual_point_proves_too_much(name: str, loss: str, C: float) -> None:
     lam = 0.0 if "box" in name else 1.0 / (C * s.sum())
 
     def bounds(R: np.ndarray):
-        return bound(map_, mine, y, lam, s, np.ones(40), theta, R, None)
+        return bound(map_, mine, LearnedRows(y, s, None, None), lam, {"theta": theta, "r": R})
 
     own = bounds(r)
     assert own.primal.low <= certificate.primal <= own.primal.high
@@ -98,7 +98,7 @@ def test_a_box_is_the_fits_own(name: str, loss: str) -> None:
     for _ in range(20):
         r = problem.loss.project(random.uniform(-1.0, 1.0, (20, 3)), y)
         theta = random.normal(size=chosen.shape)
-        found = bound(map_, mine, y, 0.0, None, np.ones(20), theta, r, None)
+        found = bound(map_, mine, LearnedRows(y, None, None, None), 0.0, {"theta": theta, "r": r})
         assert found.primal.high == pytest.approx(problem.primal(theta), rel=1e-9)
         assert found.dual.low == pytest.approx(problem.dual(problem.into_box(r)), rel=1e-9)
         if problem.centred:
@@ -117,7 +117,7 @@ def test_what_r_was_moved_by_is_charged(name: str, monkeypatch: pytest.MonkeyPat
     found = []
     for moved in (0.0, 1e-3):
         monkeypatch.setattr(mine, "below", lambda R, y, w, moved=moved: replace(near, moved=np.full(12, moved)))
-        found.append(bound(map_, mine, y, 0.5, None, np.ones(12), theta, r, None).dual.low)
+        found.append(bound(map_, mine, LearnedRows(y, None, None, None), 0.5, {"theta": theta, "r": r}).dual.low)
     # in a box the mean of c alone falls by 1e-3
     assert found[1] < found[0] - (2e-3 if "box" in name else 1e-4)
 
@@ -130,7 +130,8 @@ def test_a_cost_of_every_label_adds_to_the_bound_what_it_adds_to_the_optimum() -
     found = []
     for cost in (0.0, 0.5):
         mine = Surrogate({"name": "general", "matrix": (1.0 - np.eye(3) + cost).tolist()}, 3, ["0", "1", "2"])
-        found.append(bound(map_, mine, y, 0.0, None, np.ones(12), np.zeros((3, 3)), r, np.full((12, 3), 1 / 3)).dual.low)
+        proof = {"theta": np.zeros((3, 3)), "r": r, "predictor": np.full((12, 3), 1 / 3)}
+        found.append(bound(map_, mine, LearnedRows(y, None, None, None), 0.0, proof).dual.low)
     assert found[1] == pytest.approx(found[0] + 0.5, abs=1e-12)
     assert found[0] < make_loss("zero_one", 3).offset(r, y).mean() - 0.01
 
@@ -144,7 +145,7 @@ def test_what_breaks_the_constraints_of_free_thresholds_is_charged() -> None:
     length = np.linalg.norm(X.T @ (r @ [1.0, 2.0, 3.0])) + 3.0 * np.linalg.norm(X, axis=1).max() * moved
     expected = (make_loss("zero_one", 3).offset(r, y).sum() - moved) / 12 - length**2 / (2 * 0.5 * 12**2)
     mine, map_ = Surrogate({"name": "zero_one"}, 3, ["0", "1", "2"]), ScoreMap({"name": "threshold"}, None, X, 3)
-    found = bound(map_, mine, y, 0.5, None, np.ones(12), np.zeros(4), r, None).dual.low
+    found = bound(map_, mine, LearnedRows(y, None, None, None), 0.5, {"theta": np.zeros(4), "r": r}).dual.low
     assert moved > 0.1
     assert expected - 1e-9 < found <= expected
 
@@ -156,6 +157,7 @@ def test_sparse_rows_prove_the_same(name: str) -> None:
     mine, options = Surrogate({"name": "zero_one"}, 3, ["0", "1", "2"]), {"name": name.partition(" ")[0], **MAPS[name]}
     r = random.dirichlet(np.ones(3), 90) - np.eye(3)[y]
     theta = random.normal(size={"linear": (5, 3), "linear box": (5, 3), "threshold": 6, "rbf": (90, 3)}[name])
-    dense, thin = (bound(ScoreMap(options, None, Z, 3), mine, y, 0.5, None, np.ones(90), theta, r, None) for Z in (X, sparse.csr_array(X)))
+    rows, proof = LearnedRows(y, None, None, None), {"theta": theta, "r": r}
+    dense, thin = (bound(ScoreMap(options, None, Z, 3), mine, rows, 0.5, proof) for Z in (X, sparse.csr_array(X)))
     assert thin.primal.mid == pytest.approx(dense.primal.mid, rel=1e-13)
     assert thin.dual.mid == pytest.approx(dense.dual.mid, rel=1e-13)

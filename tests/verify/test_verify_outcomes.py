@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from advcli.verify.gap import ScoreMap
-from advcli.verify.outcomes import bound_outcomes
+from advcli.verify.gap import LearnedRows, ScoreMap
+from advcli.verify.methods import bound_outcomes
 from advcli.verify.surrogates import CannotError
 
 
@@ -28,9 +28,10 @@ def test_any_mixtures_and_predictors_bound_the_optimum_of_a_strong_regulariser(s
     costs, weight = A[:, random.integers(0, m, n)].T, random.integers(1, 4, n).astype(float)
     features, theta, lam = ScoreMap({"name": "linear"}, None, X, l), np.zeros((3, l)), 1e6
     value, p = game(A)
+    rows = LearnedRows(costs.argmin(axis=1), weight, None, costs)
 
     def bounds(mixtures: Any, predictor: Any) -> Any:
-        return bound_outcomes(features, costs, A, lam, weight, theta, np.asarray(mixtures), predictor)
+        return bound_outcomes(features, rows, A, lam, {"theta": theta, "r": np.asarray(mixtures), "predictor": predictor})
 
     whole = np.column_stack([np.repeat(np.arange(n), m), np.tile(np.arange(m), n), np.zeros(n * m)])
     for low, high in ((0.0, 1.0), (0.0, 0.1), (-1.0, 1.0), (-1.0, 0.0), (1.0, 3.0)):
@@ -61,15 +62,17 @@ def test_shares_that_are_none_win_nothing(own: int, mixture: list[float], p: lis
     value, _ = game(A)
     features = ScoreMap({"name": "linear"}, None, np.ones((n, 1)), 2)
     mixtures = np.array([[row, *mixture] for row in range(n)])
-    found = bound_outcomes(features, np.tile(A[:, own], (n, 1)), A, 1e6, None, np.zeros((2, 2)), mixtures, np.tile(p, (n, 1)))
+    rows = LearnedRows(np.zeros(n, dtype=int), None, None, np.tile(A[:, own], (n, 1)))
+    found = bound_outcomes(features, rows, A, 1e6, {"theta": np.zeros((2, 2)), "r": mixtures, "predictor": np.tile(p, (n, 1))})
     assert float(found.dual.low) <= value + 1e-5
     assert float(found.primal.high) >= value - 1e-9
 
 
 def test_mixtures_of_what_is_not_there_are_refused() -> None:
     features, A = ScoreMap({"name": "linear"}, None, np.ones((2, 1)), 2), np.eye(2)
+    rows, proof = LearnedRows(np.arange(2), None, None, A), {"theta": np.zeros((2, 2)), "r": np.empty((0, 3))}
     for row in ([2.0, 0.0, 0.5], [0.0, 2.0, 0.5], [-1.0, 0.0, 0.5], [0.5, 0.0, 0.5]):
         with pytest.raises(ValueError, match="mixtures must name rows below 2 and outcomes below 2"):
-            bound_outcomes(features, A, A, 1.0, None, np.zeros((2, 2)), np.array([row]), np.full((2, 2), 0.5))
+            bound_outcomes(features, rows, A, 1.0, {**proof, "r": np.array([row]), "predictor": np.full((2, 2), 0.5)})
     with pytest.raises(CannotError, match="need the stored predictor"):
-        bound_outcomes(features, A, A, 1.0, None, np.zeros((2, 2)), np.empty((0, 3)), np.full((2, 3), 0.5))
+        bound_outcomes(features, rows, A, 1.0, {**proof, "predictor": np.full((2, 3), 0.5)})
