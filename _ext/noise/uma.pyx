@@ -12,7 +12,8 @@ from libc.string cimport memset
 from cpython.exc cimport PyErr_CheckSignals
 
 from adv_check cimport check_labels, check_rows, demand
-from adv_simd cimport vec, load, store, splat, vsum, LANES
+from adv_simd cimport vec, load, splat, vsum, LANES
+from adv_linear cimport Rows, rows_of
 from adv_loop cimport random_bits, shuffle
 
 cdef enum:
@@ -31,22 +32,6 @@ cdef enum:
     CORRECT = 2         # a few sparse rows moved
     CHUNK = 512         # columns of Gamma that stay in the first-level cache while Z is formed
     MOST = 46340        # classes: pairs of them are numbered by ints
-
-cdef struct Rows:
-    Py_ssize_t n
-    Py_ssize_t d
-    const double *values      # dense: (n, d) row-major; CSR: the non-zeros
-    const int *columns        # CSR only
-    const long long *start    # CSR only, NULL when dense
-
-
-cdef inline Rows bind(const double[::1] values, const int[::1] columns, const long long[::1] start, Py_ssize_t n, Py_ssize_t d) noexcept nogil:
-    cdef Rows x
-    x.n, x.d = n, d
-    x.values = &values[0] if values.shape[0] else NULL
-    x.columns = &columns[0] if columns.shape[0] else NULL
-    x.start = &start[0] if start.shape[0] else NULL
-    return x
 
 
 cdef inline double inner(const double *a, const double *b, Py_ssize_t count) noexcept nogil:
@@ -261,7 +246,7 @@ def learn(const double[::1] values, const int[::1] columns, const long long[::1]
     cdef int k = <int>W.shape[0], p, q, r, code = LIMIT
     cdef Py_ssize_t i, update = 0, flips, size = <Py_ssize_t>k * k
     cdef double filled = <double>values.shape[0] / n if n else 0.0
-    cdef Rows x = bind(values, columns, start, n, d)
+    cdef Rows x = rows_of(values, columns, start, n, <int>d)
     cdef uint64_t state = seed
     cdef bint above = False
     cdef double scale, s, largest = 0.0
@@ -375,7 +360,7 @@ def sums(const double[::1] values, const int[::1] columns, const long long[::1] 
     """Write Z (k, k, d), z_pq in Z[p, q], at the scores F (n, k)."""
     cdef int k = <int>F.shape[1], p
     cdef Py_ssize_t size = <Py_ssize_t>k * k
-    cdef Rows x = bind(values, columns, start, n, d)
+    cdef Rows x = rows_of(values, columns, start, n, <int>d)
     cdef double *gamma = NULL
     cdef long long *count = NULL
     cdef unsigned char *member = NULL
@@ -406,8 +391,8 @@ def online(const double[::1] values, const int[::1] columns, const long long[::1
     Returns (epochs run, updates, updates in the last epoch); it stops after an epoch without an update.
     """
     cdef int k = <int>W.shape[0], r
-    cdef Py_ssize_t i, j, t, epoch = 0, updates = 0, before = 0
-    cdef Rows x = bind(values, columns, start, n, d)
+    cdef Py_ssize_t i, j, epoch = 0, updates = 0, before = 0
+    cdef Rows x = rows_of(values, columns, start, n, <int>d)
     cdef uint64_t state = seed
     cdef Py_ssize_t *order = NULL
     cdef double *f = NULL
