@@ -160,7 +160,6 @@ cdef bint choose(int k, Py_ssize_t d, const double *W, const double *z, const do
     cdef int p, q, best
     cdef Py_ssize_t remaining, drawn
     cdef double value, largest
-    cdef const double *each
     memset(refused, 0, k * k)
     above[0] = False
     while True:
@@ -250,37 +249,19 @@ def learn(const double[::1] values, const int[::1] columns, const long long[::1]
     cdef uint64_t state = seed
     cdef bint above = False
     cdef double scale, s, largest = 0.0
-    cdef double *block = NULL
-    cdef long long *count = NULL
-    cdef unsigned char *member = NULL
-    cdef double *gamma
-    cdef double *z
-    cdef double *norm
-    cdef double *tau
-    cdef double *f
-    cdef unsigned char *fresh
-    cdef unsigned char *refused
-    cdef unsigned char *way
-    cdef long long *flipped
-    cdef const double *point
     check(values, columns, start, n, d, y, W.shape[0])
     demand(share.shape[0] == n and inverse.shape[0] == k and inverse.shape[1] == k and prior.shape[0] == k,
            "shares must be (n,), the inverse (k, k) and the prior (k,)")
     demand(W.shape[1] == d and F.shape[0] == n and F.shape[1] == k, "W must be (k, d) and the scores (n, k)")
+    block = <double *>malloc((2 * size * d + size + 2 * k) * sizeof(double))
+    count = <long long *>malloc((size + k) * sizeof(long long))
+    member = <unsigned char *>malloc(2 * n * k + size + k)
     try:
-        block = <double *>malloc((2 * size * d + size + 2 * k) * sizeof(double))
-        count = <long long *>malloc((size + k) * sizeof(long long))
-        member = <unsigned char *>malloc(2 * n * k + size + k)
         if block == NULL or count == NULL or member == NULL:
             raise MemoryError(f"no memory for {2 * size} sums of {d} features")
-        gamma = block
-        z = gamma + size * d
-        norm = z + size * d
-        tau = norm + size
-        f = tau + k
-        fresh = member + n * k
-        refused = fresh + n * k
-        way = refused + size
+        gamma, z, norm = block, block + size * d, block + 2 * size * d
+        tau, f = norm + size, norm + size + k
+        fresh, refused, way = member + n * k, member + 2 * n * k, member + 2 * n * k + size
         flipped = count + size
         with nogil:
             gather(&x, &y[0], &share[0], &F[0, 0], k, alpha, member, k, gamma, count)
@@ -361,17 +342,14 @@ def sums(const double[::1] values, const int[::1] columns, const long long[::1] 
     cdef int k = <int>F.shape[1], p
     cdef Py_ssize_t size = <Py_ssize_t>k * k
     cdef Rows x = rows_of(values, columns, start, n, <int>d)
-    cdef double *gamma = NULL
-    cdef long long *count = NULL
-    cdef unsigned char *member = NULL
     check(values, columns, start, n, d, y, F.shape[1])
     demand(share.shape[0] == n and inverse.shape[0] == k and inverse.shape[1] == k and F.shape[0] == n,
            "shares must be (n,), the inverse (k, k) and the scores (n, k)")
     demand(Z.shape[0] == k and Z.shape[1] == k and Z.shape[2] == d, "Z must be (k, k, d)")
+    gamma = <double *>malloc((size * d + size) * sizeof(double))
+    count = <long long *>malloc(size * sizeof(long long))
+    member = <unsigned char *>malloc(k)
     try:
-        gamma = <double *>malloc((size * d + size) * sizeof(double))
-        count = <long long *>malloc(size * sizeof(long long))
-        member = <unsigned char *>malloc(k)
         if gamma == NULL or count == NULL or member == NULL:
             raise MemoryError(f"no memory for {size} sums of {d} features")
         with nogil:
@@ -394,14 +372,11 @@ def online(const double[::1] values, const int[::1] columns, const long long[::1
     cdef Py_ssize_t i, j, epoch = 0, updates = 0, before = 0
     cdef Rows x = rows_of(values, columns, start, n, <int>d)
     cdef uint64_t state = seed
-    cdef Py_ssize_t *order = NULL
-    cdef double *f = NULL
-    cdef double *tau
     check(values, columns, start, n, d, y, W.shape[0])
     demand(square.shape[0] == n and W.shape[1] == d, "every row needs a squared length, and W must be (k, d)")
+    order = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))
+    f = <double *>malloc(2 * k * sizeof(double))
     try:
-        order = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))
-        f = <double *>malloc(2 * k * sizeof(double))
         if order == NULL or f == NULL:
             raise MemoryError("no memory for the order of the examples")
         tau = f + k

@@ -67,7 +67,6 @@ cdef inline void scores(Model *m, Py_ssize_t i, const double *theta, double scal
     cdef int j, k = m.family.k, kp = m.family.kp
     cdef Py_ssize_t e
     cdef double inner = 0.0, tail = 0.0, unit = 1.0 if m.cost == NULL else 1.0 / m.cost[i]
-    cdef const double *x
     if m.kind == THRESHOLD:
         if m.rows.start == NULL:
             x = m.rows.values + i * m.rows.d
@@ -94,7 +93,6 @@ cdef inline void add_penalised(Model *m, Py_ssize_t i, const double *r, double a
     cdef int j, v, kp = m.family.kp
     cdef Py_ssize_t e
     cdef double slope = 0.0
-    cdef double *row
     if m.kind == LINEAR:
         row_update(&m.rows, i, theta, kp, r, a, m.moved)
     elif m.kind == KERNEL:
@@ -150,8 +148,7 @@ cdef void rebase(Model *m, double *u, double *average, double *state) noexcept n
 cdef void sgd_pass(Model *m, double *u, double *average, double *squares, double *R, int *counts, double *state, double lam, double radius,
                    double unit, int late) noexcept nogil:
     cdef Family *s = &m.family
-    cdef double *f = s.work + 8 * s.kp
-    cdef double *r = s.work + 9 * s.kp
+    f, r = s.work + 8 * s.kp, s.work + 9 * s.kp
     cdef Py_ssize_t b, i, e
     cdef int j, k = s.k
     cdef double c, t, a, weight, inner, square, total, norm, w
@@ -223,8 +220,7 @@ cdef void averaging_pass(Model *m, double *theta, double *total, double *average
                          double strength, int late) noexcept nogil:
     """Regularised dual averaging: after t rows theta = -soft(total/t, tolerance) / (lambda + strength/sqrt(t)), total = sum J_i' r_i."""
     cdef Family *s = &m.family
-    cdef double *f = s.work + 8 * s.kp
-    cdef double *r = s.work + 9 * s.kp
+    f, r = s.work + 8 * s.kp, s.work + 9 * s.kp
     cdef Py_ssize_t b = 0, i, j, stop
     cdef double c, w, share, slope
     while b < m.count:
@@ -253,8 +249,7 @@ cdef double adaptive_pass(Model *m, double *theta, double *gradient, double *fir
                           double lam, double step, double beta1, double beta2) noexcept nogil:
     """AdaGrad (beta1 = beta2 = 0) or Adam in mini-batches; return the steps made in all."""
     cdef Family *s = &m.family
-    cdef double *f = s.work + 8 * s.kp
-    cdef double *r = s.work + 9 * s.kp
+    f, r = s.work + 8 * s.kp, s.work + 9 * s.kp
     cdef Py_ssize_t b = 0, i, j, stop
     cdef double c, g, scale, mean, spread, size
     while b < m.count:
@@ -298,9 +293,7 @@ cdef void gradient_pass(Model *m, double *theta, double *total, double *R, const
     """SAG on the smoothed surrogate: the sum of the examples' last gradients, of which each step renews those of a batch."""
     cdef Family *s = &m.family
     cdef int v, kp = s.kp
-    cdef double *f = s.work + 8 * kp
-    cdef double *new = s.work + 9 * kp
-    cdef double *r
+    f, new = s.work + 8 * kp, s.work + 9 * kp
     cdef Py_ssize_t b = 0, i, j, stop
     cdef double weight
     while b < m.count:

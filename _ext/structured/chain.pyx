@@ -153,8 +153,6 @@ cdef void best_levels(
     """
     cdef Py_ssize_t t, g, width = (T + 1) * Kp
     cdef int j
-    cdef double *now
-    cdef double *before
     for t in range(T):
         now = upto + t * width
         before = M + t * width
@@ -241,8 +239,7 @@ def viterbi(const double[:, ::1] U, const double[:, ::1] A, const long long[::1]
     cdef int K = <int>U.shape[1], Kp = checked_width(K)
     cdef Py_ssize_t s, t, T, most = longest(start)
     cdef double *work = zeros((3 * most + 2 * K) * Kp)
-    cdef double *own = work
-    cdef double *to = work + most * Kp
+    own, to = work, work + most * Kp
     cdef double *transposed = to + K * Kp
     cdef double *M = transposed + K * Kp
     if work == NULL:
@@ -322,7 +319,6 @@ cdef inline double worst(
     """Return S and its most violated sequence in work.found, with the scale and the offset of its plane; ``own`` is f(truth)."""
     cdef double value, h, best = -INFINITY, tangent
     cdef Py_ssize_t g, at = 0
-    cdef double *upto
     if kind == MARGIN or kind == MAXMIN:
         slope[0] = 1.0
         constant[0] = 0.0
@@ -495,7 +491,6 @@ def mixture(const long long[::1] start, const Py_ssize_t[::1] y, const short[::1
     cdef Py_ssize_t S = start.shape[0] - 1, s, t, T, p, P = alpha.shape[1], n = y.shape[0]
     cdef int K
     cdef double share
-    cdef const short *own
     check_chains(start, n)
     demand(0 < unary.shape[1] <= MOST_STATES, f"a chain has 1 to {MOST_STATES} states")
     K = <int>unary.shape[1]
@@ -531,7 +526,6 @@ cdef double step_between(
     cdef int m = 0, v, nv = Kp // LANES
     cdef double rest = scale_up - scale_down, square = 0.0
     cdef vec x
-    cdef double *row
     for t in range(T):
         if up[t] != down[t] or (rest != 0.0 and up[t] != truth[t]):
             row = work.delta + m * Kp
@@ -599,15 +593,10 @@ def sweep(
     demand(P < 2147483647 and most < 2147483647, "too many positions")
     cdef Rows rows = rows_of(values, columns, begin, n, <int>d)
     cdef uint64_t state = <uint64_t>seed
-    cdef Py_ssize_t *order = <Py_ssize_t *>malloc(S * sizeof(Py_ssize_t))
-    cdef Py_ssize_t *place = <Py_ssize_t *>malloc(S * sizeof(Py_ssize_t))
+    order, place = <Py_ssize_t *>malloc(S * sizeof(Py_ssize_t)), <Py_ssize_t *>malloc(S * sizeof(Py_ssize_t))
     cdef Work work
     cdef double own, best, mean, tangent, constant, square, ahead, amount, factor, x, curvature
-    cdef const double *G
-    cdef const Py_ssize_t *truth
-    cdef short *mine
     cdef double *W = &theta[0, 0] if d > 0 else NULL
-    cdef double *sorted_
     try:
         if work_new(&work, most, K, Kp, P, not added) != 0 or order == NULL or place == NULL:
             raise MemoryError("no memory for the scores of a chain")
@@ -771,12 +760,7 @@ def row_sweep(
     cdef Py_ssize_t *place = <Py_ssize_t *>malloc(S * sizeof(Py_ssize_t))
     cdef Work work
     cdef double own, tangent, offset, ahead, square, gamma, factor, scale, x
-    cdef const double *G
-    cdef const Py_ssize_t *truth
-    cdef double *mean
-    cdef double *row
-    cdef double *W = &theta[0, 0] if d > 0 else NULL
-    cdef double *late = &late_theta[0, 0] if gradients and d > 0 else NULL
+    W, late = &theta[0, 0] if d > 0 else NULL, &late_theta[0, 0] if gradients and d > 0 else NULL
     try:
         if work_new(&work, most, K, Kp, 1, kind != MARGIN) != 0 or place == NULL:
             raise MemoryError("no memory for the scores of a chain")
