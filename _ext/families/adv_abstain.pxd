@@ -5,12 +5,10 @@
 # the projection of q0 + f/w on the simplex; where this projection has max q above 1 - alpha, the projection on {q in simplex, q <= 1 - alpha}
 # (docs/notes/oracles.md, section 6).
 
-from libc.math cimport fabs
-
 from adv_simd cimport vec, load, store, splat, vmax, vmin, vsum, if_greater, LANES, maximum, threshold
-from adv_family cimport Family, FIXED, TIED, FREE
+from adv_family cimport Family, FIXED, FREE
 from adv_zero_one cimport normalise, shift, uniform_on_support, zero_one_step
-from adv_convex cimport distribution, project
+from adv_convex cimport distribution, ends_at_vertex, project
 
 
 cdef inline double abstain_offset(Family *s, const double *r, Py_ssize_t y) noexcept nogil:
@@ -100,20 +98,9 @@ cdef inline double capped_threshold(const double *g, int kp, double start, doubl
 
 cdef inline double abstain_step(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, double *normal) noexcept nogil:
     cdef int j, k = s.k, kp = s.kp
-    cdef double *b = s.work
-    cdef double *z = s.work + kp
-    cdef double *q0 = s.work + 3 * kp
-    cdef double value, c, gap, cap = 1.0 - s.alpha, largest, total, t
-    value = s.oracle(s, f, y, out, &c)
-    gap = value - s.offset(s, r, y)
-    for j in range(k):
-        gap -= (f[j] - f[y]) * r[j]
-    if gap <= skip:
-        return gap
-    if not w > 1e-280:
-        if state != NULL:
-            for j in range(k):
-                state[j] = FIXED
+    b, z, q0 = s.work, s.work + kp, s.work + 3 * kp
+    cdef double c, gap, cap = 1.0 - s.alpha, largest, total, t
+    if ends_at_vertex(s, f, r, y, w, 1e-280, skip, out, state, &gap):
         return gap
     zero_one_step(s, f, r, y, w, -1e300, out, state, normal)
     largest = 0.0

@@ -20,7 +20,6 @@ cdef inline int padded(int k) noexcept nogil:
 cdef inline int family_new(Family *s, int kind, int k, const double *parameters, Py_ssize_t n_parameters) noexcept nogil:
     """Fill ``s`` for ``kind``; return 0, -1 when memory is short, -2 for an unknown kind, -3 for wrong parameters, -4 for too few or too many classes. Release with `family_free`."""
     cdef int j
-    cdef double *block
     s.work = NULL
     s.extra = NULL
     if not 1 <= k <= MOST_CLASSES:

@@ -8,9 +8,10 @@
 # closed forms of (1): Fathony et al. 2018, Theorem 6, and for squared loss the upper hull of the points (j, f_j + j^2).
 
 from libc.math cimport floor, fabs
+from libc.string cimport memset
 
-from adv_simd cimport vec, load, store, splat, vmax, vsum, if_greater, LANES, maximum, dot, threshold
-from adv_family cimport Family, FIXED, TIED, FREE
+from adv_simd cimport vec, load, store, splat, vmax, LANES, maximum, dot, threshold
+from adv_family cimport Family, FIXED, FREE
 from adv_matrix cimport given_matrix, matrix_of
 from adv_zero_one cimport normalise, shift
 
@@ -47,8 +48,6 @@ cdef inline double column_answer(Family *s, const double *b, double *q) noexcept
     """Solve (1) for scores b: return V and write the adversary's q (length kp)."""
     cdef int k = s.k, low = 0, high = s.l - 1, middle, j, up, down, at, pass_, found
     cdef double top, slope, best, t, value, left_value, left_slope, right_value, right_slope, scale
-    cdef const double *here
-    cdef const double *there
     for j in range(s.kp):
         q[j] = 0.0
     # the smallest prediction at which (1) no longer falls to the right
@@ -180,24 +179,27 @@ cdef inline double column_slope(Family *s, const double *q, int a) noexcept nogi
     return dot(row + s.kp, q, s.kp) - dot(row, q, s.kp)
 
 
+cdef inline bint ends_at_vertex(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double least, double skip, double *out, signed char *state, double *gap) noexcept nogil:
+    """Write the block gap, and the oracle's answer to out; return whether that is the step: no gap above ``skip``, or hardly any curvature, w <= ``least``."""
+    cdef double c, rest = s.oracle(s, f, y, out, &c) - s.offset(s, r, y)  # both use the first four scratch vectors
+    cdef int j
+    for j in range(s.k):
+        rest -= (f[j] - f[y]) * r[j]
+    gap[0] = rest
+    if rest <= skip:
+        return True
+    if not w > least and state != NULL:
+        memset(state, FIXED, s.k)
+    return not w > least
+
+
 cdef inline double convex_step(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, double *normal) noexcept nogil:
     cdef int j, k = s.k, kp = s.kp, a, walk, iteration, inside = 0, heading = 0
     cdef double *b = s.work
     cdef double *z = s.work + kp       # f + w q0 + Ltilde(r, .)
-    cdef double *base = s.work + 2 * kp
-    cdef double *q0 = s.work + 3 * kp
-    cdef const double *row
-    cdef double value, c, gap, total = 1.0, slope, t, low, high, sum_, square, active, d, now
-    value = s.oracle(s, f, y, out, &c)   # uses work[0..]; out = r of the answer, kept when w is too small for a block
-    gap = value - s.offset(s, r, y)
-    for j in range(k):
-        gap -= (f[j] - f[y]) * r[j]
-    if gap <= skip:
-        return gap
-    if not w > 1e-280:
-        if state != NULL:
-            for j in range(k):
-                state[j] = FIXED
+    base, q0 = s.work + 2 * kp, s.work + 3 * kp
+    cdef double c, gap, total = 1.0, slope, t, low, high, sum_, square, active, d, now
+    if ends_at_vertex(s, f, r, y, w, 1e-280, skip, out, state, &gap):
         return gap
     shift(s, f, b, s.kp)
     distribution(s, r, y, q0)
@@ -329,7 +331,7 @@ cdef inline double squared_oracle(Family *s, const double *f, Py_ssize_t y, doub
     cdef int j, k = s.k, size = 0, i, e, left = -1, right = -1
     cdef double *g = s.work
     cdef double *hull = s.work + s.kp     # label numbers of the hull
-    cdef double slope, mean = 0.0, share, low, value, b
+    cdef double slope, mean = 0.0, share, low, value
     for j in range(s.kp):
         r[j] = 0.0
     for j in range(k):

@@ -9,9 +9,8 @@
 
 from libc.math cimport fabs, sqrt
 
-from adv_simd cimport LANES, load, store, splat, vec
 from adv_family cimport Family, FIXED, FREE
-from adv_convex cimport distribution
+from adv_convex cimport distribution, ends_at_vertex
 from adv_matrix cimport given_matrix
 from adv_simd cimport dot
 
@@ -38,11 +37,8 @@ cdef inline int solve_game(Family *s, const double *f, double *q, double *p) noe
     cdef int k = s.k, l = s.l, start = 0, tight = 0, i, j, row, enter, leave, stalled = 0, pivots = 0, width = k + 1, limit = 50 * (l + k) + 100
     cdef double *table = s.extra + <Py_ssize_t>l * s.kp
     cdef double *outside = table + <Py_ssize_t>(l + 1) * width
-    cdef double *inside = outside + k + 1
-    cdef const double *L = s.matrix
-    cdef double unit = s.unit, least, step, gain, ratio, head, factor, mass
-    cdef double *current
-    cdef double *other
+    inside, L = outside + k + 1, s.matrix
+    cdef double unit = s.unit, step, gain, ratio, head, factor, mass
     for j in range(1, k):
         if f[j] > f[start]:
             start = j
@@ -412,22 +408,9 @@ cdef inline int solve_block(Family *s, const double *f, const double *q0, double
 
 cdef inline double general_step(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, double *normal) noexcept nogil:
     cdef double *q0 = s.work + 4 * s.kp
-    cdef double c, gap
+    cdef double gap
     cdef int j
-    # the oracle and the offset may use the first four scratch vectors
-    gap = s.oracle(s, f, y, out, &c) - s.offset(s, r, y)
-    for j in range(s.k):
-        gap -= r[j] * (f[j] - f[y])
-    for j in range(s.kp):
-        out[j] = r[j]
-    if gap <= skip:
-        return gap
-    if w <= 1e-10 * s.unit:
-        # hardly any curvature: the oracle's vertex is as good to rounding
-        s.oracle(s, f, y, out, &c)
-        if state != NULL:
-            for j in range(s.k):
-                state[j] = FIXED
+    if ends_at_vertex(s, f, r, y, w, 1e-10 * s.unit, skip, out, state, &gap):
         return gap
     distribution(s, r, y, q0)
     solve_block(s, f, q0, w, out)

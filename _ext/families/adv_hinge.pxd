@@ -91,8 +91,7 @@ cdef inline double hinge_oracle(Family *s, const double *f, Py_ssize_t y, int re
 cdef inline double hinge_block(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, int relative, double *out, signed char *state, int kp) noexcept nogil:
     """The block step; out holds the box variables a, a_y = 0, until it ends."""
     cdef int j, k = s.k
-    cdef double *z = s.work
-    cdef const double *corner = s.corner - y
+    z, corner = s.work, s.corner - y
     cdef double gap, shift = 0.0
     cdef vec own = splat(f[y]), base = splat(hinge_base(s, f, y, relative)), beside, keep, margin, a, total, open, by
     cdef vec zero = splat(0.0), one = splat(1.0), never = splat(-1e300), always = splat(1e300)

@@ -20,7 +20,6 @@ cdef enum:
 cdef inline void gather(const double *F, Py_ssize_t n, Py_ssize_t i, int k, double *buffer) noexcept nogil:
     """buffer[j, lane] = F[i + lane, j]; lanes beyond the last row repeat it."""
     cdef int lane, j, width = GROUPS * LANES
-    cdef const double *row
     for lane in range(width):
         row = F + (i + lane if i + lane < n else n - 1) * k
         for j in range(k):
@@ -144,7 +143,6 @@ cdef inline int zero_one_values(const double *F, const Py_ssize_t *y, Py_ssize_t
     """Write 1 + tau(f) - f_y for every row of F (n, k), without copies beyond a few vectors; -1 when memory is short."""
     cdef int lane, width = GROUPS * LANES
     cdef double *buffer = zeros((k + 1) * width)
-    cdef double *tau
     cdef Py_ssize_t i = 0
     if buffer == NULL:
         return -1
@@ -217,12 +215,8 @@ cdef inline int zero_one_blocks(Family *s, const double *F, const double *R, con
     """
     cdef int j, lane, k = s.k, width = GROUPS * LANES, waiting = 0
     cdef double *g = zeros((4 * k + 2) * width)
-    cdef double *q = g + k * width
-    cdef double *ordered = g + 2 * k * width
-    cdef double *face = g + 3 * k * width
-    cdef double *weight = g + 4 * k * width
+    q, ordered, face, weight = g + k * width, g + 2 * k * width, g + 3 * k * width, g + 4 * k * width
     cdef double *total = weight + width
-    cdef double *row
     cdef Py_ssize_t *rows = <Py_ssize_t *>malloc(width * sizeof(Py_ssize_t))
     cdef vec bound = splat(-1.0), tail = below(-1.0, k % LANES)
     cdef Py_ssize_t i, at
@@ -262,9 +256,7 @@ cdef inline int zero_one_blocks(Family *s, const double *F, const double *R, con
 
 cdef inline void alone(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double *out, signed char *state) noexcept nogil:
     """Write one row's block step by the family's own function, which wants padded vectors."""
-    cdef double *scores = s.work + 8 * s.kp
-    cdef double *old = s.work + 9 * s.kp
-    cdef double *new = s.work + 10 * s.kp
+    scores, old, new = s.work + 8 * s.kp, s.work + 9 * s.kp, s.work + 10 * s.kp
     memcpy(scores, f, s.k * sizeof(double))
     memcpy(old, r, s.k * sizeof(double))
     s.step(s, scores, old, y, w, -1e300, new, state, s.work + 11 * s.kp)
@@ -307,12 +299,6 @@ cdef inline void tiles_fill(Tiles *t, const double *F, const double *dF, const d
     """Take some of the rows, at most as many as the tiles are for."""
     cdef int lane, j, k = t.k, width = GROUPS * LANES
     cdef Py_ssize_t tile, at, i
-    cdef double *f
-    cdef double *d
-    cdef double *q
-    cdef const double *a
-    cdef const double *b
-    cdef const double *c
     t.count = count
     t.tiles = (count + width - 1) // width
     for tile in range(t.tiles):
@@ -347,9 +333,6 @@ cdef inline double tiles_step(Family *s, Tiles *t, double step, double w, const 
     cdef double *ordered = g + k * width
     cdef double *weight = ordered + k * width
     cdef double *total = weight + width
-    cdef double *q
-    cdef const double *d
-    cdef double *face
     cdef double slope = 0.0
     cdef Py_ssize_t tile, at
     cdef vec by = splat(step), a, kept = splat(0.0), other = splat(0.0)
@@ -380,9 +363,7 @@ cdef inline double tiles_step(Family *s, Tiles *t, double step, double w, const 
 cdef inline void lane_alone(Family *s, Tiles *t, Py_ssize_t tile, int lane, double step, double w, Py_ssize_t y) noexcept nogil:
     """Take one row's block step by the family's own function."""
     cdef int j, k = t.k, width = GROUPS * LANES
-    cdef double *scores = s.work + 8 * s.kp
-    cdef double *old = s.work + 9 * s.kp
-    cdef double *new = s.work + 10 * s.kp
+    scores, old, new = s.work + 8 * s.kp, s.work + 9 * s.kp, s.work + 10 * s.kp
     cdef Py_ssize_t at
     cdef signed char *state = <signed char *>(s.work + 12 * s.kp)
     for j in range(k):
@@ -400,10 +381,6 @@ cdef inline void tiles_write(const Tiles *t, const Py_ssize_t *y, const Py_ssize
     """Write where the last steps ended to their rows of R and state (n, k)."""
     cdef int j, lane, k = t.k, width = GROUPS * LANES
     cdef Py_ssize_t at, i
-    cdef const double *q
-    cdef const double *face
-    cdef double *r
-    cdef signed char *label
     for at in range(t.count):
         i, lane = rows[at], <int>(at % width)
         q, face = t.moved + (at - lane) * k + lane, t.face + (at - lane) * k + lane

@@ -10,6 +10,7 @@
 # Block of CS and BEP: t_j = max(t0_j + (g_j - nu)/w, 0), nu = rho w (s - s0) - c'(s), with rho = 1 where r_y moves with s (CS), else 0.
 
 from libc.math cimport INFINITY, fabs, sqrt
+from libc.string cimport memset
 
 from adv_simd cimport maximum, threshold, zeros
 from adv_family cimport Family, FIXED, FREE
@@ -146,9 +147,7 @@ cdef inline double rejecting_cs_offset(Family *s, const double *r, Py_ssize_t y)
 
 
 cdef inline double rejecting_cs_step(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, double *normal) noexcept nogil:
-    cdef double *g = s.work
-    cdef double *t = s.work + s.kp
-    cdef double *z = s.work + 2 * s.kp
+    g, t, z = s.work, s.work + s.kp, s.work + 2 * s.kp
     cdef double gap, top, total = 0.0
     cdef int j, k = s.k
     cdef bint fixed
@@ -162,8 +161,6 @@ cdef inline double rejecting_cs_step(Family *s, const double *f, const double *r
     fixed = coupled_block(g, t, z, k, s.kp, <int>y, w, True, s.alpha, top)
     for j in range(s.kp):
         out[j] = 0.0
-        if normal != NULL:
-            normal[j] = 0.0
     for j in range(k):
         if j != y:
             out[j] = t[j]
@@ -203,8 +200,7 @@ cdef inline void pair_dual(Family *s, const double *t, Py_ssize_t y, double *r) 
 
 
 cdef inline double rejecting_bep_oracle(Family *s, const double *f, Py_ssize_t y, double *r, double *c) noexcept nogil:
-    cdef double *g = s.work
-    cdef double *t = s.work + s.kp
+    g, t = s.work, s.work + s.kp
     cdef double mass = 0.0, value
     cdef int a, best = 0
     pair_margins(s, f, NULL, y, g, t)
@@ -219,22 +215,22 @@ cdef inline double rejecting_bep_oracle(Family *s, const double *f, Py_ssize_t y
     return value
 
 
-cdef inline double rejecting_bep_offset(Family *s, const double *r, Py_ssize_t y) noexcept nogil:
-    cdef double *g = s.work
-    cdef double *t = s.work + s.kp
+cdef inline double rejecting_ova_offset(Family *s, const double *r, Py_ssize_t y) noexcept nogil:
+    g, t = s.work, s.work + s.kp
     cdef double total = 0.0
     cdef int a
     pair_margins(s, r, r, y, g, t)
     for a in range(s.l):
         total += t[a]
-    return min(total, 2.0 * s.alpha)
+    return total
+
+
+cdef inline double rejecting_bep_offset(Family *s, const double *r, Py_ssize_t y) noexcept nogil:
+    return min(rejecting_ova_offset(s, r, y), 2.0 * s.alpha)
 
 
 cdef inline double rejecting_bep_step(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, double *normal) noexcept nogil:
-    cdef double *g = s.work
-    cdef double *t = s.work + s.kp
-    cdef double *z = s.work + 2 * s.kp
-    cdef const double *b = s.matrix + y * s.l
+    g, t, z, b = s.work, s.work + s.kp, s.work + 2 * s.kp, s.matrix + y * s.l
     cdef double gap, top
     cdef int a, j
     cdef bint fixed
@@ -244,26 +240,19 @@ cdef inline double rejecting_bep_step(Family *s, const double *f, const double *
         return gap
     fixed = coupled_block(g, t, z, s.l, s.kp, -1, w, False, s.alpha, top)
     pair_dual(s, t, y, out)
-    for j in range(s.k):
-        if state != NULL:
-            state[j] = FIXED
-            if j < 2 * s.l and t[j // 2] > 0.0:
-                state[j] = FREE
-    if normal != NULL:
-        for j in range(s.kp):
-            normal[j] = 0.0
-        if fixed:  # the sum of t cannot move
-            for a in range(s.l):
-                if t[a] > 0.0:
-                    normal[2 * a] = 1.0 if b[a] > 0.0 else -1.0
-                    normal[2 * a + 1] = -normal[2 * a]
+    if state != NULL:
+        for j in range(s.k):
+            state[j] = FREE if j < 2 * s.l and t[j // 2] > 0.0 else FIXED
+    if normal != NULL and fixed:  # the sum of t cannot move
+        for a in range(s.l):
+            if t[a] > 0.0:
+                normal[2 * a] = 1.0 if b[a] > 0.0 else -1.0
+                normal[2 * a + 1] = -normal[2 * a]
     return gap
 
 
 cdef inline double rejecting_ova_oracle(Family *s, const double *f, Py_ssize_t y, double *r, double *c) noexcept nogil:
-    cdef double *g = s.work
-    cdef double *t = s.work + s.kp
-    cdef const double *b = s.matrix + y * s.l
+    g, t, b = s.work, s.work + s.kp, s.matrix + y * s.l
     cdef double value = 0.0, total = 0.0
     cdef int a
     pair_margins(s, f, NULL, y, g, t)
@@ -278,23 +267,10 @@ cdef inline double rejecting_ova_oracle(Family *s, const double *f, Py_ssize_t y
     return value
 
 
-cdef inline double rejecting_ova_offset(Family *s, const double *r, Py_ssize_t y) noexcept nogil:
-    cdef double *g = s.work
-    cdef double *t = s.work + s.kp
-    cdef double total = 0.0
-    cdef int a
-    pair_margins(s, r, r, y, g, t)
-    for a in range(s.l):
-        total += t[a]
-    return total
-
-
 cdef inline double rejecting_ova_step(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, double *normal) noexcept nogil:
-    cdef double *g = s.work
-    cdef double *t = s.work + s.kp
-    cdef const double *b = s.matrix + y * s.l
+    g, t, b = s.work, s.work + s.kp, s.matrix + y * s.l
     cdef double gap = 0.0, margin, most, moved
-    cdef int a, j
+    cdef int a
     pair_margins(s, f, r, y, g, t)
     for a in range(s.l):
         margin = 1.0 + g[a]
@@ -304,11 +280,7 @@ cdef inline double rejecting_ova_step(Family *s, const double *f, const double *
     if gap <= skip:
         return gap
     if state != NULL:
-        for j in range(s.k):
-            state[j] = FIXED
-    if normal != NULL:
-        for j in range(s.kp):
-            normal[j] = 0.0
+        memset(state, FIXED, s.k)
     for a in range(s.l):
         margin = 1.0 + g[a]
         most = fabs(b[a])

@@ -7,9 +7,9 @@
 
 from libc.math cimport fabs
 
-from adv_simd cimport vec, load, store, splat, vmax, vmin, vsum, hmax, if_greater, count_greater, LANES, maximum, dot, threshold, two_thresholds
+from adv_simd cimport vec, load, store, splat, vmax, vmin, vsum, hmax, if_greater, count_greater, LANES, maximum, threshold, two_thresholds
 from adv_family cimport Family, FIXED, TIED, FREE
-from adv_lanes cimport GROUPS, NETWORK, network_thresholds, newton_thresholds
+from adv_lanes cimport GROUPS, thresholds
 
 
 cdef inline double normalise(double *q, int kp) noexcept nogil:
@@ -99,8 +99,7 @@ cdef inline double zero_one_block(Family *s, const double *f, const double *r, P
     """The block step. Sums that wait for each other are what a visit takes: thresholds begin beside each other, all from the last visit's, and a sum
     that only confirms is not waited for."""
     cdef int j, near
-    cdef double *b = s.work
-    cdef double *g = s.work + kp
+    b, g = s.work, s.work + kp
     cdef double tau, largest, gap, u, mu, total, start
     cdef vec scale = splat(w), m, inner, q, upper, lower, zero = splat(0.0)
     cdef const double *corner = s.corner - y
@@ -218,9 +217,7 @@ cdef inline double cs_offset(Family *s, const double *r, Py_ssize_t y) noexcept 
 
 cdef inline double cs_step(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, double *normal) noexcept nogil:
     cdef int j, best, kp = s.kp
-    cdef double *b = s.work
-    cdef double *g = s.work + kp
-    cdef const double *corner = s.corner - y
+    b, g, corner = s.work, s.work + kp, s.corner - y
     cdef double gap, t, total = 0.0
     cdef vec own = splat(f[y]), scale = splat(w), level, top, inner, q, value, sum, zero = splat(0.0), one = splat(1.0)
     # b = f + 1 - e_y less f_y, -inf on the padding
@@ -287,10 +284,7 @@ cdef inline void zero_one_gaps(const Family *s, double *f, double *r, const Py_s
         a = a + load(r, GROUPS * j) * load(f, GROUPS * j)
         b = b + load(r, GROUPS * j + 1) * load(f, GROUPS * j + 1)
         c, d = vmax(c, load(r, GROUPS * j)), vmax(d, load(r, GROUPS * j + 1))
-    if k <= NETWORK:
-        network_thresholds(f, k, tau)
-    else:
-        newton_thresholds(f, k, tau)
+    thresholds(f, k, tau)
     store(gap, 0, load(tau, 0) + (c - a))
     store(gap, 1, load(tau, 1) + (d - b))
 

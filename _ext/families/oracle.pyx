@@ -31,8 +31,6 @@ def evaluate(int kind, int k, const double[::1] parameters, const double[:, ::1]
     cdef Family s
     cdef Py_ssize_t i, n = F.shape[0]
     cdef bint keep = R.shape[0] == n and n > 0
-    cdef double *f
-    cdef double *r
     checked_width(k)
     check_labels(y, n, k)
     demand(F.shape[1] == k and value.shape[0] == n and c.shape[0] == n and (R.shape[0] == 0 or (R.shape[0] == n and R.shape[1] == k)),
@@ -45,8 +43,7 @@ def evaluate(int kind, int k, const double[::1] parameters, const double[:, ::1]
         return
     bind(&s, kind, k, parameters)
     with nogil:
-        f = s.work + 8 * s.kp
-        r = s.work + 9 * s.kp
+        f, r = s.work + 8 * s.kp, s.work + 9 * s.kp
         for i in range(n):
             memcpy(f, &F[i, 0], k * sizeof(double))
             value[i] = s.oracle(&s, f, y[i], r, &c[i])
@@ -59,7 +56,6 @@ def offset(int kind, int k, const double[::1] parameters, const double[:, ::1] R
     """Write, for every row, the largest c for which (r, c) lies in the convex hull of R(y)."""
     cdef Family s
     cdef Py_ssize_t i, n = R.shape[0]
-    cdef double *r
     check_labels(y, n, k)
     demand(R.shape[1] == k and c.shape[0] == n, "r must be (n, k) and c (n,)")
     bind(&s, kind, k, parameters)
@@ -82,10 +78,6 @@ def block(int kind, int k, const double[::1] parameters, const double[:, ::1] F,
     cdef Family s
     cdef Py_ssize_t i, n = F.shape[0]
     cdef bint listed = tight.shape[0] == n, gaps = gap.shape[0] == n
-    cdef double *f
-    cdef double *r
-    cdef double *new
-    cdef double *direction
     cdef double found
     cdef int code
     check_labels(y, n, k)
@@ -108,10 +100,7 @@ def block(int kind, int k, const double[::1] parameters, const double[:, ::1] F,
             raise MemoryError("no memory for the lanes")
         return
     with nogil:
-        f = s.work + 8 * s.kp
-        r = s.work + 9 * s.kp
-        new = s.work + 10 * s.kp
-        direction = s.work + 11 * s.kp
+        f, r, new, direction = s.work + 8 * s.kp, s.work + 9 * s.kp, s.work + 10 * s.kp, s.work + 11 * s.kp
         for i in range(n):
             memcpy(f, &F[i, 0], k * sizeof(double))
             memcpy(r, &R[i, 0], k * sizeof(double))
@@ -178,10 +167,7 @@ cdef double along_line(Line *a, double t) noexcept nogil:
     cdef int j, k = s.k
     cdef Py_ssize_t at, i
     cdef double top, total = 0.0
-    cdef double *f = s.work + 8 * s.kp
-    cdef double *r = s.work + 9 * s.kp
-    cdef double *new = s.work + 10 * s.kp
-    cdef double *direction = s.work + 11 * s.kp
+    f, r, new, direction = s.work + 8 * s.kp, s.work + 9 * s.kp, s.work + 10 * s.kp, s.work + 11 * s.kp
     if a.lanes and a.held:
         return tiles_step(s, &a.tiles, t, a.curvature, a.y, a.rows)
     if a.lanes:
@@ -222,7 +208,6 @@ cdef int hold(Line *a, const double *low, const signed char *low_state, double t
     The scores at which a row's block step ends at r form a convex set: these rows stay where they are in between. -1 when memory is short.
     """
     cdef Py_ssize_t i, j, n = a.n, k = a.s.k, kept = 0
-    cdef const signed char *at
     cdef signed char *moved = <signed char *>malloc(n * k)
     if moved == NULL:
         return -1
@@ -262,9 +247,6 @@ def search(int kind, int k, const double[::1] parameters, const double[:, ::1] F
     cdef Py_ssize_t i, n = F.shape[0]
     cdef int trials = 0, code = 0
     cdef double low = 0.0, slope_low = slope0, high = 0.0, slope_high = 0.0, t = 1.0, last = 1.0, held = 0.0, total, now, share
-    cdef const double *low_R
-    cdef double *at
-    cdef const signed char *low_state
     cdef double *own_R = NULL
     cdef signed char *own_state = NULL
     check_labels(y, n, k)
@@ -350,9 +332,6 @@ def judge(int kind, int k, const double[::1] parameters, const double[:, ::1] F,
     cdef int j, code = 0
     cdef double value, offset, product
     cdef double[3] sums
-    cdef double *f
-    cdef double *r
-    cdef double *q
     check_labels(y, n, k)
     demand(F.shape[1] == k and R.shape[0] == n and R.shape[1] == k and weight.shape[0] == n, "scores and r must be (n, k), weights (n,)")
     bind(&s, kind, k, parameters)
@@ -383,16 +362,13 @@ def games(int k, const double[::1] parameters, const double[:, ::1] F, double[:,
     """Solve the game of a general matrix at every row of scores: the adversary's q, the predictor's p and the pivots (-1: stalled)."""
     cdef Family s
     cdef Py_ssize_t i, n = F.shape[0]
-    cdef double *f
-    cdef double *q
     demand(F.shape[1] == k and Q.shape[0] == n and Q.shape[1] == k and P.shape[0] == n and pivots.shape[0] == n, "scores and q must be (n, k), p (n, l)")
     bind(&s, GENERAL, k, parameters)
     if P.shape[1] != s.l:
         family_free(&s)
         raise ValueError(f"p must be (n, {s.l})")
     with nogil:
-        f = s.work + 8 * s.kp
-        q = s.work + 9 * s.kp
+        f, q = s.work + 8 * s.kp, s.work + 9 * s.kp
         for i in range(n):
             memcpy(f, &F[i, 0], k * sizeof(double))
             pivots[i] = solve_game(&s, f, q, &P[i, 0])

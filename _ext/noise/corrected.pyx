@@ -29,13 +29,7 @@ def sweep(int kind, int k, const double[::1] values, const int[::1] columns, con
     cdef Py_ssize_t i, at, done
     cdef uint64_t state = seed
     cdef double weight, gap
-    cdef double *f
-    cdef double *new
-    cdef double *moved
-    cdef double *r
     cdef vec a
-    cdef Py_ssize_t *order = NULL
-    cdef int *touched = NULL
     check_rows(values, columns, start, n, d)
     check_labels(y, n, k)
     demand(square.shape[0] == n and sample.shape[0] == n, "every row needs a squared length and a weight")
@@ -43,14 +37,12 @@ def sweep(int kind, int k, const double[::1] values, const int[::1] columns, con
            "R must be (n, kp), theta (d, kp) and M (k, kp), padded")
     x = rows_of(values, columns, start, n, <int>d)
     bind(&s, kind, k, values[:0])  # families without parameters
+    order = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))
+    touched = <int *>malloc(kp * sizeof(int))
     try:
-        order = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))
-        touched = <int *>malloc(kp * sizeof(int))
         if order == NULL or touched == NULL:
             raise MemoryError("no memory for the surrogate's scratch vectors")
-        f = s.work + 8 * kp
-        new = s.work + 9 * kp
-        moved = s.work + 10 * kp
+        f, new, moved = s.work + 8 * kp, s.work + 9 * kp, s.work + 10 * kp
         with nogil:
             for i in range(n):
                 order[i] = i

@@ -12,7 +12,8 @@ from libc.string cimport memset
 from cpython.exc cimport PyErr_CheckSignals
 
 from adv_check cimport check_labels, check_rows, demand
-from adv_simd cimport vec, load, store, splat, vsum, LANES
+from adv_simd cimport vec, load, splat, vsum, LANES
+from adv_linear cimport Rows, rows_of
 from adv_loop cimport random_bits, shuffle
 
 cdef enum:
@@ -31,22 +32,6 @@ cdef enum:
     CORRECT = 2         # a few sparse rows moved
     CHUNK = 512         # columns of Gamma that stay in the first-level cache while Z is formed
     MOST = 46340        # classes: pairs of them are numbered by ints
-
-cdef struct Rows:
-    Py_ssize_t n
-    Py_ssize_t d
-    const double *values      # dense: (n, d) row-major; CSR: the non-zeros
-    const int *columns        # CSR only
-    const long long *start    # CSR only, NULL when dense
-
-
-cdef inline Rows bind(const double[::1] values, const int[::1] columns, const long long[::1] start, Py_ssize_t n, Py_ssize_t d) noexcept nogil:
-    cdef Rows x
-    x.n, x.d = n, d
-    x.values = &values[0] if values.shape[0] else NULL
-    x.columns = &columns[0] if columns.shape[0] else NULL
-    x.start = &start[0] if start.shape[0] else NULL
-    return x
 
 
 cdef inline double inner(const double *a, const double *b, Py_ssize_t count) noexcept nogil:
@@ -175,7 +160,6 @@ cdef bint choose(int k, Py_ssize_t d, const double *W, const double *z, const do
     cdef int p, q, best
     cdef Py_ssize_t remaining, drawn
     cdef double value, largest
-    cdef const double *each
     memset(refused, 0, k * k)
     above[0] = False
     while True:
@@ -261,41 +245,23 @@ def learn(const double[::1] values, const int[::1] columns, const long long[::1]
     cdef int k = <int>W.shape[0], p, q, r, code = LIMIT
     cdef Py_ssize_t i, update = 0, flips, size = <Py_ssize_t>k * k
     cdef double filled = <double>values.shape[0] / n if n else 0.0
-    cdef Rows x = bind(values, columns, start, n, d)
+    cdef Rows x = rows_of(values, columns, start, n, <int>d)
     cdef uint64_t state = seed
     cdef bint above = False
     cdef double scale, s, largest = 0.0
-    cdef double *block = NULL
-    cdef long long *count = NULL
-    cdef unsigned char *member = NULL
-    cdef double *gamma
-    cdef double *z
-    cdef double *norm
-    cdef double *tau
-    cdef double *f
-    cdef unsigned char *fresh
-    cdef unsigned char *refused
-    cdef unsigned char *way
-    cdef long long *flipped
-    cdef const double *point
     check(values, columns, start, n, d, y, W.shape[0])
     demand(share.shape[0] == n and inverse.shape[0] == k and inverse.shape[1] == k and prior.shape[0] == k,
            "shares must be (n,), the inverse (k, k) and the prior (k,)")
     demand(W.shape[1] == d and F.shape[0] == n and F.shape[1] == k, "W must be (k, d) and the scores (n, k)")
+    block = <double *>malloc((2 * size * d + size + 2 * k) * sizeof(double))
+    count = <long long *>malloc((size + k) * sizeof(long long))
+    member = <unsigned char *>malloc(2 * n * k + size + k)
     try:
-        block = <double *>malloc((2 * size * d + size + 2 * k) * sizeof(double))
-        count = <long long *>malloc((size + k) * sizeof(long long))
-        member = <unsigned char *>malloc(2 * n * k + size + k)
         if block == NULL or count == NULL or member == NULL:
             raise MemoryError(f"no memory for {2 * size} sums of {d} features")
-        gamma = block
-        z = gamma + size * d
-        norm = z + size * d
-        tau = norm + size
-        f = tau + k
-        fresh = member + n * k
-        refused = fresh + n * k
-        way = refused + size
+        gamma, z, norm = block, block + size * d, block + 2 * size * d
+        tau, f = norm + size, norm + size + k
+        fresh, refused, way = member + n * k, member + 2 * n * k, member + 2 * n * k + size
         flipped = count + size
         with nogil:
             gather(&x, &y[0], &share[0], &F[0, 0], k, alpha, member, k, gamma, count)
@@ -375,18 +341,15 @@ def sums(const double[::1] values, const int[::1] columns, const long long[::1] 
     """Write Z (k, k, d), z_pq in Z[p, q], at the scores F (n, k)."""
     cdef int k = <int>F.shape[1], p
     cdef Py_ssize_t size = <Py_ssize_t>k * k
-    cdef Rows x = bind(values, columns, start, n, d)
-    cdef double *gamma = NULL
-    cdef long long *count = NULL
-    cdef unsigned char *member = NULL
+    cdef Rows x = rows_of(values, columns, start, n, <int>d)
     check(values, columns, start, n, d, y, F.shape[1])
     demand(share.shape[0] == n and inverse.shape[0] == k and inverse.shape[1] == k and F.shape[0] == n,
            "shares must be (n,), the inverse (k, k) and the scores (n, k)")
     demand(Z.shape[0] == k and Z.shape[1] == k and Z.shape[2] == d, "Z must be (k, k, d)")
+    gamma = <double *>malloc((size * d + size) * sizeof(double))
+    count = <long long *>malloc(size * sizeof(long long))
+    member = <unsigned char *>malloc(k)
     try:
-        gamma = <double *>malloc((size * d + size) * sizeof(double))
-        count = <long long *>malloc(size * sizeof(long long))
-        member = <unsigned char *>malloc(k)
         if gamma == NULL or count == NULL or member == NULL:
             raise MemoryError(f"no memory for {size} sums of {d} features")
         with nogil:
@@ -406,17 +369,14 @@ def online(const double[::1] values, const int[::1] columns, const long long[::1
     Returns (epochs run, updates, updates in the last epoch); it stops after an epoch without an update.
     """
     cdef int k = <int>W.shape[0], r
-    cdef Py_ssize_t i, j, t, epoch = 0, updates = 0, before = 0
-    cdef Rows x = bind(values, columns, start, n, d)
+    cdef Py_ssize_t i, j, epoch = 0, updates = 0, before = 0
+    cdef Rows x = rows_of(values, columns, start, n, <int>d)
     cdef uint64_t state = seed
-    cdef Py_ssize_t *order = NULL
-    cdef double *f = NULL
-    cdef double *tau
     check(values, columns, start, n, d, y, W.shape[0])
     demand(square.shape[0] == n and W.shape[1] == d, "every row needs a squared length, and W must be (k, d)")
+    order = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))
+    f = <double *>malloc(2 * k * sizeof(double))
     try:
-        order = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))
-        f = <double *>malloc(2 * k * sizeof(double))
         if order == NULL or f == NULL:
             raise MemoryError("no memory for the order of the examples")
         tau = f + k

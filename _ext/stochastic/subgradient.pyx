@@ -18,7 +18,7 @@ each example: the averages lie in conv R(y_i), so they are a dual point, and its
 from libc.math cimport sqrt
 from libc.stdlib cimport malloc, free
 
-from adv_simd cimport vec, load, store, splat, LANES
+from adv_simd cimport load, store, splat, LANES
 from adv_family cimport Family
 from adv_bind cimport family_free
 from adv_check cimport INT_MAX, check_labels, check_positions, check_rows, check_weights, demand
@@ -51,6 +51,9 @@ cdef struct Model:
     const double *cost        # w_i or NULL
     double mass               # n of the objective
     const double *tolerance   # weights of the L1 penalty over all of theta, which then carries lambda throughout, or NULL
+    const Py_ssize_t *order   # (count,) rows of the pass
+    Py_ssize_t count
+    Py_ssize_t batch
     int *moved
 
 
@@ -64,7 +67,6 @@ cdef inline void scores(Model *m, Py_ssize_t i, const double *theta, double scal
     cdef int j, k = m.family.k, kp = m.family.kp
     cdef Py_ssize_t e
     cdef double inner = 0.0, tail = 0.0, unit = 1.0 if m.cost == NULL else 1.0 / m.cost[i]
-    cdef const double *x
     if m.kind == THRESHOLD:
         if m.rows.start == NULL:
             x = m.rows.values + i * m.rows.d
@@ -91,7 +93,6 @@ cdef inline void add_penalised(Model *m, Py_ssize_t i, const double *r, double a
     cdef int j, v, kp = m.family.kp
     cdef Py_ssize_t e
     cdef double slope = 0.0
-    cdef double *row
     if m.kind == LINEAR:
         row_update(&m.rows, i, theta, kp, r, a, m.moved)
     elif m.kind == KERNEL:
@@ -144,16 +145,15 @@ cdef void rebase(Model *m, double *u, double *average, double *state) noexcept n
     state[WEIGHT] = 0.0
 
 
-cdef void sgd_pass(Model *m, const Py_ssize_t *order, Py_ssize_t count, double *u, double *average, double *squares, double *R, int *counts,
-                   double *state, double lam, double radius, double unit, int late) noexcept nogil:
+cdef void sgd_pass(Model *m, double *u, double *average, double *squares, double *R, int *counts, double *state, double lam, double radius,
+                   double unit, int late) noexcept nogil:
     cdef Family *s = &m.family
-    cdef double *f = s.work + 8 * s.kp
-    cdef double *r = s.work + 9 * s.kp
+    f, r = s.work + 8 * s.kp, s.work + 9 * s.kp
     cdef Py_ssize_t b, i, e
     cdef int j, k = s.k
     cdef double c, t, a, weight, inner, square, total, norm, w
-    for b in range(count):
-        i = order[b]
+    for b in range(m.count):
+        i = m.order[b]
         weight = weight_of(m, i)
         if state[SCALE] < 1e-3:
             rebase(m, u, average, state)
@@ -216,18 +216,17 @@ cdef inline void shrink(const Model *m, double *theta, double step) noexcept nog
             theta[j] = soft(theta[j], step * m.tolerance[j])
 
 
-cdef void averaging_pass(Model *m, const Py_ssize_t *order, Py_ssize_t count, Py_ssize_t batch, double *theta, double *total, double *average,
-                         double *R, int *counts, double *state, double lam, double strength, int late) noexcept nogil:
+cdef void averaging_pass(Model *m, double *theta, double *total, double *average, double *R, int *counts, double *state, double lam,
+                         double strength, int late) noexcept nogil:
     """Regularised dual averaging: after t rows theta = -soft(total/t, tolerance) / (lambda + strength/sqrt(t)), total = sum J_i' r_i."""
     cdef Family *s = &m.family
-    cdef double *f = s.work + 8 * s.kp
-    cdef double *r = s.work + 9 * s.kp
+    f, r = s.work + 8 * s.kp, s.work + 9 * s.kp
     cdef Py_ssize_t b = 0, i, j, stop
     cdef double c, w, share, slope
-    while b < count:
-        stop = min(b + batch, count)
+    while b < m.count:
+        stop = min(b + m.batch, m.count)
         while b < stop:
-            i = order[b]
+            i = m.order[b]
             scores(m, i, theta, 1.0, f)
             s.oracle(s, f, m.y[i], r, &c)
             remember(m, i, r, R, counts, 0.0)
@@ -246,21 +245,20 @@ cdef void averaging_pass(Model *m, const Py_ssize_t *order, Py_ssize_t count, Py
                 average[j] += w * (theta[j] - average[j])
 
 
-cdef double adaptive_pass(Model *m, const Py_ssize_t *order, Py_ssize_t count, Py_ssize_t batch, double *theta, double *gradient, double *first,
-                          double *second, double *R, int *counts, double steps, double lam, double step, double beta1, double beta2) noexcept nogil:
+cdef double adaptive_pass(Model *m, double *theta, double *gradient, double *first, double *second, double *R, int *counts, double steps,
+                          double lam, double step, double beta1, double beta2) noexcept nogil:
     """AdaGrad (beta1 = beta2 = 0) or Adam in mini-batches; return the steps made in all."""
     cdef Family *s = &m.family
-    cdef double *f = s.work + 8 * s.kp
-    cdef double *r = s.work + 9 * s.kp
+    f, r = s.work + 8 * s.kp, s.work + 9 * s.kp
     cdef Py_ssize_t b = 0, i, j, stop
     cdef double c, g, scale, mean, spread, size
-    while b < count:
-        stop = min(b + batch, count)
+    while b < m.count:
+        stop = min(b + m.batch, m.count)
         for j in range(m.size):
             gradient[j] = lam * theta[j] if j < m.penalised else 0.0
         scale = 1.0 / (stop - b)
         while b < stop:
-            i = order[b]
+            i = m.order[b]
             scores(m, i, theta, 1.0, f)
             s.oracle(s, f, m.y[i], r, &c)
             remember(m, i, r, R, counts, 1.0)
@@ -290,20 +288,18 @@ cdef double adaptive_pass(Model *m, const Py_ssize_t *order, Py_ssize_t count, P
     return steps
 
 
-cdef void gradient_pass(Model *m, const Py_ssize_t *order, Py_ssize_t count, Py_ssize_t batch, double *theta, double *total, double *R,
-                        const double *centre, double lam, double smoothing, double step) noexcept nogil:
+cdef void gradient_pass(Model *m, double *theta, double *total, double *R, const double *centre, double lam, double smoothing,
+                        double step) noexcept nogil:
     """SAG on the smoothed surrogate: the sum of the examples' last gradients, of which each step renews those of a batch."""
     cdef Family *s = &m.family
     cdef int v, kp = s.kp
-    cdef double *f = s.work + 8 * kp
-    cdef double *new = s.work + 9 * kp
-    cdef double *r
+    f, new = s.work + 8 * kp, s.work + 9 * kp
     cdef Py_ssize_t b = 0, i, j, stop
     cdef double weight
-    while b < count:
-        stop = min(b + batch, count)
+    while b < m.count:
+        stop = min(b + m.batch, m.count)
         while b < stop:
-            i = order[b]
+            i = m.order[b]
             b += 1
             weight = 1.0 if m.sample == NULL else m.sample[i]
             if weight == 0.0:
@@ -323,8 +319,8 @@ cdef void gradient_pass(Model *m, const Py_ssize_t *order, Py_ssize_t count, Py_
 cdef int model_new(Model *m, int kind, int k, const double[::1] parameters, int shape, const double[::1] values, const int[::1] columns,
                    const long long[::1] start, Py_ssize_t n, int d, const Py_ssize_t[::1] y, const double[::1] square,
                    const double[::1] sample_weight, const double[::1] cost_weight, double mass, const Py_ssize_t[::1] order,
-                   const double[:, ::1] R, Py_ssize_t size) except -1:
-    """Bind a pass to its arrays; what all passes have in common is checked here."""
+                   Py_ssize_t batch, const double[:, ::1] R, Py_ssize_t size, const double[::1] tolerance) except -1:
+    """Bind a pass to its arrays; what all passes have in common is checked here. ``tolerance`` is empty without an L1 penalty."""
     cdef Py_ssize_t expected
     cdef int kp = checked_width(k)
     check_rows(values, columns, start, n, d)
@@ -336,37 +332,28 @@ cdef int model_new(Model *m, int kind, int k, const double[::1] parameters, int 
     demand(R.shape[0] == n and R.shape[1] == kp, "dual points must be (n, kp), padded")
     demand(LINEAR <= shape <= KERNEL, "there is no such kind of parameters")
     demand(shape != KERNEL or d == n, "a kernel matrix must be square")
-    if shape == THRESHOLD:
-        expected = <Py_ssize_t>d + k - 1
-    else:
-        expected = <Py_ssize_t>d * kp
+    expected = <Py_ssize_t>d + k - 1 if shape == THRESHOLD else <Py_ssize_t>d * kp
     if size != expected:
         raise ValueError(f"theta must hold {expected} numbers, padded, not {size}")
+    demand(tolerance.shape[0] == 0 or tolerance.shape[0] == size, "the weights of the penalty do not fit theta")
+    demand(batch > 0, "a batch must hold a row")
     bind(&m.family, kind, k, parameters)
     m.kind = shape
     m.rows = rows_of(values, columns, start, n, d)
     m.size = size
-    m.penalised = d if shape == THRESHOLD else size
+    m.penalised = d if shape == THRESHOLD and tolerance.shape[0] == 0 else size
     m.y = &y[0]
     m.square = &square[0]
     m.sample = &sample_weight[0] if sample_weight.shape[0] else NULL
     m.cost = &cost_weight[0] if cost_weight.shape[0] else NULL
     m.mass = mass
-    m.tolerance = NULL
+    m.tolerance = &tolerance[0] if tolerance.shape[0] else NULL
+    m.order, m.count = &order[0], order.shape[0]
+    m.batch = min(batch, m.count + 1)  # so that no sum of positions leaves its range
     m.moved = <int *>malloc(m.family.kp * sizeof(int))
     if m.moved == NULL:
         family_free(&m.family)
         raise MemoryError("no memory for the surrogate's scratch vectors")
-    return 0
-
-
-cdef int model_box(Model *m, const double[::1] tolerance) except -1:
-    """Take the weights of an L1 penalty, empty for none."""
-    if tolerance.shape[0]:
-        if tolerance.shape[0] != m.size:
-            raise ValueError("the weights of the penalty do not fit theta")
-        m.tolerance = &tolerance[0]
-        m.penalised = m.size
     return 0
 
 
@@ -388,11 +375,12 @@ def sgd(int kind, int k, const double[::1] parameters, int shape, const double[:
     R (n, kp) and ``counts`` (n,) hold the mean of each row's answers.
     """
     cdef Model m
-    model_new(&m, kind, k, parameters, shape, values, columns, start, n, d, y, square, sample_weight, cost_weight, mass, order, R, u.shape[0])
+    model_new(&m, kind, k, parameters, shape, values, columns, start, n, d, y, square, sample_weight, cost_weight, mass, order, 1, R, u.shape[0],
+              parameters[:0])
     try:
         demand(average.shape[0] == m.size and counts.shape[0] == n and squares.shape[0] >= k and state.shape[0] >= 5, UNFIT)
         with nogil:
-            sgd_pass(&m, &order[0], order.shape[0], &u[0], &average[0], &squares[0], &R[0, 0], &counts[0], &state[0], lam, radius, unit, late)
+            sgd_pass(&m, &u[0], &average[0], &squares[0], &R[0, 0], &counts[0], &state[0], lam, radius, unit, late)
     finally:
         model_free(&m)
 
@@ -407,16 +395,14 @@ def adaptive(int kind, int k, const double[::1] parameters, int shape, const dou
     ``tolerance`` holds the weights of an L1 penalty or is empty. ``gradient`` is scratch, ``first`` and ``second`` the moments; R (n, kp) and ``counts`` the mean of each row's answers, later ones heavier.
     """
     cdef Model m
-    model_new(&m, kind, k, parameters, shape, values, columns, start, n, d, y, square, sample_weight, cost_weight, mass, order, R, theta.shape[0])
+    model_new(&m, kind, k, parameters, shape, values, columns, start, n, d, y, square, sample_weight, cost_weight, mass, order, batch, R,
+              theta.shape[0], tolerance)
     try:
-        model_box(&m, tolerance)
-        demand(batch > 0, "a batch must hold a row")
-        batch = min(batch, order.shape[0] + 1)  # so that no sum of positions leaves its range
         demand(steps >= 0.0 and 0.0 <= beta1 < 1.0 and 0.0 <= beta2 < 1.0, "beta1 and beta2 must lie in [0, 1), steps must be counted from 0")
         demand(gradient.shape[0] == m.size and first.shape[0] == m.size and second.shape[0] == m.size and counts.shape[0] == n, UNFIT)
         with nogil:
-            steps = adaptive_pass(&m, &order[0], order.shape[0], batch, &theta[0], &gradient[0], &first[0], &second[0], &R[0, 0], &counts[0],
-                                  steps, lam, step, beta1, beta2)
+            steps = adaptive_pass(&m, &theta[0], &gradient[0], &first[0], &second[0], &R[0, 0], &counts[0], steps, lam, step,
+                                  beta1, beta2)
     finally:
         model_free(&m)
     return steps
@@ -434,16 +420,13 @@ def dual_averaging(int kind, int k, const double[::1] parameters, int shape, con
     ``counts`` (n,) hold the mean of each row's answers.
     """
     cdef Model m
-    model_new(&m, kind, k, parameters, shape, values, columns, start, n, d, y, square, sample_weight, cost_weight, mass, order, R, theta.shape[0])
+    model_new(&m, kind, k, parameters, shape, values, columns, start, n, d, y, square, sample_weight, cost_weight, mass, order, batch, R,
+              theta.shape[0], tolerance)
     try:
-        model_box(&m, tolerance)
-        demand(batch > 0, "a batch must hold a row")
-        batch = min(batch, order.shape[0] + 1)  # so that no sum of positions leaves its range
         demand(tolerance.shape[0] == m.size and total.shape[0] == m.size and average.shape[0] == m.size and counts.shape[0] == n
                and state.shape[0] >= 5, UNFIT)
         with nogil:
-            averaging_pass(&m, &order[0], order.shape[0], batch, &theta[0], &total[0], &average[0], &R[0, 0], &counts[0], &state[0], lam,
-                           strength, late)
+            averaging_pass(&m, &theta[0], &total[0], &average[0], &R[0, 0], &counts[0], &state[0], lam, strength, late)
     finally:
         model_free(&m)
 
@@ -459,14 +442,12 @@ def averaged_gradient(int kind, int k, const double[::1] parameters, int shape, 
     empty.
     """
     cdef Model m
-    model_new(&m, kind, k, parameters, shape, values, columns, start, n, d, y, square, sample_weight, cost_weight, mass, order, R, theta.shape[0])
+    model_new(&m, kind, k, parameters, shape, values, columns, start, n, d, y, square, sample_weight, cost_weight, mass, order, batch, R,
+              theta.shape[0], tolerance)
     try:
-        model_box(&m, tolerance)
-        demand(batch > 0, "a batch must hold a row")
-        batch = min(batch, order.shape[0] + 1)  # so that no sum of positions leaves its range
         demand(total.shape[0] == m.size and centre.shape[0] == n and centre.shape[1] == m.family.kp, UNFIT)
         with nogil:
-            gradient_pass(&m, &order[0], order.shape[0], batch, &theta[0], &total[0], &R[0, 0], &centre[0, 0], lam, smoothing, step)
+            gradient_pass(&m, &theta[0], &total[0], &R[0, 0], &centre[0, 0], lam, smoothing, step)
     finally:
         model_free(&m)
 

@@ -1,4 +1,4 @@
-"""Linear chains: the best labels, the k best, the best at every Hamming distance, marginals; and training over stored label sequences.
+"""Linear chains: the best labels, and training over stored label sequences.
 
 A chain of T positions and K states has potentials U (T, K) and A (K, K): f(y) = sum_t U[t, y_t] + sum_t A[y_t, y_{t+1}]. Ties go to the state
 of the lowest number, from the end of the chain to its beginning. Chains stand one behind the other: chain s is rows start[s] to start[s + 1].
@@ -16,15 +16,15 @@ margin (Nowak-Vila, Bach & Rudi 2020) minimises over p as well: its D has c = su
 mixture. Its p moves by proximal steps, p <- projection of p + mu / delta, between which D is smooth.
 """
 
-from libc.math cimport INFINITY, erfc, exp, fabs, log, log1p, pow, sqrt, M_PI
+from libc.math cimport INFINITY, erfc, exp, fabs, log1p, pow, sqrt, M_PI
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 from cpython.exc cimport PyErr_CheckSignals
 
-from adv_check cimport check_labels, check_rows, check_starts, demand
+from adv_check cimport check_labels, check_positions, check_rows, check_starts, demand
 from adv_linear cimport Rows, rows_of, row_scores, row_update
-from adv_loop cimport checked_width, seconds, shuffle
+from adv_loop cimport checked_width, shuffle
 from adv_simd cimport vec, load, store, splat, vmax, vsum, zeros, LANES
 
 cdef enum:
@@ -37,7 +37,12 @@ cdef enum:
     SPARE = 8        # stored sequences of a chain from which on one without mass makes room for a new one
 
 
-# ---- psi (outputs/psi.py) ---------------------------------------------------------------------------------------------
+ctypedef fused label:
+    short
+    Py_ssize_t
+
+
+# ---- psi (structured/spaces/psi.py) ---------------------------------------------------------------------------------------------
 cdef inline double normal(double z) noexcept nogil:
     return 0.5 * erfc(-z * 0.70710678118654752440)
 
@@ -148,8 +153,6 @@ cdef void best_levels(
     """
     cdef Py_ssize_t t, g, width = (T + 1) * Kp
     cdef int j
-    cdef double *now
-    cdef double *before
     for t in range(T):
         now = upto + t * width
         before = M + t * width
@@ -183,12 +186,13 @@ cdef void level_path(
         y[t - 1] = <short>best_before(upto + (t - 1) * width + g * Kp, At + y[t] * Kp, K, M[t * width + g * Kp + y[t]])
 
 
-cdef inline void pad(const double[:, ::1] A, int K, int Kp, double *to, double *transposed, double fill) noexcept nogil:
+cdef inline void pad(const double[:, ::1] A, int K, int Kp, double *to, double *transposed) noexcept nogil:
+    """Copy A and its transpose to (K, Kp), with -infinity in the padding."""
     cdef int i, j
     for i in range(K):
         for j in range(Kp):
-            to[i * Kp + j] = A[i, j] if j < K else fill
-            transposed[i * Kp + j] = A[j, i] if j < K else fill
+            to[i * Kp + j] = A[i, j] if j < K else -INFINITY
+            transposed[i * Kp + j] = A[j, i] if j < K else -INFINITY
 
 
 cdef inline int check_chain(const double[:, ::1] U, const double[:, ::1] A) except -1:
@@ -207,6 +211,17 @@ cdef inline int check_chains(const long long[::1] start, Py_ssize_t n) except -1
     return 0
 
 
+cdef inline int check_grams(const long long[::1] start, const double[::1] grams, Py_ssize_t *place) except -1:
+    """The Gram matrices of the rows of every chain, one behind the other; write where each begins, unless ``place`` is NULL."""
+    cdef Py_ssize_t s, size = 0
+    for s in range(start.shape[0] - 1):
+        if place != NULL:
+            place[s] = size
+        size += (start[s + 1] - start[s]) * (start[s + 1] - start[s])
+    demand(grams.shape[0] == size, f"Gram matrices must be {size} numbers")
+    return 0
+
+
 cdef inline Py_ssize_t longest(const long long[::1] start) noexcept nogil:
     cdef Py_ssize_t s, most = 0
     for s in range(start.shape[0] - 1):
@@ -221,176 +236,22 @@ def viterbi(const double[:, ::1] U, const double[:, ::1] A, const long long[::1]
     check_chains(start, U.shape[0])
     demand(labels.shape[0] == U.shape[0], f"labels must be {U.shape[0]} numbers")
     demand(value.shape[0] == start.shape[0] - 1, f"value must be {start.shape[0] - 1} numbers")
-    cdef int K = <int>U.shape[1], Kp = checked_width(K), j
+    cdef int K = <int>U.shape[1], Kp = checked_width(K)
     cdef Py_ssize_t s, t, T, most = longest(start)
     cdef double *work = zeros((3 * most + 2 * K) * Kp)
-    cdef double *own = work
-    cdef double *to = work + most * Kp
+    own, to = work, work + most * Kp
     cdef double *transposed = to + K * Kp
     cdef double *M = transposed + K * Kp
     if work == NULL:
         raise MemoryError("no memory for the scores of a chain")
     with nogil:
-        pad(A, K, Kp, to, transposed, -INFINITY)
+        pad(A, K, Kp, to, transposed)
         for s in range(start.shape[0] - 1):
             T = start[s + 1] - start[s]
             for t in range(T):
                 memcpy(own + t * Kp, &U[start[s] + t, 0], K * sizeof(double))
             value[s] = best_path(own, to, transposed, T, K, Kp, M, &labels[start[s]])
     free(work)
-
-
-def levels(const double[:, ::1] U, const double[:, ::1] A, const Py_ssize_t[::1] y, double[::1] value, short[:, ::1] labels):
-    """Fill the largest score at every Hamming distance from y, value (T + 1,), and its labels (T + 1, T).
-
-    Where a distance cannot be, with one state, the score is -infinity and the labels have no meaning.
-    """
-    check_chain(U, A)
-    cdef Py_ssize_t T = U.shape[0], g, t
-    cdef int K = <int>U.shape[1], Kp = checked_width(K)
-    check_labels(y, T, K)
-    demand(value.shape[0] == T + 1, f"value must be {T + 1} numbers")
-    demand(labels.shape[0] == T + 1 and labels.shape[1] == T, f"labels must have shape ({T + 1}, {T})")
-    cdef double *work = zeros((T + 2 * K) * Kp + 2 * T * (T + 1) * Kp)
-    cdef double *own = work
-    cdef double *to = work + T * Kp
-    cdef double *transposed = to + K * Kp
-    cdef double *M = transposed + K * Kp
-    cdef double *upto = M + T * (T + 1) * Kp
-    if work == NULL:
-        raise MemoryError("no memory for the levels of a chain")
-    with nogil:
-        pad(A, K, Kp, to, transposed, -INFINITY)
-        for t in range(T):
-            memcpy(own + t * Kp, &U[t, 0], K * sizeof(double))
-        best_levels(own, to, &y[0], T, K, Kp, M, upto, &value[0])
-        for g in range(T + 1):
-            level_path(transposed, &y[0], T, K, Kp, M, upto, g, &labels[g, 0])
-    free(work)
-
-
-def kbest(const double[:, ::1] U, const double[:, ::1] A, double[::1] value, short[:, ::1] labels):
-    """Fill the k largest scores, falling, and their labels (k, T); return how many there are. At every state the k best prefixes are kept."""
-    check_chain(U, A)
-    cdef Py_ssize_t T = U.shape[0], k = value.shape[0], t, r, q, at, filled, limit
-    cdef int K = <int>U.shape[1], i, j
-    cdef double x
-    demand(k > 0, "k must be at least 1")
-    demand(k < 2147483647 // K, "k is too large")
-    demand(labels.shape[0] == k and labels.shape[1] == T, f"labels must have shape ({k}, {T})")
-    cdef double *best = <double *>malloc(T * K * k * sizeof(double))
-    cdef int *back = <int *>malloc(T * K * k * sizeof(int))   # state before times k plus its rank
-    cdef int *count = <int *>malloc(T * K * sizeof(int))
-    cdef double *row
-    cdef int *links
-    if best == NULL or back == NULL or count == NULL:
-        free(best)
-        free(back)
-        free(count)
-        raise MemoryError("no memory for the best labels of a chain")
-    with nogil:
-        for j in range(K):
-            best[j * k] = U[0, j]
-            count[j] = 1
-        for t in range(1, T):
-            for j in range(K):
-                row = best + (t * K + j) * k
-                links = back + (t * K + j) * k
-                filled = 0
-                for i in range(K):
-                    for r in range(count[(t - 1) * K + i]):
-                        x = best[((t - 1) * K + i) * k + r] + A[i, j]
-                        if filled == k and not x > row[k - 1]:
-                            break
-                        at = filled if filled < k else k - 1
-                        filled = filled + 1 if filled < k else k
-                        while at > 0 and x > row[at - 1]:
-                            row[at] = row[at - 1]
-                            links[at] = links[at - 1]
-                            at -= 1
-                        row[at] = x
-                        links[at] = <int>(i * k + r)
-                for r in range(filled):
-                    row[r] += U[t, j]
-                count[t * K + j] = <int>filled
-        # the ends, merged into the place of the first state's links of position 0, which nothing reads
-        filled = 0
-        links = back
-        for j in range(K):
-            for r in range(count[(T - 1) * K + j]):
-                x = best[((T - 1) * K + j) * k + r]
-                if filled == k and not x > value[k - 1]:
-                    break
-                at = filled if filled < k else k - 1
-                filled = filled + 1 if filled < k else k
-                while at > 0 and x > value[at - 1]:
-                    value[at] = value[at - 1]
-                    links[at] = links[at - 1]
-                    at -= 1
-                value[at] = x
-                links[at] = <int>(j * k + r)
-        for q in range(filled):
-            at = links[q]
-            for t in range(T - 1, -1, -1):
-                labels[q, t] = <short>(at // k)
-                if t > 0:
-                    at = back[(t * K) * k + at]
-    free(best)
-    free(back)
-    free(count)
-    return filled
-
-
-cdef inline double log_sum(const double *a, const double *b, Py_ssize_t stride, int K) noexcept nogil:
-    """Return log sum_i exp(a_i + b_(i stride))."""
-    cdef int i
-    cdef double most = -INFINITY, total = 0.0
-    for i in range(K):
-        if a[i] + b[i * stride] > most:
-            most = a[i] + b[i * stride]
-    if most == -INFINITY:
-        return most
-    for i in range(K):
-        total += exp(a[i] + b[i * stride] - most)
-    return most + log(total)
-
-
-def marginals(const double[:, ::1] U, const double[:, ::1] A, double[:, ::1] unary, double[:, :, ::1] pair):
-    """Fill the shares of states (T, K) and of their pairs (T - 1, K, K) under the law exp f / Z; return log Z. Forward and backward, in logarithms."""
-    check_chain(U, A)
-    cdef Py_ssize_t T = U.shape[0], t
-    cdef int K = <int>U.shape[1], i, j
-    demand(unary.shape[0] == T and unary.shape[1] == K, f"unary must have shape ({T}, {K})")
-    demand(pair.shape[0] == T - 1 and pair.shape[1] == K and pair.shape[2] == K, f"pair must have shape ({T - 1}, {K}, {K})")
-    cdef double *forward = <double *>malloc((2 * T + 1) * K * sizeof(double))
-    cdef double *backward = forward + T * K
-    cdef double *now
-    cdef double total
-    if forward == NULL:
-        raise MemoryError("no memory for the marginals of a chain")
-    now = backward + T * K
-    with nogil:
-        memcpy(forward, &U[0, 0], K * sizeof(double))
-        for t in range(1, T):
-            for j in range(K):
-                forward[t * K + j] = U[t, j] + log_sum(forward + (t - 1) * K, &A[0, j], K, K)
-        memset(backward + (T - 1) * K, 0, K * sizeof(double))
-        for t in range(T - 1, 0, -1):
-            for j in range(K):
-                now[j] = U[t, j] + backward[t * K + j]
-            for i in range(K):
-                backward[(t - 1) * K + i] = log_sum(now, &A[i, 0], 1, K)
-        memset(now, 0, K * sizeof(double))
-        total = log_sum(forward + (T - 1) * K, now, 1, K)
-        for t in range(T):
-            for j in range(K):
-                unary[t, j] = exp(forward[t * K + j] + backward[t * K + j] - total)
-            if t > 0:
-                for i in range(K):
-                    for j in range(K):
-                        pair[t - 1, i, j] = exp(forward[(t - 1) * K + i] + A[i, j] + U[t, j] + backward[t * K + j] - total)
-    free(forward)
-    return total
 
 
 # ---- training ---------------------------------------------------------------------------------------------------------
@@ -444,15 +305,7 @@ cdef inline void target(const double *share, const double *centre, double delta,
         cost[j] = 1.0 - cost[j]
 
 
-cdef inline double path_score(const double *U, const double *A, const short *y, Py_ssize_t T, int Kp) noexcept nogil:
-    cdef Py_ssize_t t
-    cdef double total = U[y[0]]
-    for t in range(1, T):
-        total += U[t * Kp + y[t]] + A[y[t - 1] * Kp + y[t]]
-    return total
-
-
-cdef inline double truth_score(const double *U, const double *A, const Py_ssize_t *y, Py_ssize_t T, int Kp) noexcept nogil:
+cdef inline double path_score(const double *U, const double *A, const label *y, Py_ssize_t T, int Kp) noexcept nogil:
     cdef Py_ssize_t t
     cdef double total = U[y[0]]
     for t in range(1, T):
@@ -465,8 +318,7 @@ cdef inline double worst(
 ) noexcept nogil:
     """Return S and its most violated sequence in work.found, with the scale and the offset of its plane; ``own`` is f(truth)."""
     cdef double value, h, best = -INFINITY, tangent
-    cdef Py_ssize_t g, at = 0, t
-    cdef double *upto
+    cdef Py_ssize_t g, at = 0
     if kind == MARGIN or kind == MAXMIN:
         slope[0] = 1.0
         constant[0] = 0.0
@@ -485,6 +337,26 @@ cdef inline double worst(
             constant[0] = value - tangent * h
     level_path(work.At, truth, T, K, Kp, work.M, upto, at, work.found)
     return best
+
+
+cdef double revalue(
+    Work *work, const Py_ssize_t *truth, const short *held, int used, const double *scale, const double *offset, const double *cost,
+    Py_ssize_t T, int K, int Kp
+) noexcept nogil:
+    """Fill work.value for the stored sequences, and work.V with the losses ``cost`` (T, K) unless that is NULL; return f(truth)."""
+    cdef Py_ssize_t t
+    cdef int j, u
+    cdef double own = path_score(work.U, work.A, truth, T, Kp)
+    if cost != NULL:
+        for t in range(T):
+            for j in range(K):
+                work.V[t * Kp + j] = work.U[t * Kp + j] + cost[t * K + j]
+    for u in range(used):
+        if cost != NULL:
+            work.value[u] = path_score(work.V, work.A, held + u * T, T, Kp) - own
+        else:
+            work.value[u] = scale[u] * (path_score(work.U, work.A, held + u * T, T, Kp) - own) + offset[u]
+    return own
 
 
 cdef int work_new(Work *work, Py_ssize_t most, int K, int Kp, Py_ssize_t P, bint by_levels) noexcept nogil:
@@ -518,15 +390,6 @@ cdef void work_free(Work *work) noexcept nogil:
     free(work.found)
 
 
-cdef inline void take(const double[:, ::1] A, int K, int Kp, Work *work) noexcept nogil:
-    """Take A (K, Kp) over, with -infinity in its padding, and its transpose."""
-    cdef int i, j
-    for i in range(K):
-        for j in range(Kp):
-            work.A[i * Kp + j] = A[i, j] if j < K else -INFINITY
-            work.At[i * Kp + j] = A[j, i] if j < K else -INFINITY
-
-
 def gram(const double[::1] values, const int[::1] columns, const long long[::1] begin, Py_ssize_t n, Py_ssize_t d, const long long[::1] start,
          double[::1] out):
     """Fill the Gram matrices x_t . x_u of the rows of every chain, one behind the other, each row by row."""
@@ -537,15 +400,11 @@ def gram(const double[::1] values, const int[::1] columns, const long long[::1] 
     cdef long long e, f
     cdef double x
     cdef double *row
-    for s in range(start.shape[0] - 1):
-        T = start[s + 1] - start[s]
-        size += T * T
-    demand(out.shape[0] == size, f"Gram matrices must be {size} numbers")
+    check_grams(start, out, NULL)
     cdef double *spread = zeros(d)
     if spread == NULL:
         raise MemoryError("no memory for a row")
     with nogil:
-        size = 0
         for s in range(start.shape[0] - 1):
             T = start[s + 1] - start[s]
             for t in range(T):
@@ -579,7 +438,7 @@ def survey(int kind, double beta, const double[:, ::1] U, const double[:, ::1] A
     check_chain(U, A)
     check_chains(start, U.shape[0])
     cdef Py_ssize_t S = start.shape[0] - 1, s, t, T, n = U.shape[0]
-    cdef int K = <int>U.shape[1], Kp = checked_width(K), j
+    cdef int K = <int>U.shape[1], Kp = checked_width(K)
     cdef bint added = kind == MARGIN or kind == MAXMIN
     check_labels(y, n, K)
     demand(MARGIN <= kind <= MAXMIN, "no such surrogate")
@@ -592,15 +451,12 @@ def survey(int kind, double beta, const double[:, ::1] U, const double[:, ::1] A
         work_free(&work)
         raise MemoryError("no memory for the scores of a chain")
     with nogil:
-        pad(A, K, Kp, work.A, work.At, -INFINITY)
+        pad(A, K, Kp, work.A, work.At)
         for s in range(S):
             T = start[s + 1] - start[s]
             for t in range(T):
-                for j in range(K):
-                    work.U[t * Kp + j] = U[start[s] + t, j]
-                    if added:
-                        work.V[t * Kp + j] = U[start[s] + t, j] + cost[start[s] + t, j]
-            own = truth_score(work.U, work.A, &y[start[s]], T, Kp)
+                memcpy(work.U + t * Kp, &U[start[s] + t, 0], K * sizeof(double))
+            own = revalue(&work, &y[start[s]], NULL, 0, NULL, NULL, &cost[start[s], 0] if added else NULL, T, K, Kp)
             value[s] = worst(kind, beta, &work, &y[start[s]], T, K, Kp, own, &slope[s], &constant[s])
             memcpy(&labels[start[s]], work.found, T * sizeof(short))
             if added:
@@ -635,7 +491,6 @@ def mixture(const long long[::1] start, const Py_ssize_t[::1] y, const short[::1
     cdef Py_ssize_t S = start.shape[0] - 1, s, t, T, p, P = alpha.shape[1], n = y.shape[0]
     cdef int K
     cdef double share
-    cdef const short *own
     check_chains(start, n)
     demand(0 < unary.shape[1] <= MOST_STATES, f"a chain has 1 to {MOST_STATES} states")
     K = <int>unary.shape[1]
@@ -668,10 +523,9 @@ cdef double step_between(
     Counts are those of K x Kp transitions in work.count.
     """
     cdef Py_ssize_t t, e
-    cdef int m = 0, v, j, nv = Kp // LANES
+    cdef int m = 0, v, nv = Kp // LANES
     cdef double rest = scale_up - scale_down, square = 0.0
     cdef vec x
-    cdef double *row
     for t in range(T):
         if up[t] != down[t] or (rest != 0.0 and up[t] != truth[t]):
             row = work.delta + m * Kp
@@ -722,8 +576,8 @@ def sweep(
     """
     check_rows(values, columns, begin, n, d)
     check_chains(start, n)
-    cdef Py_ssize_t S = start.shape[0] - 1, s, t, T, P = alpha.shape[1], at, size = 0, most = longest(start), full = 0, order_at, q
-    cdef int K = <int>A.shape[0], Kp = checked_width(K), j, high, low, m, count, slot, v, left, done, free_slot, u
+    cdef Py_ssize_t S = start.shape[0] - 1, s, t, T, P = alpha.shape[1], most = longest(start), full = 0, order_at, q
+    cdef int K = <int>A.shape[0], Kp = checked_width(K), j, high, low, count, slot, v, left, done, free_slot, u
     cdef bint added = kind == MARGIN or kind == MAXMIN, moves
     check_labels(y, n, K)
     check_store(held, alpha, scale, used, n, S, K)
@@ -737,38 +591,24 @@ def sweep(
     demand(strength.shape[0] == S, f"strength must be {S} numbers")
     demand(gap.shape[0] == S, f"gap must be {S} numbers")
     demand(P < 2147483647 and most < 2147483647, "too many positions")
-    for s in range(S):
-        T = start[s + 1] - start[s]
-        size += T * T
-    demand(grams.shape[0] == size, f"Gram matrices must be {size} numbers")
     cdef Rows rows = rows_of(values, columns, begin, n, <int>d)
     cdef uint64_t state = <uint64_t>seed
-    cdef Py_ssize_t *order = <Py_ssize_t *>malloc(S * sizeof(Py_ssize_t))
-    cdef Py_ssize_t *place = <Py_ssize_t *>malloc(S * sizeof(Py_ssize_t))
+    order, place = <Py_ssize_t *>malloc(S * sizeof(Py_ssize_t)), <Py_ssize_t *>malloc(S * sizeof(Py_ssize_t))
     cdef Work work
     cdef double own, best, mean, tangent, constant, square, ahead, amount, factor, x, curvature
-    cdef const double *G
-    cdef const Py_ssize_t *truth
-    cdef short *mine
     cdef double *W = &theta[0, 0] if d > 0 else NULL
-    cdef double *sorted_
-    if work_new(&work, most, K, Kp, P, not added) != 0 or order == NULL or place == NULL:
-        work_free(&work)
-        free(order)
-        free(place)
-        raise MemoryError("no memory for the scores of a chain")
-    sorted_ = work.value + P
-    size = 0
-    for s in range(S):
-        order[s] = s
-        place[s] = size
-        size += (start[s + 1] - start[s]) * (start[s + 1] - start[s])
     try:
+        if work_new(&work, most, K, Kp, P, not added) != 0 or order == NULL or place == NULL:
+            raise MemoryError("no memory for the scores of a chain")
+        check_grams(start, grams, place)
+        sorted_ = work.value + P
+        for s in range(S):
+            order[s] = s
         for done in range(passes):
             PyErr_CheckSignals()
             shuffle(order, S, &state)
             with nogil:
-                take(A, K, Kp, &work)
+                pad(A, K, Kp, work.A, work.At)
                 for order_at in range(S):
                     s = order[order_at]
                     if not gap[s] > skip:
@@ -783,18 +623,10 @@ def sweep(
                             for j in range(K):
                                 work.centre[t * Kp + j] = 1.0 - cost[start[s] + t, j]
                             target(&shares[start[s] + t, 0], work.centre + t * Kp, delta, K, &cost[start[s] + t, 0], sorted_)
-                        if added:
-                            for j in range(K):
-                                work.V[t * Kp + j] = work.U[t * Kp + j] + cost[start[s] + t, j]
-                    own = truth_score(work.U, work.A, truth, T, Kp)
+                    own = revalue(&work, truth, mine, used[s], &scale[s, 0], &offset[s, 0], &cost[start[s], 0] if added else NULL, T, K, Kp)
                     best = worst(kind, beta, &work, truth, T, K, Kp, own, &tangent, &constant)
-                    # the value of every stored sequence, and of their mixture
-                    mean = 0.0
+                    mean = 0.0  # the value of the mixture
                     for u in range(used[s]):
-                        if added:
-                            work.value[u] = path_score(work.V, work.A, mine + u * T, T, Kp) - own
-                        else:
-                            work.value[u] = scale[s, u] * (path_score(work.U, work.A, mine + u * T, T, Kp) - own) + offset[s, u]
                         mean += alpha[s, u] * work.value[u]
                     if kind == MAXMIN:  # <mu, 1 - p> + ... becomes sum (1 - max mu) + ...
                         for t in range(T):
@@ -877,16 +709,7 @@ def sweep(
                                 for j in range(K):
                                     shares[start[s] + t, j] += amount * work.delta[q * Kp + j]
                                 target(&shares[start[s] + t, 0], work.centre + t * Kp, delta, K, &cost[start[s] + t, 0], sorted_)
-                        if added:
-                            for t in range(T):
-                                for j in range(K):
-                                    work.V[t * Kp + j] = work.U[t * Kp + j] + cost[start[s] + t, j]
-                        own = truth_score(work.U, work.A, truth, T, Kp)
-                        for u in range(used[s]):
-                            if added:
-                                work.value[u] = path_score(work.V, work.A, mine + u * T, T, Kp) - own
-                            else:
-                                work.value[u] = scale[s, u] * (path_score(work.U, work.A, mine + u * T, T, Kp) - own) + offset[s, u]
+                        revalue(&work, truth, mine, used[s], &scale[s, 0], &offset[s, 0], &cost[start[s], 0] if added else NULL, T, K, Kp)
                     if moves:
                         for t in range(T):
                             for v in range(K):
@@ -917,9 +740,9 @@ def row_sweep(
     """
     check_rows(values, columns, begin, n, d)
     check_chains(start, n)
-    cdef Py_ssize_t S = start.shape[0] - 1, s, t, u, T, size = 0, most = longest(start), at
+    cdef Py_ssize_t S = start.shape[0] - 1, s, t, u, T, most = longest(start), at
     cdef int K = <int>A.shape[0] if A.shape[0] <= MOST_STATES else 0, Kp = checked_width(K) if K > 0 else 0, j, v
-    cdef bint gradients = made >= 0, outside = False, moves
+    cdef bint gradients = made >= 0, moves
     demand(K > 0, f"a chain has 1 to {MOST_STATES} states")
     check_labels(y, n, K)
     demand(MARGIN <= kind < MAXMIN, "no such surrogate of steps by rows")
@@ -932,34 +755,18 @@ def row_sweep(
     demand(late_theta.shape[0] == (d if gradients else 0) and late_theta.shape[1] == Kp, "late_theta must have the shape of theta, or no rows")
     demand(late_A.shape[0] == (K if gradients else 0) and late_A.shape[1] == Kp, "late_A must have the shape of A, or no rows")
     demand(order.shape[0] == S, f"order must be {S} numbers")
-    for at in range(order.shape[0]):
-        outside |= order[at] < 0 or order[at] >= S
-    demand(not outside, f"order must lie in [0, {S})")
-    for s in range(S):
-        T = start[s + 1] - start[s]
-        size += T * T
-    demand(grams.shape[0] == size, f"Gram matrices must be {size} numbers")
+    check_positions(order, S, "order")
     cdef Rows rows = rows_of(values, columns, begin, n, <int>d)
     cdef Py_ssize_t *place = <Py_ssize_t *>malloc(S * sizeof(Py_ssize_t))
     cdef Work work
     cdef double own, tangent, offset, ahead, square, gamma, factor, scale, x
-    cdef const double *G
-    cdef const Py_ssize_t *truth
-    cdef double *mean
-    cdef double *row
-    cdef double *W = &theta[0, 0] if d > 0 else NULL
-    cdef double *late = &late_theta[0, 0] if gradients and d > 0 else NULL
-    if work_new(&work, most, K, Kp, 1, kind != MARGIN) != 0 or place == NULL:
-        work_free(&work)
-        free(place)
-        raise MemoryError("no memory for the scores of a chain")
-    size = 0
-    for s in range(S):
-        place[s] = size
-        size += (start[s + 1] - start[s]) * (start[s + 1] - start[s])
+    W, late = &theta[0, 0] if d > 0 else NULL, &late_theta[0, 0] if gradients and d > 0 else NULL
     try:
+        if work_new(&work, most, K, Kp, 1, kind != MARGIN) != 0 or place == NULL:
+            raise MemoryError("no memory for the scores of a chain")
+        check_grams(start, grams, place)
         with nogil:
-            pad(A, K, Kp, work.A, work.At, -INFINITY)
+            pad(A, K, Kp, work.A, work.At)
             for at in range(order.shape[0]):
                 if at % 4096 == 4095:
                     with gil:
@@ -981,7 +788,7 @@ def row_sweep(
                     for j in range(K):
                         row[j] *= scale
                         work.V[t * Kp + j] = row[j] + (j != truth[t])
-                own = truth_score(work.U, work.A, truth, T, Kp)
+                own = path_score(work.U, work.A, truth, T, Kp)
                 worst(kind, beta, &work, truth, T, K, Kp, own, &tangent, &offset)
                 if kind == MARGIN:
                     offset = 0.0

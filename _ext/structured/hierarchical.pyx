@@ -18,7 +18,7 @@ labels when they are few). Rows without a gap are left out for some passes.
 
 from libc.math cimport sqrt, pow, INFINITY
 from libc.stdint cimport uint64_t
-from libc.stdlib cimport malloc, realloc, free
+from libc.stdlib cimport calloc, malloc, realloc, free
 from libc.string cimport memset
 
 from adv_check cimport check_labels, check_list, check_rows, check_starts, check_weights, demand
@@ -90,8 +90,6 @@ cdef struct Run:
 
 cdef inline bint grow(List *list, int room, size_t size) noexcept nogil:
     """Make room for values of ``size`` bytes; return whether there was memory."""
-    cdef int *label
-    cdef double *value
     if room <= list.room:
         return True
     if room < 2 * list.room:
@@ -141,7 +139,6 @@ cdef inline void gather(const List *list, const real *value, double x, double *z
 cdef void project(Run *run, Py_ssize_t i) noexcept nogil:
     """z = Z x_i."""
     cdef Py_ssize_t e
-    cdef List *list
     if run.theta != NULL:
         row_scores(&run.rows, i, run.theta, run.kp, run.z)
         return
@@ -278,7 +275,6 @@ cdef bint add(Run *run, List *list, real x, int m, const double *change) noexcep
     """Add x change to the values of the ``m`` chosen labels in a feature's list, new entries included; return whether there was memory."""
     cdef int j, at, missing = 0
     cdef real *value = <real *>list.value
-    cdef real *row
     if list.label == NULL and value != NULL:
         for j in range(m):
             value[run.chosen[j]] += <real>(x * change[j])
@@ -325,7 +321,6 @@ cdef bint shift(Run *run, Py_ssize_t i, double weight, int m, const double *chan
     """Z += weight change x_i' for the ``m`` chosen labels; returns whether there was memory. ``z`` is scratch."""
     cdef int j
     cdef Py_ssize_t e
-    cdef List *list
     cdef double x
     cdef bint fits = True
     if run.theta != NULL:
@@ -353,10 +348,6 @@ cdef double visit(Run *run, Py_ssize_t i, double skip) noexcept nogil:
     cdef List *beta = run.beta + i
     cdef double weight = 1.0 if run.sample == NULL else run.sample[i]
     cdef double gap, rest = 1.0, t, own, a
-    cdef double *G
-    cdef double *g
-    cdef double *b
-    cdef double *before
     project(run, i)
     spread(run)
     margins(run, y)
@@ -457,7 +448,6 @@ cdef double visit(Run *run, Py_ssize_t i, double skip) noexcept nogil:
 cdef bint rebuild(Run *run) noexcept nogil:
     """Z from beta."""
     cdef Py_ssize_t i
-    cdef List *beta
     cdef int j, at, m, y
     cdef double *change = run.small
     for i in range(run.rows.n):
@@ -587,16 +577,13 @@ def solve(const double[::1] values, const int[::1] columns, const long long[::1]
     cdef double answer[3]
     cdef Py_ssize_t i, e, filled = 0
     cdef int k = <int>node.shape[0], code = 0, l, room
-    cdef double *block_memory
-    cdef int *whole
     cdef long long[::1] out_start
     cdef int[::1] out_label
     cdef double[::1] out_value
     cdef Py_ssize_t nodes = alpha.shape[0]
-    cdef int kp
     if k != node.shape[0]:
         raise ValueError(f"there must be fewer labels than {node.shape[0]}")
-    kp = checked_width(k)
+    cdef int kp = checked_width(k)
     check_rows(values, columns, start, n, d)
     check_labels(y, n, k)
     check_weights(sample_weight, n)
@@ -632,22 +619,16 @@ def solve(const double[::1] values, const int[::1] columns, const long long[::1]
     run.margin = &margin[0, 0] if margin.shape[0] else NULL
     run.divisor = &divisor[0, 0] if divisor.shape[0] else NULL
     room = 6 * run.kp + 2 * run.nodes + MOST * MOST + 3 * MOST
-    block_memory = <double *>malloc((room + n) * sizeof(double))
+    block_memory = <double *>calloc(room + n, sizeof(double))
     whole = <int *>malloc((2 * run.kp + MOST) * sizeof(int))
-    run.beta = <List *>malloc((n + 1) * sizeof(List))
+    run.beta = <List *>calloc(n + 1, sizeof(List))
     if lists:
-        run.feature = <List *>malloc((<Py_ssize_t>d + 1) * sizeof(List))
+        run.feature = <List *>calloc(<Py_ssize_t>d + 1, sizeof(List))
     else:
-        run.theta = <double *>malloc((<Py_ssize_t>d * run.kp + 1) * sizeof(double))
+        run.theta = <double *>calloc(<Py_ssize_t>d * run.kp + 1, sizeof(double))
     try:
         if block_memory == NULL or whole == NULL or run.beta == NULL or (run.feature == NULL and run.theta == NULL):
             raise MemoryError(f"no memory for {d} features x {k} labels")
-        memset(run.beta, 0, n * sizeof(List))
-        memset(block_memory, 0, (room + n) * sizeof(double))
-        if lists:
-            memset(run.feature, 0, d * sizeof(List))
-        else:
-            memset(run.theta, 0, <Py_ssize_t>d * run.kp * sizeof(double))
         run.z = block_memory
         run.g = run.z + run.kp
         run.delta = run.g + run.kp
@@ -680,23 +661,21 @@ def solve(const double[::1] values, const int[::1] columns, const long long[::1]
                 run.failed = True
             check_memory(&run)
             code = ascend(&run, tol, max_passes, max_seconds, seed, answer)
-        out_start_array = numpy.zeros(n + 1, dtype=numpy.int64)
-        out_start = out_start_array
+        out_start = numpy.zeros(n + 1, dtype=numpy.int64)
         for i in range(n):
             filled += run.beta[i].count
             out_start[i + 1] = filled
-        out_label_array, out_value_array = numpy.empty(filled, dtype=numpy.int32), numpy.empty(filled)
-        out_label, out_value = out_label_array, out_value_array
+        out_label, out_value = numpy.empty(filled, dtype=numpy.int32), numpy.empty(filled)
         for i in range(n):
             for e in range(run.beta[i].count):
                 out_label[out_start[i] + e] = run.beta[i].label[e]
                 out_value[out_start[i] + e] = run.beta[i].value[e]
     finally:
-        if run.beta != NULL and block_memory != NULL and whole != NULL:
+        if run.beta != NULL:
             for i in range(n):
                 free(run.beta[i].label)
                 free(run.beta[i].value)
-        if run.feature != NULL and block_memory != NULL and whole != NULL and run.beta != NULL:
+        if run.feature != NULL:
             for i in range(d):
                 free(run.feature[i].label)
                 free(run.feature[i].value)
@@ -705,4 +684,4 @@ def solve(const double[::1] values, const int[::1] columns, const long long[::1]
         free(run.theta)
         free(block_memory)
         free(whole)
-    return code, answer[0], answer[1], answer[2], out_start_array, out_label_array, out_value_array
+    return code, answer[0], answer[1], answer[2], out_start.base, out_label.base, out_value.base

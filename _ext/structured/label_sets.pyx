@@ -196,7 +196,6 @@ cdef void repair(const Graph *g, double *z) noexcept nogil:
     """Lower z (M, ROWS) >= 0 until (1) holds up to scale, then scale its roots to 1; a lane of which nothing is left gets a root of 0."""
     cdef int n, h
     cdef long long e
-    cdef double *child
     cdef vec here, total, zero = splat(0.0), one = splat(1.0)
     for h in range(ROWS // LANES):
         store(z, h, one)
@@ -222,7 +221,8 @@ cdef void scores_together(const Rows *x, const Py_ssize_t *chosen, const double 
     """f (ROWS, kp) = Theta' x_i for the chosen rows i; for dense ones Theta is in tiles (kp / LANES, d, LANES), read once for all."""
     cdef int v, j, lane
     cdef const double *row[ROWS]
-    cdef vec a0, a1, a2, a3, a4, a5, a6, a7, at
+    cdef vec a[ROWS]
+    cdef vec at
     if x.start != NULL:
         for lane in range(ROWS):
             row_scores(x, chosen[lane], theta, kp, f + lane * kp)
@@ -230,26 +230,15 @@ cdef void scores_together(const Rows *x, const Py_ssize_t *chosen, const double 
     for lane in range(ROWS):
         row[lane] = x.values + chosen[lane] * x.d
     for v in range(kp // LANES):
-        a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = splat(0.0)
+        for lane in range(ROWS):
+            a[lane] = splat(0.0)
         for j in range(x.d):
             at = load(theta, j)
-            a0 = a0 + splat(row[0][j]) * at
-            a1 = a1 + splat(row[1][j]) * at
-            a2 = a2 + splat(row[2][j]) * at
-            a3 = a3 + splat(row[3][j]) * at
-            a4 = a4 + splat(row[4][j]) * at
-            a5 = a5 + splat(row[5][j]) * at
-            a6 = a6 + splat(row[6][j]) * at
-            a7 = a7 + splat(row[7][j]) * at
+            for lane in range(ROWS):
+                a[lane] = a[lane] + splat(row[lane][j]) * at
         theta += x.d * LANES
-        store(f, v, a0)
-        store(f + kp, v, a1)
-        store(f + 2 * kp, v, a2)
-        store(f + 3 * kp, v, a3)
-        store(f + 4 * kp, v, a4)
-        store(f + 5 * kp, v, a5)
-        store(f + 6 * kp, v, a6)
-        store(f + 7 * kp, v, a7)
+        for lane in range(ROWS):
+            store(f + lane * kp, v, a[lane])
 
 
 cdef void update_together(const Rows *x, const Py_ssize_t *chosen, double *theta, int kp, const double *dr, const double *weight,
@@ -257,7 +246,7 @@ cdef void update_together(const Rows *x, const Py_ssize_t *chosen, double *theta
     """Theta += sum over the chosen rows i of weight_i x_i dr_i', dr (ROWS, kp); Theta as in `scores_together`."""
     cdef int v, j, lane
     cdef const double *row[ROWS]
-    cdef vec a0, a1, a2, a3, a4, a5, a6, a7
+    cdef vec a[ROWS]
     if x.start != NULL:
         for lane in range(ROWS):
             if weight[lane] != 0.0:
@@ -266,17 +255,11 @@ cdef void update_together(const Rows *x, const Py_ssize_t *chosen, double *theta
     for lane in range(ROWS):
         row[lane] = x.values + chosen[lane] * x.d
     for v in range(kp // LANES):
-        a0 = splat(weight[0]) * load(dr, v)
-        a1 = splat(weight[1]) * load(dr + kp, v)
-        a2 = splat(weight[2]) * load(dr + 2 * kp, v)
-        a3 = splat(weight[3]) * load(dr + 3 * kp, v)
-        a4 = splat(weight[4]) * load(dr + 4 * kp, v)
-        a5 = splat(weight[5]) * load(dr + 5 * kp, v)
-        a6 = splat(weight[6]) * load(dr + 6 * kp, v)
-        a7 = splat(weight[7]) * load(dr + 7 * kp, v)
+        for lane in range(ROWS):
+            a[lane] = splat(weight[lane]) * load(dr + lane * kp, v)
         for j in range(x.d):
-            store(theta, j, load(theta, j) + (((a0 * splat(row[0][j]) + a1 * splat(row[1][j])) + (a2 * splat(row[2][j]) + a3 * splat(row[3][j])))
-                  + ((a4 * splat(row[4][j]) + a5 * splat(row[5][j])) + (a6 * splat(row[6][j]) + a7 * splat(row[7][j])))))
+            store(theta, j, load(theta, j) + (((a[0] * splat(row[0][j]) + a[1] * splat(row[1][j])) + (a[2] * splat(row[2][j]) + a[3] * splat(row[3][j])))
+                  + ((a[4] * splat(row[4][j]) + a[5] * splat(row[5][j])) + (a[6] * splat(row[6][j]) + a[7] * splat(row[7][j])))))
         theta += x.d * LANES
 
 
@@ -368,7 +351,6 @@ def best_sets(const long long[::1] start, const int[::1] child, const double[:, 
     """Fill the largest r.z over the sets of a tree and its z for every row r of R (n, M); Z may have no rows."""
     cdef Graph g
     cdef Py_ssize_t i
-    cdef double *b
     check_graph(start, child, R.shape[1])
     demand(value.shape[0] == R.shape[0] and (Z.shape[0] == 0 or (Z.shape[0] == R.shape[0] and Z.shape[1] == R.shape[1])),
            "values must be (n,) and sets (n, M)")
@@ -386,7 +368,6 @@ def bounds(const long long[::1] start, const int[::1] child, const double[:, ::1
     """Fill upper bounds of max r.z over (1) by the multipliers nu (n, edges + M) for every row r of R (n, M)."""
     cdef Graph g
     cdef Py_ssize_t i
-    cdef double *t
     check_graph(start, child, R.shape[1])
     demand(value.shape[0] == R.shape[0] and nu.shape[0] == R.shape[0] and nu.shape[1] == child.shape[0] + R.shape[1],
            "values must be (n,) and multipliers (n, edges + M)")
@@ -406,29 +387,13 @@ def sweep(const double[::1] values, const int[::1] columns, const long long[::1]
           const long long[::1] label_start, const int[::1] label_nodes, const double[::1] square, const double[::1] sample,
           double[:, ::1] Z, double[:, ::1] mu, float[:, ::1] nu, int sweeps, double tolerance, double skip, Py_ssize_t passes,
           unsigned long long seed):
-    """Run passes over all rows, in a fresh order each, in place on Z (d, Mp), mu (n, M) and nu (n, edges + M).
+    """Run passes over all rows, in a fresh order each, in place on Z (d, Mp), mu (n, M) and nu (n, edges + M); return an estimate of P - D.
 
-    Parameters
-    ----------
-    values, columns, begin, n, d
-        The rows of X (`compiled_rows`).
-    start, child, tree, leaf
-        Children of every node, parents before children, node 0 the root; whether nobody has two parents; ones at leaves.
-    factor : (M,)
-        alpha / (2 lambda).
-    label_start, label_nodes
-        Nodes of every row's true labels, ancestors included.
-    square, sample : (n,)
-        |x_i|^2 and s_i.
-    sweeps, tolerance
-        Limits of the coordinate ascent of a visit: its sweeps, and the change of z at which it ends.
-    skip : float
-        Rows whose gap is at most this are left as they are.
-
-    Returns
-    -------
-    float
-        Sum over the rows of the last pass of s_i times their gaps when they were visited: an estimate of P - D.
+    Rows of X come as `compiled_rows` has them. Node p has the children child[start[p]:start[p + 1]], which stand behind it, and node 0 is the root;
+    ``tree``: nobody has two parents; ``leaf`` (M,) is 1 at leaves, ``factor`` (M,) alpha / (2 lambda). ``label_start`` and ``label_nodes`` list the
+    nodes of every row's true labels, ancestors included; ``square`` and ``sample`` (n,) are |x_i|^2 and s_i. The coordinate ascent of a visit ends
+    after ``sweeps`` of its own, or when z changes by no more than ``tolerance``; rows whose gap is at most ``skip`` are left as they are. The
+    estimate is the sum over the rows of the last pass of s_i times their gaps when they were visited.
     """
     cdef Graph g
     cdef Lanes lanes
@@ -448,17 +413,9 @@ def sweep(const double[::1] values, const int[::1] columns, const long long[::1]
     cdef Py_ssize_t chosen[ROWS]
     cdef vec a
     cdef bint moves
-    cdef Py_ssize_t *order
-    cdef int *moved
-    cdef double *work
     cdef double *f            # (ROWS, Mp) scores, then changes
     cdef double *r            # (ROWS, Mp)
-    cdef double *inverse
-    cdef double *curvature
     cdef double *weight       # factor, padded
-    cdef double *scratch
-    cdef double *joint
-    cdef double *theta
     check_rows(values, columns, begin, n, d)
     check_graph(start, child, factor.shape[0])
     demand(Mp == checked_width(M) and Z.shape[0] == d, "Z must be (d, Mp), padded")

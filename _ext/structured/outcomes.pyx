@@ -30,7 +30,6 @@ cdef inline Py_ssize_t best_outcome(const double *A, Py_ssize_t m, int l, const 
     """Return the outcome of the largest (p - s).a_k, the first of equal ones, A being (l, m); the value goes to *value."""
     cdef Py_ssize_t first, count, t, best = 0
     cdef double most = -INFINITY, u
-    cdef const double *row
     cdef int j
     first = 0
     while first < m:
@@ -55,12 +54,9 @@ cdef inline int one_game(Family *f, const double *A, Py_ssize_t m, const double 
                          double *p, double *own, double *sums, double *lower, double *upper) noexcept nogil:
     """Solve one example's game; return its number of columns, of which there is one at least."""
     cdef int l = f.l, count = 0, kept, i, j, round
-    cdef Py_ssize_t best, enter
+    cdef Py_ssize_t best
     cdef double value, least, most
-    cdef double *matrix = f.extra
-    cdef double *scores = own
-    cdef double *trial = own + f.kp
-    cdef double *shares = own + f.kp + l
+    matrix, scores, trial, shares = f.extra, own, own + f.kp, own + f.kp + l
     while count < width and columns[count] >= 0:
         count += 1
     for i in range(l):
@@ -120,6 +116,8 @@ def games(const double[:, ::1] outcomes, const double[:, ::1] S, double toleranc
     those that the one before ended with. They become those of the answer, with their shares Q (n, w). P (n, l) are the predictor's
     distributions, ``lower`` (n,) the values at Q, ``upper`` (n,) those at P.
     """
+    import numpy
+
     cdef Py_ssize_t l = outcomes.shape[0], m = outcomes.shape[1], n = S.shape[0], w = chosen.shape[1], i, j
     cdef double least = INFINITY, most = -INFINITY
     cdef bint outside = False
@@ -136,7 +134,8 @@ def games(const double[:, ::1] outcomes, const double[:, ::1] S, double toleranc
     if n == 0:
         return
     cdef Family f
-    cdef double[::1] blank = _blank(l, w)
+    cdef double[::1] blank = numpy.zeros(1 + l * w)
+    blank[0] = l
     cdef const double *A = &outcomes[0, 0]
     bind(&f, GENERAL, <int>w, blank)
     cdef double *own = zeros(2 * f.kp + l + TILE)
@@ -163,11 +162,3 @@ def games(const double[:, ::1] outcomes, const double[:, ::1] S, double toleranc
     finally:
         free(own)
         family_free(&f)
-
-
-def _blank(Py_ssize_t l, Py_ssize_t w):
-    import numpy as np
-
-    blank = np.zeros(1 + l * w)
-    blank[0] = l
-    return blank

@@ -76,9 +76,7 @@ cdef void give_back(Scratch *s) noexcept nogil:
 
 cdef void by_falling_gain(const Turns *turns, int K) noexcept nogil:
     """Sort ``turns.order`` by merging, from stretches of RUN that are sorted by insertion."""
-    cdef int *source = turns.order
-    cdef int *target = turns.spare
-    cdef int *swap
+    source, target = turns.order, turns.spare
     cdef const double *gain = turns.gain
     cdef int first, middle, last, a, b, c, width = RUN
     for a in range(K):
@@ -319,9 +317,7 @@ def visits(const double[::1] values, const int[::1] columns, const long long[::1
     at.constant = <double *>&constant[0] if p else &none
     at.alpha = &alpha[0] if p else &none
     cdef Py_ssize_t width = G + longest * K + 1, planes = most + 1
-    cdef Py_ssize_t *order = <Py_ssize_t *>malloc(m * sizeof(Py_ssize_t))
-    cdef const double *products = &gram[0] if gram.shape[0] else &none
-    cdef double *theta = &W[0, 0] if d else &none
+    order, products, theta = <Py_ssize_t *>malloc(m * sizeof(Py_ssize_t)), &gram[0] if gram.shape[0] else &none, &W[0, 0] if d else &none
     cdef double *common = &shared[0] if G else &none
     try:
         if not laid_out(&s, longest * Kp + Kp, width, planes, Kp) or order == NULL:
@@ -395,9 +391,7 @@ def sweep(const double[::1] values, const int[::1] columns, const long long[::1]
     at.first, at.begin, at.stop = &first[0], &begin[0], &stop[0]
     at.part, at.coefficient, at.constant, at.alpha = &part[0], &coefficient[0], &constant[0], &alpha[0]
     cdef Py_ssize_t width = K + 1, planes = most + 1
-    cdef Py_ssize_t *order = <Py_ssize_t *>malloc(n * sizeof(Py_ssize_t))
-    cdef long long *example = <long long *>malloc((n + 1) * sizeof(long long))
-    cdef double *theta = &W[0, 0] if d else &none
+    order, example, theta = <Py_ssize_t *>malloc(n * sizeof(Py_ssize_t)), <long long *>malloc((n + 1) * sizeof(long long)), &W[0, 0] if d else &none
     turns.sign, turns.slope, turns.offset = &sign[0, 0], &slope[0], &offset[0]
     turns.gain, turns.order = <double *>malloc(K * sizeof(double)), <int *>malloc(2 * K * sizeof(int))
     turns.spare = turns.order + K

@@ -6,7 +6,7 @@ place, and is added when the best of each place is known.
 """
 
 from libc.math cimport INFINITY
-from libc.stdlib cimport malloc, free
+from libc.stdlib cimport free
 from cpython.exc cimport PyErr_CheckSignals
 
 from adv_check cimport check_positions, demand
@@ -36,8 +36,9 @@ cdef void row_levels(const double *u, int m, const double *table, unsigned int c
     Scratch: high (2^m / PLACES,), best and at (m + 1, PLACES).
     """
     cdef int low = LOW if m > LOW else m, places = 1 << low, j, h, q, lane
-    cdef Py_ssize_t count = 1, begin, s, found
-    cdef double score, low_score[PLACES]
+    cdef Py_ssize_t count = 1, s, found
+    cdef double score
+    cdef double low_score[PLACES]
     cdef unsigned int rest = centre >> LOW
     cdef vec here, known, number
     high[0] = 0.0
@@ -86,7 +87,6 @@ def levels(const double[:, ::1] U, const double[::1] table, const Py_ssize_t[::1
     """
     cdef Py_ssize_t n = U.shape[0], i, size
     cdef int m
-    cdef double *scratch
     demand(1 <= U.shape[1] <= MOST, f"sets have 1 to {MOST} labels, not {U.shape[1]}")
     m = <int>U.shape[1]
     size = <Py_ssize_t>1 << m

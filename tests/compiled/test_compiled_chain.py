@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
-from support.instruction_sets import levels as instruction_sets
-from support.python_chain import levels, marginals, score, scores, sequences, viterbi
+from support.instruction_sets import levels
+from support.python_chain import score, scores, sequences, viterbi
 
 from advcli.core.compiled import Kernels
 from advcli.learners.structured.spaces.psi import make_psi
@@ -14,7 +14,7 @@ SHAPES = [(1, 1), (1, 3), (2, 1), (2, 2), (3, 5), (7, 4), (5, 9), (4, 17), (16, 
 KINDS = {"margin": 0, "scaling": 1, "log": 2, "prob": 3}
 
 
-@pytest.fixture(params=instruction_sets(), scope="module")
+@pytest.fixture(params=levels(), scope="module")
 def chain(request):
     return Kernels(request.param).chain
 
@@ -51,59 +51,6 @@ def test_chains_of_any_lengths_are_answered_as_each_alone(chain):
     chain.viterbi(U, A, start, labels, value)
     for s, (a, b) in enumerate(itertools.pairwise(start)):
         assert (labels[a:b].tolist(), value[s]) == viterbi(U[a:b], A)
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_levels_are_the_best_of_all_sequences_at_every_distance(chain, shape):
-    T, K = shape
-    for U, A, truth in instances(shape, 4):
-        value, labels = np.empty(T + 1), np.empty((T + 1, T), np.int16)
-        chain.levels(U, A, truth, value, labels)
-        expected, _ = levels(U, A, truth)
-        assert np.array_equal(value, expected)
-        if K**T <= 1e5:
-            Y = sequences(T, K)
-            f, g = scores(U, A, Y), (truth != Y).sum(axis=1)
-            every = [f[g == distance].max(initial=-np.inf) for distance in range(T + 1)]
-            np.testing.assert_allclose(value, every, atol=1e-12)
-        for distance in np.flatnonzero(value > -np.inf):
-            y = labels[distance]
-            assert (y != truth).sum() == distance
-            assert score(U, A, y) == pytest.approx(value[distance], abs=1e-12)
-
-
-@pytest.mark.parametrize("shape", [(1, 3), (2, 2), (3, 5), (7, 4), (9, 2)], ids=str)
-@pytest.mark.parametrize("k", [1, 2, 7, 60])
-def test_the_k_best_are_the_first_of_all_sequences(chain, shape, k):
-    T, K = shape
-    for U, A, _ in instances(shape):
-        value, labels = np.empty(k), np.empty((k, T), np.int16)
-        found = chain.kbest(U, A, value, labels)
-        Y = sequences(T, K)
-        every = np.sort(scores(U, A, Y))[::-1]
-        assert found == min(k, K**T)
-        np.testing.assert_allclose(value[:found], every[:found], atol=1e-12)
-        np.testing.assert_allclose(scores(U, A, labels[:found].astype(int)), value[:found], atol=1e-12)
-        assert len(np.unique(labels[:found], axis=0)) == found
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (1, 3), (2, 2), (3, 5), (7, 4), (9, 3)], ids=str)
-def test_marginals_are_the_shares_of_all_sequences(chain, shape):
-    T, K = shape
-    for U, A, _ in instances(shape, 3):
-        unary, pair = np.empty((T, K)), np.empty((T - 1, K, K))
-        total = chain.marginals(U, A, unary, pair)
-        shares, pairs, expected = marginals(U, A)
-        assert total == pytest.approx(expected, abs=1e-12)
-        np.testing.assert_allclose(unary, shares, atol=1e-12)
-        np.testing.assert_allclose(pair, pairs, atol=1e-12)
-
-
-def test_marginals_of_scores_beyond_the_range_of_exp_are_finite(chain):
-    U = np.array([[0.0, -2000.0], [-2000.0, 0.0], [3000.0, 2999.0]])
-    unary, pair = np.empty((3, 2)), np.empty((2, 2, 2))
-    assert chain.marginals(U, np.zeros((2, 2)), unary, pair) == pytest.approx(3000.0 + np.log1p(np.exp(-1.0)))
-    np.testing.assert_allclose(unary, [[1, 0], [0, 1], [1 / (1 + np.exp(-1)), 1 / (1 + np.exp(1))]], atol=1e-12)
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -643,9 +643,6 @@ def chain_calls(module, random):
     U, A = random.normal(size=(N, K)), random.normal(size=(K, K))
     found = np.empty(N, np.int16)
     yield "viterbi", {"U": U, "A": A, "start": chains, "labels": found, "value": np.empty(S)}
-    yield "levels", {"U": U, "A": A, "y": y, "value": np.empty(N + 1), "labels": np.empty((N + 1, N), np.int16)}
-    yield "kbest", {"U": U, "A": A, "value": np.empty(P), "labels": np.empty((P, N), np.int16)}
-    yield "marginals", {"U": U, "A": A, "unary": np.empty((N, K)), "pair": np.empty((N - 1, K, K))}
     cost = 1.0 - np.eye(K)[y]
     sizes = np.diff(chains)
     own = np.concatenate([np.tile(y[a:b], P) for a, b in itertools.pairwise(chains)]).astype(np.int16)
