@@ -11,6 +11,7 @@ import itertools
 import os
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 

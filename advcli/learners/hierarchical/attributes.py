@@ -13,8 +13,7 @@ from scipy import sparse
 from ...core.errors import ConfigError
 from ...core.label_graph import LabelGraph
 from ...core.typing import Array
-from ...data.labels.node_weights import parents_of
-from ...data.labels.shared_norm import best_weights
+from ...data.labels.node_weights import best_weights, parents_of
 
 TABLES = 128
 """Up to so many labels, K, margins and divisors are tables; beyond, they follow from passes over the graph."""

@@ -12,7 +12,7 @@ from sklearn.utils.extmath import row_norms
 
 from ...core.compiled import CompiledRows, compiled_rows, kernels
 from ...core.typing import Array, Labels
-from ...data.labels.shared_norm import best_weights, dual_bound
+from ...data.labels.node_weights import best_weights, dual_bound
 from ...losses.base import ROUNDING
 from .attributes import Attributes, FactoredWeights, away_from_zero, farther_weights, keeps_lists
 
