@@ -498,7 +498,7 @@ class Learner(Configured, Saved, ClassifierMixin, BaseEstimator):
 
 
 LearnerType = TypeVar("LearnerType", bound=type[Learner])
-registry: Registry[type[Learner]] = Registry("loss", "loss")
+registry: Registry[type[Learner]] = Registry("loss", "loss", __package__)
 register: Callable[..., Callable[[LearnerType], LearnerType]] = registry.register
 
 

@@ -47,7 +47,7 @@ LIBRARIES = {
 """Where a library may be imported."""
 BELOW_A_BASE = {"learners.base": {"learners.configuration", "learners.saving"}}
 """Base files and the siblings that they are made of: what a learner is asked by a configuration or a model file is no fit."""
-EAGER = {"learners": "learners", "cli.actions": "cli.actions", "data.registry": "data.sources"}
+EAGER = {"cli.actions": "cli.actions", "data.registry": "data.sources"}
 """Modules that import, by name, all that stands in a package."""
 HEAVY = {"pandas", "sklearn", "scipy", "numpy", "joblib", "matplotlib"}
 
