@@ -32,7 +32,7 @@ from ..results.predictions import PredictedRows
 from .axes import PROBABILITIES, find_axes
 from .cell import Cell
 from .part import Part
-from .selection import Selection, certificate_columns, select, stage_columns
+from .selection import Search, Selection, certificate_columns, stage_columns
 from .splits import Split, SplitSeeds, keeping_groups, random_splits, share_of
 from .standardise import SPARSE_NOTE, Standardiser
 from .training_labels import TrainingLabels, training_labels
@@ -270,7 +270,7 @@ class Recipe:
 
         # the first split's folds are those of a protocol that searches there alone
         seed = self.cell.seed if number in (1, ALL) else self.seeds(number).of("search of split")
-        return select(part, make, self.judge, self.protocol, self.axes, seed, self.dataset.name)
+        return Search(make, self.judge, self.protocol, self.axes, seed, self.dataset.name).select(part)
 
     def fit(self, part: Part, hyper: Mapping[str, Any], number: int | str, seed: int | None = None, **limits: Any) -> Fitted:
         """Fit to a training part, that of split ``number``, which determines the seed of the fit where none is given.

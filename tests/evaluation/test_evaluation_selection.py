@@ -10,7 +10,7 @@ from advcli.core.errors import ConfigError
 from advcli.core.hyper import Hyper
 from advcli.evaluation.axes import find_axes
 from advcli.evaluation.part import Part
-from advcli.evaluation.selection import select
+from advcli.evaluation.selection import Search
 from advcli.learners import Method
 
 SOLVER = {"name": "auto", "tol": 1e-3, "search_tol": 1e-2}
@@ -43,7 +43,7 @@ def run(fakes, protocol=None, names=LINEAR, hyper=None, loss=None, data=None, sa
         return metric, metrics.compute(metric, y, learner.predict_codes(held), 3, {})
 
     axes = find_axes(checked, Searched(hyper, names, own, reach))
-    return select(Part(data.X, data.y, sample_weight), make, judge, checked, axes, 0, "blobs")
+    return Search(make, judge, checked, axes, 0, "blobs").select(Part(data.X, data.y, sample_weight))
 
 
 def replace_metric(monkeypatch, name, function):
