@@ -15,8 +15,8 @@ from ..core import plugins
 from ..core.errors import ConfigError
 from ..core.paths import conf_dir
 from .explaining import explain
-from .schema import plain
-from .words import BASE, expand, own, refuse_added_keys, refuse_paths, scalar_override, with_own_keys, word, words_for
+from .schema import leaves, plain
+from .words import BASE, expand, refuse_added_keys, refuse_paths, scalar_override, with_own_keys, without_hydra, word, words_for
 
 _ABSENT = object()
 
@@ -81,7 +81,7 @@ class _Composer:
 
     def values(self, words: Sequence[str]) -> dict[str, Any]:
         """Return the plain config of a cell."""
-        return plain(own(self.compose(words)))
+        return plain(without_hydra(self.compose(words)))
 
     def expanded(self, words: Sequence[str]) -> list[list[str]]:
         """Return the words of every cell that words with several values, or a preset, stand for."""
@@ -118,10 +118,10 @@ def _combine(
     jobs: Sequence[Sequence[str]], compose: Callable[[Sequence[str]], dict[str, Any]], read: Callable[[str], tuple[str, Any] | None]
 ) -> list[dict[str, Any]] | None:
     first = list(jobs[0])
-    base = _leaves(compose(first))
+    base = leaves(compose(first))
 
     def effect(position: int, text: str) -> dict[tuple[str, ...], Any]:
-        changed = _leaves(compose([*first[:position], text, *first[position + 1 :]]))
+        changed = leaves(compose([*first[:position], text, *first[position + 1 :]]))
         return {path: changed.get(path, _ABSENT) for path in {**base, **changed} if base.get(path, _ABSENT) != changed.get(path, _ABSENT)}
 
     effects: list[dict[str, dict[tuple[str, ...], Any]]] = []
@@ -144,20 +144,11 @@ def _combine(
         return None
     configs = []
     for job in jobs:
-        leaves = dict(base)
+        values = dict(base)
         for position, text in enumerate(job):
-            leaves |= effects[position][text]
-        configs.append(_nested({path: value for path, value in leaves.items() if value is not _ABSENT}))
+            values |= effects[position][text]
+        configs.append(_nested({path: value for path, value in values.items() if value is not _ABSENT}))
     return configs
-
-
-def _leaves(values: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
-    """Return path and value of everything that is no mapping with content."""
-    leaves: dict[tuple[str, ...], Any] = {}
-    for key, value in values.items():
-        path = (*prefix, str(key))
-        leaves |= _leaves(value, path) if isinstance(value, Mapping) and value else {path: value}
-    return leaves
 
 
 def _nested(leaves: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:

@@ -43,22 +43,16 @@ def add_folder(folder: str | os.PathLike[str]) -> None:
 
 
 def add_named(folder: str) -> Path:
-    """Add a folder that a configuration names, from here or of the checkout whose options are used, and return it.
-
-    Raises
-    ------
-    ConfigError
-        There is no such folder, as for those of the checkout in an installed package.
-    """
+    """Add a folder that a configuration names, from here or of the checkout whose options are used, and return it; else `ConfigError`."""
     here = expanded(folder).absolute()
-    found = next((path for path in (here, conf_dir().parent / folder) if path.is_dir()), None)
-    if found is None:
+    there = next((path for path in (here, conf_dir().parent / folder) if path.is_dir()), None)
+    if there is None:
         raise ConfigError(
             f"plugins={folder}: there is no such folder; those of presets are part of the source code (git clone), not of an installed "
             f"package: give plugins=FOLDER, your copy of {folder}"
         )
-    add_folder(found)
-    return found
+    add_folder(there)
+    return there
 
 
 def use_folders(paths: Iterable[str]) -> None:
@@ -138,11 +132,9 @@ def one_line(error: BaseException) -> str:
 
 def fingerprint() -> str | None:
     """Return a checksum of all files but figures, None if there are none: their results are not taken for those of other files."""
+    paths = [(group, path) for group in GROUPS if group != "figure" for path in files(group)]
     digest = hashlib.sha256()
-    found = False
-    for group in (name for name in GROUPS if name != "figure"):
-        for path in files(group):
-            found = True
-            digest.update(f"{group}/{path.name}\n".encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest() if found else None
+    for group, path in paths:
+        digest.update(f"{group}/{path.name}\n".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest() if paths else None

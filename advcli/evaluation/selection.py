@@ -181,11 +181,11 @@ class Search:
     """The search of one method on one data set.
 
     ``make`` returns an unfitted learner of hyper-parameters and a seed; ``judge`` returns the name and the value of the metric that selects
-    for a fitted learner, its view of held-out rows and their labels (or `Part.truth`).
+    for a fitted learner, its view of held-out rows, and these rows.
     """
 
     make: Callable[[Mapping[str, float], int], Learner]
-    judge: Callable[[Learner, View, Any], tuple[str, float]]
+    judge: Callable[[Learner, View, Part], tuple[str, float]]
     protocol: Protocol
     axes: Axes
     seed: int
@@ -257,7 +257,7 @@ class Search:
                 learner.fit_bound(bound, previous)
             view = learner.look(held.rows) if view is None else view
             previous = learner
-            metric, value = self.judge(learner, view, held.truth)
+            metric, value = self.judge(learner, view, held)
             row = {name: hyper_value(number) for name, number in chosen.items()} | {"metric": metric, "value": value}
             row |= {"n_train": fit.X.shape[0], "n_test": held.X.shape[0], **certificate_columns(learner)}
             yield point, row | {"seconds": None if learner.certificate_ is None else _number(learner.certificate_.seconds)}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.checks import POSITIVE
 from ..core.errors import ConfigError, IncompatibleError, nearest
 from ..core.hyper import SCALES
 from ..core.typing import Array, Options
@@ -29,7 +30,9 @@ def read_grid(loss: Options) -> dict[str, tuple[Any, ...]]:
     if not isinstance(grid, Mapping):
         raise ConfigError(f"loss.grid={grid} is no group of lists; give loss.grid={{OPTION:[VALUE,...]}}")
     values_by_option = {
-        str(name): _settled(values if isinstance(values, list | tuple) else [values]) for name, values in grid.items() if values is not None
+        str(name): _as_tuples(values if isinstance(values, list | tuple) else [values])
+        for name, values in grid.items()
+        if values is not None
     }
     for name, values in values_by_option.items():
         if not values:
@@ -49,19 +52,15 @@ def read_extend(loss: Options) -> dict[str, tuple[float, float]]:
     for name, limits in extend.items():
         if limits is None or name not in grid:
             continue
-        if not (isinstance(limits, list | tuple) and len(limits) == 2 and all(map(_is_positive, limits)) and limits[0] <= limits[1]):
+        if not (isinstance(limits, list | tuple) and len(limits) == 2 and all(map(POSITIVE["valid"], limits)) and limits[0] <= limits[1]):
             raise ConfigError(f"loss.extend.{name}={limits} is not valid; give [SMALLEST,LARGEST], numbers above 0, or null")
-        if all(map(_is_positive, grid[name])) and len(set(grid[name])) > 1:
+        if all(map(POSITIVE["valid"], grid[name])) and len(set(grid[name])) > 1:
             limits_by_option[str(name)] = (limits[0], limits[1])
     return limits_by_option
 
 
-def _is_positive(value: Any) -> bool:
-    return _is_number(value) and 0 < value < np.inf
-
-
-def _settled(value: Any) -> Any:
-    return tuple(map(_settled, value)) if isinstance(value, list | tuple) else value
+def _as_tuples(value: Any) -> Any:
+    return tuple(map(_as_tuples, value)) if isinstance(value, list | tuple) else value
 
 
 def parameters_of(features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float) -> dict[str, Any]:
@@ -92,10 +91,6 @@ def refuse_solver(loss: Options, solver: Options) -> None:
         raise IncompatibleError(
             f"solver={solver['name']}", "a surrogate loss", f"loss={loss['name']} is an algorithm of its own: choose solver=auto"
         )
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def mass_of(n: int, weights: Array | None) -> float:

@@ -38,9 +38,9 @@ def run(fakes, protocol=None, names=LINEAR, hyper=None, loss=None, data=None, sa
     def make(chosen, seed):
         return fakes.FakeLearner({"name": "zero_one"} | (loss or {}), {"name": "linear"}, SOLVER, chosen, 3, seed, SOLVER["search_tol"])
 
-    def judge(learner, held, y):
+    def judge(learner, view, held):
         metric = checked.metric or learner.metric_
-        return metric, metrics.compute(metric, y, learner.predict_codes(held), 3, {})
+        return metric, metrics.compute(metric, held.y, learner.predict_codes(view), 3, {})
 
     axes = find_axes(checked, Searched(hyper, names, own, reach))
     return Search(make, judge, checked, axes, 0, "blobs").select(Part(data.X, data.y, sample_weight))

@@ -17,7 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 from ... import config as configuration
 from ...config import Settings, validate
 from ...config.composing import compose_all
-from ...config.words import own, refuse_added_keys, scalar_override, words_of
+from ...config.words import refuse_added_keys, scalar_override, without_hydra, words_of
 from ...core.errors import AdvcliError, ConfigError
 from ...results.progress import Journal, Progress
 from ..console import counted, print_table, say, short, warn
@@ -107,7 +107,7 @@ class Run(Task):
 
         first = compose(cells[0])
         refuse_added_keys(first.hydra)
-        plans = compose_all(cells, lambda words: configuration.plain(own(compose(words))), scalar_override)
+        plans = compose_all(cells, lambda words: configuration.plain(without_hydra(compose(words))), scalar_override)
         settings = [configuration.check(values) for values in plans]
         self.refuse_unread(settings[0])
         if settings[0].dry_run:
@@ -116,7 +116,7 @@ class Run(Task):
             return
         folder = self._prepare(settings, cells)
         self.cells = len(cells)
-        self.config = configuration.plain(own(master))
+        self.config = configuration.plain(without_hydra(master))
         workers = min(settings[0].workers or os.cpu_count() or 1, len(cells))
         here = str(OmegaConf.select(first, "hydra.launcher._target_")).endswith("JoblibLauncher")
         with folder.session() as self.session:
