@@ -342,11 +342,9 @@ class Recipe:
         if certificate is not None and not np.isnan(certificate.game_value):
             # the worst case that the fit guarantees, beside what it costs on training and test rows
             columns["game_value"] = float(certificate.game_value)
-            by_costs = learner.has_costs and train.costs is not None
-            columns["train_expected_loss"] = learner.mean_cost(
-                fitted.rows(train.X), train.costs if by_costs else fitted.codes, fitted.weight
-            )
-            columns["test_expected_loss"] = learner.mean_cost(X, test.costs if by_costs else test.y, test.weight)
+            costly = learner.has_costs and train.costs is not None
+            columns["train_expected_loss"] = learner.mean_cost(fitted.rows(train.X), train.costs if costly else fitted.codes, fitted.weight)
+            columns["test_expected_loss"] = learner.mean_cost(X, test.costs if costly else test.y, test.weight)
         names = dict.fromkeys([self.metric(learner), *self.protocol.metrics])
         distributions = self._reads_probabilities(names) or (distributions and self.method.has_probabilities)
         predicted = self._predicted(learner, X, codes, distributions)
