@@ -36,6 +36,13 @@ def counted(cells: int) -> str:
     return "1 cell" if cells == 1 else f"{cells} cells"
 
 
+def hyper_words(values: Mapping[str, Any], fixed: Iterable[str]) -> list[str]:
+    """Return hyper-parameters as people read them, those that were fixed marked."""
+    from ..results.tables import hyper_text
+
+    return [f"{name} = {hyper_text(value)}{' (fixed)' if name in fixed else ''}" for name, value in values.items()]
+
+
 def print_lines(lines: Mapping[str, Any], width: int | None = None) -> None:
     """Print labelled lines one below the other, their texts broken at ``width`` columns."""
     from tabulate import tabulate

@@ -29,10 +29,9 @@ from ..features.cache import kept_in
 from ..learners import Method, learner_class, learner_names
 from ..learners.base import IN_BLOCKS, Learner, View
 from ..results.predictions import PredictedRows
-from .axes import PROBABILITIES, find_axes
 from .cell import Cell
 from .part import Part
-from .selection import Search, Selection, certificate_columns, stage_columns
+from .selection import PROBABILITIES, Search, Selection, certificate_columns, find_axes, stage_columns
 from .splits import Split, SplitSeeds, keeping_groups, random_splits, share_of
 from .standardise import SPARSE_NOTE, Standardiser
 from .training_labels import TrainingLabels, training_labels

@@ -241,7 +241,7 @@ class _CellRun:
     def _store(self, fits: Fits, searches: Searches, split_notes: list[str], recorder: Recorder | None, added: str) -> CellOutcome:
         """Write the cell's file, unless another process has written one with more."""
         cell, dataset, folder, rows = self.cell, self.recipe.dataset, self.folder, fits.rows
-        search_rows = [{"cell": self.key, "dataset": dataset.name, "method": cell.method, **row} for row in searches.rows()]
+        search_rows = [{"cell": self.key, "dataset": dataset.name, "method": cell.method, **row} for row in searches.rows]
         about = {
             "dataset": dataset.name,
             "method": cell.method,
@@ -284,7 +284,7 @@ def _makers(cell: Cell, before: Mapping[str, Any] | None) -> list[Mapping[str, A
     """Return who made a cell: who made the stored one that gets more, and this process."""
     ours = plain(maker(kernels.level, cell.loss.get("estimator")))
     theirs = [] if before is None else before["about"]["made_by"]
-    return [*(each for each in theirs if each != ours), ours]
+    return [*(made for made in theirs if made != ours), ours]
 
 
 def _choice(choices: Counter[str]) -> str:
@@ -312,7 +312,7 @@ def _unconverged(cell: Cell, dataset: str, cell_fits: Fits, search_rows: list[di
         parts.append(f"{len(late)} of {len(fits)} fits (largest relative gap {gap:.1e}, tol {float(cell.solver['tol']):.0e})")
     if searched:
         parts.append(f"{len(searched)} of {len(search_rows)} fits of the search")
-    hints = dict.fromkeys([*map(advice, cell_fits.stopped), *(_search_advice(cell, row) for row in searched)])
+    hints = dict.fromkeys([*map(advice, cell_fits.counted["stopped"]), *(_search_advice(cell, row) for row in searched)])
     return f"{dataset}, {cell.method}: not converged: {' and '.join(parts)}; {'; '.join(hints)}"
 
 

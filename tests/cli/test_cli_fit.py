@@ -155,9 +155,8 @@ def test_a_fit_is_the_protocols_search_and_standardisation() -> None:
     """By hand: the csv source's features, the runner's selection on all rows, the standardiser of all rows, one estimator."""
     from advcli import SurrogateClassifier, metrics
     from advcli.config.protocol import Protocol
-    from advcli.evaluation.axes import find_axes
     from advcli.evaluation.part import Part
-    from advcli.evaluation.selection import select
+    from advcli.evaluation.selection import find_axes, select
     from advcli.learners import Method
 
     frame().to_csv("train.csv", index=False)

@@ -8,9 +8,8 @@ from advcli.config.protocol import Protocol
 from advcli.core import hyper as hypers
 from advcli.core.errors import ConfigError
 from advcli.core.hyper import Hyper
-from advcli.evaluation.axes import find_axes
 from advcli.evaluation.part import Part
-from advcli.evaluation.selection import Search
+from advcli.evaluation.selection import Search, find_axes
 from advcli.learners import Method
 
 SOLVER = {"name": "auto", "tol": 1e-3, "search_tol": 1e-2}

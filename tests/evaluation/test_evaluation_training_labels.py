@@ -10,9 +10,9 @@ import pytest
 from advcli.config.protocol import Protocol
 from advcli.core.errors import ConfigError
 from advcli.data.labels.confusion import estimate_confusion
-from advcli.evaluation.axes import Axes
 from advcli.evaluation.recipe import Recipe
 from advcli.evaluation.runner import Cell, run_cell
+from advcli.evaluation.selection import Axes
 from advcli.evaluation.splits import SplitSeeds
 from advcli.evaluation.training_labels import training_labels
 from advcli.learners import Method

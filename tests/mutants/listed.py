@@ -956,7 +956,12 @@ FOREIGN_WEIGHTS = (
     Mutant("advcli/evaluation/foreign_weights.py", "set_params(fit_intercept=intercept)", "set_params(fit_intercept=True)", FOREIGN),
     Mutant("advcli/evaluation/foreign_weights.py", "theta = theta[:, _order(self._known, classes)]", "pass", FOREIGN),
     Mutant("advcli/evaluation/foreign_weights.py", "classes = np.argsort(order).tolist()", "classes = order", FOREIGN),
-    Mutant("advcli/evaluation/foreign_weights.py", "dual = max(dual, _highest(problem, R, at_weights))", "pass", FOREIGN),
+    Mutant(
+        "advcli/evaluation/foreign_weights.py",
+        "fitted.certificate_.dual, _highest(problem, R, at_weights)",
+        "fitted.certificate_.dual",
+        FOREIGN,
+    ),
     Mutant("advcli/evaluation/foreign_weights.py", "best = min(primal, certificate.primal)", "best = certificate.primal", FOREIGN),
     Mutant("advcli/evaluation/foreign_weights.py", "best = min(primal, certificate.primal)", "best = primal", FOREIGN),
     Mutant("advcli/evaluation/foreign_weights.py", 'raw = cell.protocol.standardise == "none"', "raw = False", FOREIGN),
@@ -1126,7 +1131,7 @@ RECORDS = (
     Mutant(
         "advcli/results/cell_file.py", "if hashlib.sha256(raw[: seal.start()]", "if False and hashlib.sha256(raw[: seal.start()]", DAMAGES
     ),
-    Mutant("advcli/evaluation/runner.py", "*map(advice, cell_fits.stopped), ", "", f"{RUNNER_TESTS} -k advice"),
+    Mutant("advcli/evaluation/runner.py", '*map(advice, cell_fits.counted["stopped"]), ', "", f"{RUNNER_TESTS} -k advice"),
     Mutant("advcli/evaluation/runner.py", 'if row["dual_objective"] == -math.inf:', "if False:", f"{RUNNER_TESTS} -k advice"),
     Mutant("advcli/results/cell_file.py", "and DAMAGED not in file.name", "", DAMAGES),
     Mutant(

@@ -20,7 +20,7 @@ from ...config.composing import compose_all
 from ...config.words import refuse_added_keys, scalar_override, without_hydra, words_of
 from ...core.errors import AdvcliError, ConfigError
 from ...results.progress import Journal, Progress
-from ..console import counted, print_table, say, short, warn
+from ..console import counted, hyper_words, print_table, say, short, warn
 from ..folders import unmake
 from ..task import Task
 
@@ -245,17 +245,21 @@ class Run(Task):
 
 def _check_reports(cells: Sequence[Settings]) -> None:
     """Refuse what the reports at the end could not show, before the work."""
-    for cell in cells:
-        _check_report(cell)
     import pandas as pd
 
     from ...evaluation import Cell
     from ...reports import Choice
+    from ...reports.published_numbers import check_published
     from ...reports.sources import Sources
-    from ...reports.summary import TOLD, told_apart
+    from ...reports.summary import TOLD, check_primary, told_apart
     from ...results.folder import ResultsFolder
     from ...results.tables import canonical_json, lasting
 
+    for cell in cells:
+        if cell.report["metric"] is not None:
+            check_primary(cell.report["metric"], vars(cell.protocol))
+        if cell.published is not None:
+            check_published(cell.published)
     choice = Choice.of(cells[0].report)
     if choice == Choice():
         return
@@ -279,23 +283,9 @@ def _check_reports(cells: Sequence[Settings]) -> None:
     choice.rows(frame)
 
 
-def _check_report(cell: Settings) -> None:
-    """Refuse a metric that is not recorded, and published numbers that are not there."""
-    from ...reports.published_numbers import check_published
-    from ...reports.summary import check_primary
-
-    if cell.report["metric"] is not None:
-        check_primary(cell.report["metric"], vars(cell.protocol))
-    if cell.published is not None:
-        check_published(cell.published)
-
-
 def _print_choice(outcome: CellOutcome, settings: Settings) -> None:
     """Print what a single run chose, and how far it is from the optimum."""
-    from ...results.tables import hyper_text
-
-    chosen = [f"{name} = {hyper_text(value)}{' (fixed)' if name in settings.hyper else ''}" for name, value in outcome.hyper.items()]
-    if chosen:
+    if chosen := hyper_words(outcome.hyper, settings.hyper):
         print(f"hyper-parameters: {', '.join(chosen)}")
     if outcome.worst_gap == outcome.worst_gap:
         passes = f", at most {outcome.passes} passes" if settings.verbose else ""
