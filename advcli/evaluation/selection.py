@@ -273,11 +273,7 @@ class Search:
             stage = _Stage(axes, values)
             paths = stage.paths()
             while paths:
-                for fold, (fit, held) in enumerate(self._folds(part, number), start=1):
-                    seed = derive_seed(self.seed, "search", self.dataset, number, fold)
-                    for path in paths:
-                        for point, row in self._fits(fit, held, stage, path, seed):
-                            stage.add(point, {"stage": number, "fold": fold, **row})
+                self._add_round(part, number, stage, paths)
                 best = stage.best(protocol.standard_errors)
                 outside = stage.next_value(best, {**protocol.extend, **axes.reach}) if number == 1 else {}
                 paths = stage.paths(outside) if outside else []
@@ -285,6 +281,14 @@ class Search:
             for name, numbers in stage.values.items():
                 tried[name] += [*numbers, *stage.vain[name]]
         return Selection(axes.hyper(best), rows, tuple(_edges(protocol, axes, tried, best)))
+
+    def _add_round(self, part: Part, number: int, stage: _Stage, paths: list[list[Point]]) -> None:
+        """Give a stage the fits of paths in every fold."""
+        for fold, (fit, held) in enumerate(self._folds(part, number), start=1):
+            seed = derive_seed(self.seed, "search", self.dataset, number, fold)
+            for path in paths:
+                for point, row in self._fits(fit, held, stage, path, seed):
+                    stage.add(point, {"stage": number, "fold": fold, **row})
 
     def _folds(self, part: Part, stage: int) -> Iterator[tuple[Part, Part]]:
         """Yield the rows to fit and the rows to judge by, standardised by the former where the protocol says so."""
