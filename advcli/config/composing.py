@@ -30,13 +30,13 @@ def compose_cells(
     the same for all and no part of any. Returns the words of every cell, without the common ones, and its plain config. Words that cannot
     be read or composed, and keys of ``common`` or of Hydra among them, are a `ConfigError`.
     """
-    given = _words_of(cells, common)
+    words_by_cell = _words_of(cells, common)
     composer = _Composer(common)
-    composer.composing = [text for words in given for text in words]
+    composer.composing = [text for words in words_by_cell for text in words]
     others, GlobalHydra.instance().hydra = GlobalHydra.instance().hydra, None  # those of whoever calls from a Hydra application
     try:
         with hydra.initialize_config_dir(str(conf_dir()), **BASE):
-            words = [text for cell in given for text in composer.expanded(cell)]
+            words = [text for cell in words_by_cell for text in composer.expanded(cell)]
             same = len({tuple(text.partition("=")[0] for text in cell) for cell in words}) == 1
             return words, compose_all(words, composer.values, scalar_override) if same else [composer.values(cell) for cell in words]
     except Exception as error:
@@ -50,16 +50,16 @@ def compose_cells(
 
 def _words_of(cells: Sequence[str | Sequence[str] | Mapping[str, Any]], common: Mapping[str, Any]) -> list[list[str]]:
     """Return the words of every cell; refuse those that are no part of one."""
-    given = [with_own_keys(words_for(cell)) for cell in cells]
-    for text in (text for words in given for text in words):
+    words_by_cell = [with_own_keys(words_for(cell)) for cell in cells]
+    for text in (text for words in words_by_cell for text in words):
         key = text.lstrip("+~").partition("=")[0]
         if key in common or key.partition(".")[0].partition("/")[0] == "hydra":
             raise ConfigError(f"{text} is no part of a cell: the arguments of the call say where and how cells are computed")
         if "=" not in text and not text.startswith("~"):
             raise ConfigError(f"cannot read {text!r}: settings are written KEY=VALUE")
-    for words in given:
+    for words in words_by_cell:
         refuse_paths(words)
-    return given
+    return words_by_cell
 
 
 class _Composer:
@@ -105,11 +105,11 @@ def compose_all(
     its changes; some jobs are composed in full to confirm it. Otherwise, and for short sweeps, every job is composed. ``read`` returns
     (dotted key, value) of an override that sets one existing key to a scalar, else None.
     """
-    values = [len({job[at] for job in jobs}) - 1 for at in range(len(jobs[0]))]
+    values = [len({job[position] for job in jobs}) - 1 for position in range(len(jobs[0]))]
     if 1 + sum(values) + 3 < len(jobs):
         configs = _combine(jobs, compose, read)
         checked = sorted({len(jobs) // 3, len(jobs) // 2, len(jobs) - 1})
-        if configs is not None and all(configs[at] == compose(jobs[at]) for at in checked):
+        if configs is not None and all(configs[number] == compose(jobs[number]) for number in checked):
             return configs
     return [compose(job) for job in jobs]
 
@@ -140,7 +140,7 @@ def _combine(
         for path in {path for changes in effects_of.values() for path in changes}:
             if owner.setdefault(path, position) != position:
                 return None
-    if any(owner.get(path[:at], position) != position for path, position in owner.items() for at in range(1, len(path))):
+    if any(owner.get(path[:depth], position) != position for path, position in owner.items() for depth in range(1, len(path))):
         return None
     configs = []
     for job in jobs:

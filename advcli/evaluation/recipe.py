@@ -102,12 +102,12 @@ class Fitted:
 class Recipe:
     """One method on one data set, checked before any fit.
 
-    ``given`` is the cell as it was asked for; ``cell`` and ``method`` have what the method needs to know of the data filled in. ``axes``:
+    ``request`` is the cell as it was asked for; ``cell`` and ``method`` have what the method needs to know of the data filled in. ``axes``:
     what is searched and what is fixed. Without ``search`` the fit takes ``C = 1`` and the defaults where the cell fixes nothing.
     """
 
     def __init__(self, cell: Cell, data_dir: Path, search: bool = True) -> None:
-        self.given, self.protocol, method = cell, cell.protocol, Method.of(cell)
+        self.request, self.protocol, method = cell, cell.protocol, Method.of(cell)
         check_tolerances(cell.solver)
         self.axes = find_axes(cell.protocol, method, search)
         self.dataset = dataset = load_once(cell.dataset, data_dir, cell.protocol.splits == "author")
@@ -128,7 +128,7 @@ class Recipe:
         """Return the recipe with another number of splits and other further metrics, which are no part of its key."""
         other = copy.copy(self)
         other.protocol = replace(self.protocol, n_splits=n_splits, metrics=list(names))
-        other.given, other.cell = (replace(cell, protocol=other.protocol) for cell in (self.given, self.cell))
+        other.request, other.cell = (replace(cell, protocol=other.protocol) for cell in (self.request, self.cell))
         return other
 
     def check_facts(self) -> None:
@@ -175,7 +175,7 @@ class Recipe:
     @cached_property
     def key(self) -> str:
         """The key of the cell's rows."""
-        return self.given.key(self.dataset)
+        return self.request.key(self.dataset)
 
     @property
     def notes(self) -> list[str]:

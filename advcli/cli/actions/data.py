@@ -38,7 +38,7 @@ class Data(Task):
 
     def __init__(self, words: list[str]) -> None:
         super().__init__(words)
-        self.given: dict[str, str] = {}
+        self.about_file: dict[str, str] = {}
         self.url: str | None = None
         rest = self.overrides
         if self.choice == "check":
@@ -59,12 +59,12 @@ class Data(Task):
             key = key.removeprefix("dataset.")
             if word.startswith("-"):
                 raise ConfigError(f"advcli data check takes {', '.join(f'{name}=...' for name in self.keys)}; leave out {word}")
-            if not equals and "path" not in self.given:
+            if not equals and "path" not in self.about_file:
                 key, value = "path", word
             if key not in self.keys:
                 raise ConfigError(f"advcli data check takes {', '.join(f'{name}=...' for name in self.keys)}; {nearest(key, self.keys)}")
-            self.given[key] = value
-        if "path" not in self.given:
+            self.about_file[key] = value
+        if "path" not in self.about_file:
             raise ConfigError("advcli data check needs path=FILE, as in advcli data check path=my.csv target=label")
 
     @classmethod
@@ -94,8 +94,8 @@ class Data(Task):
     def _check(self) -> None:
         from ...data.tables.checking import check_file
 
-        path, target = expanded(self.given["path"]), self.given.get("target")
-        table = check_file(path, target, self.given.get("separator"), self.given.get("encoding"))
+        path, target = expanded(self.about_file["path"]), self.about_file.get("target")
+        table = check_file(path, target, self.about_file.get("separator"), self.about_file.get("encoding"))
         print(f"{table.head}\n")
         _print_some(table.columns, "columns", ())
         if table.classes:

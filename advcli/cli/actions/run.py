@@ -52,8 +52,8 @@ class Run(Task):
         self.outcomes: list[CellOutcome] = []
         self.died = ""
         self.session: Path | None = None
-        self.told: set[int] = set()
-        self.said: set[str] = set()
+        self.reported: set[int] = set()
+        self.notes: set[str] = set()
         self.shown = False
 
     def __call__(self, config: DictConfig) -> Any:
@@ -128,7 +128,7 @@ class Run(Task):
                 with progress:
                     yield [cells[batch[0]] for batch in batches]
             finally:
-                self.told = progress.done
+                self.reported = progress.done
 
     def _show(self, cells: list[Settings], words: list[list[str]]) -> None:
         """Print what cells would compute and about how long."""
@@ -149,12 +149,12 @@ class Run(Task):
         _check_reports(cells)
         self.settings = cells[0]
 
-        def told(line: str) -> None:
-            self.said.add(line)
+        def note(line: str) -> None:
+            self.notes.add(line)
             say(line)
 
         folder = ResultsFolder(cells[0].folder, **cells[0].record)
-        prepare(folder, cells, words, told)
+        prepare(folder, cells, words, note)
         warn(folder.remarks)
         return folder
 
@@ -164,7 +164,7 @@ class Run(Task):
             self.died = f"a worker process died (killed, or out of memory); finished cells are kept; {self._resume()} workers=1"
         for number, outcome, lines in (cell for job in results or [] for cell in job):
             self.outcomes.append(outcome)
-            if number not in self.told and outcome.status == "failed":  # the journal could not take it
+            if number not in self.reported and outcome.status == "failed":  # the journal could not take it
                 say("\n".join(lines))
 
     def interrupted(self) -> str:
@@ -228,9 +228,9 @@ class Run(Task):
 
     def _print_end(self, folder: str, failed: int, about: Mapping[Any, Any]) -> None:
         """Print what was said about the data and the tables, and where these are."""
-        for note in dict.fromkeys(f"note: {outcome.dataset}: {note}" for outcome in self.outcomes for note in outcome.notes):
-            if note not in self.said:
-                say(note)
+        for line in dict.fromkeys(f"note: {outcome.dataset}: {text}" for outcome in self.outcomes for text in outcome.notes):
+            if line not in self.notes:
+                say(line)
         skipped = sum(outcome.skipped for outcome in self.outcomes)
         parts = [counted(self.cells) + (", not all done" if self.died else "")]
         parts += [f"{skipped} already there"] if skipped else []
