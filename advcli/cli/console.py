@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,20 @@ def short(path: Path) -> str:
 def counted(cells: int) -> str:
     """Return a number of cells in words."""
     return "1 cell" if cells == 1 else f"{cells} cells"
+
+
+def hyper_words(values: Mapping[str, Any], fixed: Iterable[str]) -> list[str]:
+    """Return hyper-parameters as people read them, those that were fixed marked."""
+    from ..results.tables import hyper_text
+
+    return [f"{name} = {hyper_text(value)}{' (fixed)' if name in fixed else ''}" for name, value in values.items()]
+
+
+def print_lines(lines: Mapping[str, Any], width: int | None = None) -> None:
+    """Print labelled lines one below the other, their texts broken at ``width`` columns."""
+    from tabulate import tabulate
+
+    print(tabulate([[f"{key}:", text] for key, text in lines.items()], tablefmt="plain", disable_numparse=True, maxcolwidths=[None, width]))
 
 
 def print_table(summary: Any) -> None:

@@ -46,6 +46,12 @@ def list_of_folders(words: Iterable[str]) -> list[str]:
     ]
 
 
+def refuse_file(path: Path, remedy: str = "give the name of a folder") -> None:
+    """Refuse a file where an output is a folder."""
+    if path.exists() and not path.is_dir():
+        raise ConfigError(f"out={short(path)} is a file; {remedy}")
+
+
 def refuse_unwritable(path: Path, *inputs: str | Path | None) -> None:
     """Refuse an output that cannot be written, or would replace an input, before the work is done."""
     for other in inputs:

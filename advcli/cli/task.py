@@ -16,21 +16,8 @@ from ..core.errors import ConfigError, nearest
 T = TypeVar("T")
 
 
-def subject(action: str, words: list[str], choices: Sequence[str], named: str = "") -> tuple[str, str, list[str]]:
-    """Return what an action with choices does, the name that it does it to, and the words that remain; ``named`` says what the name is.
-
-    ``choices`` may stand first; ``list`` has no name after it. Another first word, or no name, is a `ConfigError`.
-    """
-    what, *rest = words or [""]
-    if what not in choices:
-        wanted = choices[0] if len(choices) == 1 else f"{', '.join(choices[:-1])} or {choices[-1]}"
-        raise ConfigError(f"unknown action '{action} {what}'; {nearest(what, choices)}" if what else f"{action} needs {wanted}")
-    if what == "list":
-        return what, "", rest
-    if not rest or "=" in rest[0] or rest[0].startswith("-"):
-        raise ConfigError(f"{action} {what} needs {named}")
-    return what, rest[0], rest[1:]
-
+NAMELESS = ("list", "check")
+"""Choices that no name follows."""
 
 PARTICULAR = {
     "results": ("check", "drop", "export", "report", "verify"),
@@ -58,10 +45,35 @@ class Task:
     code = 0
     """Exit code of an action that ended without an error: 1 where what it looked at failed."""
 
+    choices: ClassVar[Sequence[str]] = ()
+    """Words of which one stands first after the action, where there are some."""
+    named: ClassVar[str] = ""
+    """The name after such a word, for people; empty where none follows."""
+
     def __init__(self, words: list[str]) -> None:
         self.words = words
         self.overrides = words
         self.error: Exception | None = None
+        if self.choices:
+            self.choice, self.name, self.overrides = self._chosen(words)
+
+    @property
+    def action(self) -> str:
+        """The first word of the command."""
+        return type(self).__module__.rpartition(".")[2]
+
+    def _chosen(self, words: list[str]) -> tuple[str, str, list[str]]:
+        """Return the choice, the name after it and the words that remain; another first word, or no name, is a `ConfigError`."""
+        first, *rest = words or [""]
+        if first not in self.choices:
+            if first:
+                raise ConfigError(f"unknown action '{self.action} {first}'; {nearest(first, self.choices)}")
+            raise ConfigError(f"{self.action} needs {' or '.join(filter(None, (', '.join(self.choices[:-1]), self.choices[-1])))}")
+        if not self.named or first in NAMELESS:
+            return first, "", rest
+        if not rest or "=" in rest[0] or rest[0].startswith("-"):
+            raise ConfigError(f"{self.action} {first} needs {self.named}")
+        return first, rest[0], rest[1:]
 
     def __call__(self, config: DictConfig) -> Any:
         """Do the action; an error waits for `finish`, because Hydra would print lines of its own."""
@@ -75,21 +87,30 @@ class Task:
 
     def refuse_unread(self, settings: Settings) -> None:
         """Refuse a key that this action would ignore: whoever writes ``advcli model=my.model`` wants another one."""
-        action = type(self).__module__.rpartition(".")[2]
         for key, readers in PARTICULAR.items():
-            if getattr(settings, key) and action not in readers:
-                raise ConfigError(f"advcli {action} does not read the key {key}, which is for advcli {', '.join(readers)}; leave it out")
+            if getattr(settings, key) and self.action not in readers:
+                raise ConfigError(
+                    f"advcli {self.action} does not read the key {key}, which is for advcli {', '.join(readers)}; leave it out"
+                )
 
     def needed(self, value: T | None, what: str) -> T:
         """Return the value of a key that the action cannot do without; ``what`` says how it is given."""
         if value is None:
-            raise ConfigError(f"advcli {type(self).__module__.rpartition('.')[2]} needs {what}")
+            raise ConfigError(f"advcli {self.action} needs {what}")
         return value
 
     @classmethod
     def complete(cls, words: list[str]) -> tuple[Iterable[str] | None, int]:
         """Return what may stand in place of the last word after the action, None for settings, and how many words are no settings."""
-        return None, 0
+        if len(words) == 1 and cls.choices:
+            return cls.choices, 0
+        taken = min(len(words), bool(cls.choices) + (bool(cls.named) and words[0] not in NAMELESS))
+        return (cls.names(), 0) if len(words) == taken == 2 else (None, taken)
+
+    @classmethod
+    def names(cls) -> Iterable[str] | None:
+        """Return the names that may follow a choice; None where nobody knows."""
+        return None
 
     def act(self, settings: Settings) -> None:
         """Do the action with a composed and checked config."""

@@ -15,8 +15,8 @@ from ..core import plugins
 from ..core.errors import ConfigError
 from ..core.paths import conf_dir
 from .explaining import explain
-from .schema import plain
-from .words import BASE, expand, own, refuse_added_keys, refuse_paths, scalar_override, with_own_keys, word, words_for
+from .schema import leaves, plain
+from .words import BASE, expand, refuse_added_keys, refuse_paths, scalar_override, with_own_keys, without_hydra, word, words_for
 
 _ABSENT = object()
 
@@ -30,13 +30,13 @@ def compose_cells(
     the same for all and no part of any. Returns the words of every cell, without the common ones, and its plain config. Words that cannot
     be read or composed, and keys of ``common`` or of Hydra among them, are a `ConfigError`.
     """
-    given = _words_of(cells, common)
+    words_by_cell = _words_of(cells, common)
     composer = _Composer(common)
-    composer.composing = [text for words in given for text in words]
+    composer.composing = [text for words in words_by_cell for text in words]
     others, GlobalHydra.instance().hydra = GlobalHydra.instance().hydra, None  # those of whoever calls from a Hydra application
     try:
         with hydra.initialize_config_dir(str(conf_dir()), **BASE):
-            words = [text for cell in given for text in composer.expanded(cell)]
+            words = [text for cell in words_by_cell for text in composer.expanded(cell)]
             same = len({tuple(text.partition("=")[0] for text in cell) for cell in words}) == 1
             return words, compose_all(words, composer.values, scalar_override) if same else [composer.values(cell) for cell in words]
     except Exception as error:
@@ -50,16 +50,16 @@ def compose_cells(
 
 def _words_of(cells: Sequence[str | Sequence[str] | Mapping[str, Any]], common: Mapping[str, Any]) -> list[list[str]]:
     """Return the words of every cell; refuse those that are no part of one."""
-    given = [with_own_keys(words_for(cell)) for cell in cells]
-    for text in (text for words in given for text in words):
+    words_by_cell = [with_own_keys(words_for(cell)) for cell in cells]
+    for text in (text for words in words_by_cell for text in words):
         key = text.lstrip("+~").partition("=")[0]
         if key in common or key.partition(".")[0].partition("/")[0] == "hydra":
             raise ConfigError(f"{text} is no part of a cell: the arguments of the call say where and how cells are computed")
         if "=" not in text and not text.startswith("~"):
             raise ConfigError(f"cannot read {text!r}: settings are written KEY=VALUE")
-    for words in given:
+    for words in words_by_cell:
         refuse_paths(words)
-    return given
+    return words_by_cell
 
 
 class _Composer:
@@ -81,7 +81,7 @@ class _Composer:
 
     def values(self, words: Sequence[str]) -> dict[str, Any]:
         """Return the plain config of a cell."""
-        return plain(own(self.compose(words)))
+        return plain(without_hydra(self.compose(words)))
 
     def expanded(self, words: Sequence[str]) -> list[list[str]]:
         """Return the words of every cell that words with several values, or a preset, stand for."""
@@ -105,11 +105,11 @@ def compose_all(
     its changes; some jobs are composed in full to confirm it. Otherwise, and for short sweeps, every job is composed. ``read`` returns
     (dotted key, value) of an override that sets one existing key to a scalar, else None.
     """
-    values = [len({job[at] for job in jobs}) - 1 for at in range(len(jobs[0]))]
+    values = [len({job[position] for job in jobs}) - 1 for position in range(len(jobs[0]))]
     if 1 + sum(values) + 3 < len(jobs):
         configs = _combine(jobs, compose, read)
         checked = sorted({len(jobs) // 3, len(jobs) // 2, len(jobs) - 1})
-        if configs is not None and all(configs[at] == compose(jobs[at]) for at in checked):
+        if configs is not None and all(configs[number] == compose(jobs[number]) for number in checked):
             return configs
     return [compose(job) for job in jobs]
 
@@ -118,10 +118,10 @@ def _combine(
     jobs: Sequence[Sequence[str]], compose: Callable[[Sequence[str]], dict[str, Any]], read: Callable[[str], tuple[str, Any] | None]
 ) -> list[dict[str, Any]] | None:
     first = list(jobs[0])
-    base = _leaves(compose(first))
+    base = leaves(compose(first))
 
     def effect(position: int, text: str) -> dict[tuple[str, ...], Any]:
-        changed = _leaves(compose([*first[:position], text, *first[position + 1 :]]))
+        changed = leaves(compose([*first[:position], text, *first[position + 1 :]]))
         return {path: changed.get(path, _ABSENT) for path in {**base, **changed} if base.get(path, _ABSENT) != changed.get(path, _ABSENT)}
 
     effects: list[dict[str, dict[tuple[str, ...], Any]]] = []
@@ -140,24 +140,15 @@ def _combine(
         for path in {path for changes in effects_of.values() for path in changes}:
             if owner.setdefault(path, position) != position:
                 return None
-    if any(owner.get(path[:at], position) != position for path, position in owner.items() for at in range(1, len(path))):
+    if any(owner.get(path[:depth], position) != position for path, position in owner.items() for depth in range(1, len(path))):
         return None
     configs = []
     for job in jobs:
-        leaves = dict(base)
+        values = dict(base)
         for position, text in enumerate(job):
-            leaves |= effects[position][text]
-        configs.append(_nested({path: value for path, value in leaves.items() if value is not _ABSENT}))
+            values |= effects[position][text]
+        configs.append(_nested({path: value for path, value in values.items() if value is not _ABSENT}))
     return configs
-
-
-def _leaves(values: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
-    """Return path and value of everything that is no mapping with content."""
-    leaves: dict[tuple[str, ...], Any] = {}
-    for key, value in values.items():
-        path = (*prefix, str(key))
-        leaves |= _leaves(value, path) if isinstance(value, Mapping) and value else {path: value}
-    return leaves
 
 
 def _nested(leaves: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:

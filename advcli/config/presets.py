@@ -15,6 +15,7 @@ from omegaconf import OmegaConf
 
 from ..core import plugins
 from ..core.paths import conf_dir
+from .schema import leaves
 
 _SENTENCE = re.compile(r"(?<! al)(?<!Fig)\.(?= [A-Z])")  # the end of one
 
@@ -91,11 +92,4 @@ def about(name: str) -> Preset:
         override = parser.parse_override(f"{key}={value}")
         sweep[key] = list(override.sweep_string_iterator()) if override.is_sweep_override() else [str(value)]
     described = " ".join(comment).partition("Usage: ")[0].strip()
-    return Preset(name, described, published, sweep, _flat(config))
-
-
-def _flat(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in config.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return flat
+    return Preset(name, described, published, sweep, {".".join(path): value for path, value in leaves(config).items()})

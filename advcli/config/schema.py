@@ -195,6 +195,15 @@ def keys(config: Any, prefix: str = "") -> list[str]:
     return names
 
 
+def leaves(values: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+    """Return path and value of everything that is no mapping with content."""
+    entries: dict[tuple[str, ...], Any] = {}
+    for key, value in values.items():
+        path = (*prefix, str(key))
+        entries |= leaves(value, path) if isinstance(value, Mapping) and value else {path: value}
+    return entries
+
+
 def plain(config: DictConfig) -> dict[str, Any]:
     """Return a composed config as nested dictionaries and lists, interpolations resolved."""
     try:

@@ -35,7 +35,7 @@ _FILES = {
 }
 
 
-def own(config: DictConfig) -> DictConfig:
+def without_hydra(config: DictConfig) -> DictConfig:
     """Return a composed config without Hydra's node."""
     return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
 
@@ -96,21 +96,16 @@ def words_for(cell: str | Sequence[str] | Mapping[str, Any]) -> list[str]:
     if isinstance(cell, str):
         return shlex.split(cell)
     if isinstance(cell, Mapping):
-        return [word(key, value) for key, value in _flat(cell, "")]
-    if isinstance(cell, Sequence) and all(isinstance(each, str) for each in cell):
+        words = []
+        for group, options in cell.items():
+            described = group == "loss" and hasattr(options, "get_params")
+            words += ["loss=sklearn"] if described else []
+            values = schema.leaves({group: _described(options) if described else options})
+            words += [word(".".join(path), value) for path, value in values.items() if not isinstance(value, Mapping)]
+        return words
+    if isinstance(cell, Sequence) and all(isinstance(text, str) for text in cell):
         return list(cell)
     raise ConfigError(f"{cell!r} is no cell; write 'dataset=iris loss=zero_one' or {{'dataset': 'iris', 'loss': 'zero_one'}}")
-
-
-def _flat(values: Mapping[str, Any], prefix: str) -> list[tuple[str, Any]]:
-    """Return dotted keys and values."""
-    pairs: list[tuple[str, Any]] = []
-    for key, value in values.items():
-        if key == "loss" and not prefix and hasattr(value, "get_params"):
-            pairs += [("loss", "sklearn"), *_flat(_described(value), "loss.")]
-            continue
-        pairs += _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else [(f"{prefix}{key}", value)]
-    return pairs
 
 
 def _described(estimator: Any) -> dict[str, Any]:
@@ -125,7 +120,7 @@ def _described(estimator: Any) -> dict[str, Any]:
         raise ConfigError(f"{kind.__name__} cannot be imported by other processes; put it into a file of its own (docs/outside.md)")
     public = ".".join(part for part in kind.__module__.split(".") if not part.startswith("_"))
     module = public if getattr(sys.modules.get(public), kind.__name__, None) is kind else kind.__module__
-    default = {name: each.default for name, each in inspect.signature(kind).parameters.items()}
+    default = {name: parameter.default for name, parameter in inspect.signature(kind).parameters.items()}
     options = {name: value for name, value in estimator.get_params(deep=False).items() if repr(value) != repr(default.get(name))}
     for name, value in options.items():
         if not _is_plain(value):
@@ -138,7 +133,7 @@ def _described(estimator: Any) -> dict[str, Any]:
 def _is_plain(value: Any) -> bool:
     if isinstance(value, list | tuple | dict):
         if isinstance(value, dict):
-            return all(isinstance(key, str) and _is_plain(each) for key, each in value.items())
+            return all(isinstance(key, str) and _is_plain(item) for key, item in value.items())
         return all(map(_is_plain, value))
     return value is None or isinstance(value, bool | int | float | str) or hasattr(value, "tolist")
 
@@ -186,9 +181,11 @@ def unknown_choice(group: str, name: str, names: Iterable[str]) -> ConfigError:
         shown = name if re.fullmatch(r"[\w./-]+", name) else f"'{name}'"
         kind, last = _FILES.get(path.suffix.lower(), _TABLE)
         return ConfigError(f"dataset={shown} is no name of a data set; for a file write dataset={kind}={shown} dataset.{last}")
-    own = next((file for file in plugins.files(group) if file.stem == name), None)
-    if own is not None:
-        return ConfigError(f"{own} has no YAML file beside it; write {own.with_suffix('.yaml').name} with name: {name} and its options")
+    plugin = next((file for file in plugins.files(group) if file.stem == name), None)
+    if plugin is not None:
+        return ConfigError(
+            f"{plugin} has no YAML file beside it; write {plugin.with_suffix('.yaml').name} with name: {name} and its options"
+        )
     return ConfigError(f"unknown {group} {name!r}; {nearest(path.name, names)}")
 
 
@@ -252,19 +249,19 @@ def refuse_added_keys(node: Any) -> None:
     loader = GlobalHydra.instance().config_loader()
     words = [word for word, override in zip(words, parsed, strict=True) if override not in suspects]
     words += [str(text) for text in node.overrides.hydra]  # such as where users' folders are
-    declared = OmegaConf.to_container(own(loader.load_configuration(node.job.config_name, words, run_mode=RunMode.RUN)))
-    known = schema.keys(declared)
+    declared = OmegaConf.to_container(without_hydra(loader.load_configuration(node.job.config_name, words, run_mode=RunMode.RUN)))
+    keys = schema.keys(declared)
     for override in suspects:
         key = override.key_or_group
         # a YAML file that declares an empty mapping leaves its keys to the user
-        parents = [key[:at] for at, letter in enumerate(key) if letter == "."]
+        parents = [key[:end] for end, letter in enumerate(key) if letter == "."]
         if (
-            key not in known
+            key not in keys
             and not _own_hyper(key)
-            and _open_group(key) not in known
+            and _open_group(key) not in keys
             and not any(OmegaConf.select(OmegaConf.create(declared), parent) == {} for parent in parents)
         ):
-            raise ConfigError(f"unknown key {key!r}; {nearest_key(key, known)}")
+            raise ConfigError(f"unknown key {key!r}; {nearest_key(key, keys)}")
 
 
 def scalar_override(text: str) -> tuple[str, Any] | None:

@@ -43,13 +43,7 @@ def add_folder(folder: str | os.PathLike[str]) -> None:
 
 
 def add_named(folder: str) -> Path:
-    """Add a folder that a configuration names, from here or of the checkout whose options are used, and return it.
-
-    Raises
-    ------
-    ConfigError
-        There is no such folder, as for those of the checkout in an installed package.
-    """
+    """Add a folder that a configuration names, from here or of the checkout whose options are used, and return it; else `ConfigError`."""
     here = expanded(folder).absolute()
     path_found = next((path for path in (here, conf_dir().parent / folder) if path.is_dir()), None)
     if path_found is None:
@@ -138,11 +132,9 @@ def one_line(error: BaseException) -> str:
 
 def fingerprint() -> str | None:
     """Return a checksum of all files but figures, None if there are none: their results are not taken for those of other files."""
+    paths = [(group, path) for group in GROUPS if group != "figure" for path in files(group)]
     digest = hashlib.sha256()
-    any_file = False
-    for group in (name for name in GROUPS if name != "figure"):
-        for path in files(group):
-            any_file = True
-            digest.update(f"{group}/{path.name}\n".encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest() if any_file else None
+    for group, path in paths:
+        digest.update(f"{group}/{path.name}\n".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest() if paths else None

@@ -70,10 +70,10 @@ class Registry(Generic[Item]):
         return self._items[name]
 
 
-def refuse_unknown_options(what: str, chosen: Any, given: Iterable[str], own: int) -> None:
-    """Raise `ConfigError` for the first option that a class does not take, beside its first ``own`` arguments; it names those it takes."""
+def refuse_unknown_options(what: str, chosen: Any, options: Iterable[str], n_own: int) -> None:
+    """Raise `ConfigError` for the first option that a class, beside its first ``n_own`` arguments, does not take; it names those taken."""
     taken = list(inspect.signature(chosen).parameters.values())
-    options = [parameter.name for parameter in taken[own:]]
-    for name in given:
-        if name not in options and all(parameter.kind is not inspect.Parameter.VAR_KEYWORD for parameter in taken):
-            raise ConfigError(f"{what} has no option {name!r}; {nearest(name, options) if options else 'it has none'}")
+    known = [parameter.name for parameter in taken[n_own:]]
+    for name in options:
+        if name not in known and all(parameter.kind is not inspect.Parameter.VAR_KEYWORD for parameter in taken):
+            raise ConfigError(f"{what} has no option {name!r}; {nearest(name, known) if known else 'it has none'}")

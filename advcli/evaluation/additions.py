@@ -11,9 +11,9 @@ from ..core import plugins
 from ..core.errors import ConfigError, ResultsError
 from ..results.folder import ResultsFolder
 from ..results.tables import GROWING, NUMBERS_VERSION, canonical_json, lasting
-from .axes import PROBABILITIES
 from .cell import Cell
 from .inputs import GROUPS, with_paths
+from .selection import PROBABILITIES
 
 
 def asked_of(protocol: Mapping[str, Any]) -> tuple[int, list[str]]:

@@ -18,21 +18,21 @@ from .splits import Split
 class Searches:
     """The searches of a cell: one on the first training part, at once, or one on that of every split.
 
-    A stored cell (``before``) keeps its searches. ``counted``: how many searches chose at an end of all values tried, by the sentence that
-    says which.
+    A stored cell (``before``) keeps its searches. ``rows`` are those of search.csv; ``counted`` says how many searches chose at an end of
+    all values tried, by the sentence that says which.
     """
 
     def __init__(self, recipe: Recipe, splits: list[Split], before: Mapping[str, Any] | None) -> None:
         self._recipe = recipe
         self._one = recipe.protocol.search == "first_split" or not recipe.axes.names
-        self._rows: list[dict[str, Any]] = [] if before is None else list(before["search_rows"])
-        self._hyper: Mapping[str, Any] = {} if before is None else _settled(before["about"]["hyper"], recipe)
+        self.rows: list[dict[str, Any]] = [] if before is None else list(before["search_rows"])
+        self._hyper: Mapping[str, Any] = {} if before is None else _as_searched(before["about"]["hyper"], recipe)
         self.counted: Counter[str] = Counter() if before is None else Counter(before["about"]["counted"]["edges"])
         if self._one and before is None:
             self._add(1, recipe.search(recipe.part(splits[0][0])))
 
     def _add(self, number: int, selection: Selection) -> None:
-        self._rows += [{"split": number, **row} for row in selection.rows]
+        self.rows += [{"split": number, **row} for row in selection.rows]
         self._hyper = selection.hyper
         self.counted.update(selection.edges)
 
@@ -41,10 +41,6 @@ class Searches:
         if not self._one:
             self._add(number, self._recipe.search(train, number))
         return self._hyper
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the rows of search.csv."""
-        return self._rows
 
     def hyper(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
         """Return the hyper-parameters; a text says what they are where splits, whose rows of runs.csv these are, chose differently."""
@@ -55,14 +51,17 @@ class Searches:
 
     def edges(self) -> list[str]:
         """Return one sentence for every end of a search at which splits chose, and how many did."""
-        n = len({row["split"] for row in self._rows})
+        n = len({row["split"] for row in self.rows})
         return [edge if self._one else f"{edge} ({count} of {n} splits)" for edge, count in self.counted.items()]
 
 
-def _settled(hyper: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
+def _as_searched(hyper: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
     """Return hyper-parameters of a cell's file as the search chose them: its candidates may be what JSON does not tell from lists."""
     candidates = recipe.axes.own
-    return {name: next((each for each in candidates.get(name, ()) if plain(each) == value), value) for name, value in hyper.items()}
+    return {
+        name: next((candidate for candidate in candidates.get(name, ()) if plain(candidate) == value), value)
+        for name, value in hyper.items()
+    }
 
 
 class Fits:
@@ -81,11 +80,6 @@ class Fits:
         self.counted = {name: Counter(counted.get(name, {})) for name in ("choices", "stopped", "remarks", "notes")}
         self.confusion = ConfusionCounts.of(recipe, about.get("confusion"))
         self.learned: list[dict[str, Any]] = list(about.get("learning", ()))
-
-    @property
-    def stopped(self) -> Counter[str]:
-        """Statuses of the fits that did not converge."""
-        return self.counted["stopped"]
 
     def judge(self, splits: list[Split]) -> str:
         """Give the rows of a stored cell their missing metrics by its predictions; return in words what a cell gets."""
@@ -121,7 +115,7 @@ class Fits:
         if learner.certificate_ is not None:
             columns["solver"] = str(learner.certificate_.solver)
             certificates = (learner.certificate_, *learner.stages_.values())
-            self.stopped.update(str(certificate.status) for certificate in certificates if not certificate.converged)
+            self.counted["stopped"].update(str(certificate.status) for certificate in certificates if not certificate.converged)
         if learner.solver_choice_:
             self.counted["choices"][learner.solver_choice_] += 1
         return columns

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 
+from ..core.arrays import dense, is_sparse
 from ..core.errors import ConfigError, ModelError, nearest
 from ..core.row_blocks import BlockRows, in_blocks
 from ..core.typing import Array
@@ -135,11 +136,11 @@ class Judge:
             return _judgement(primal, dual, fitted.certificate_)
         R = fitted.solution_.R
         if R is not None:
-            R = np.where(fitted.rows_[:, None] >= 0, (R.toarray() if hasattr(R, "toarray") else R)[fitted.rows_], 0.0)
+            R = np.where(fitted.rows_[:, None] >= 0, dense(R)[fitted.rows_], 0.0)
         at_weights = problem.loss.oracle(problem.scaled(problem.features.scores(theta)), problem.y).R
-        dual = max(problem.dual(at_weights), fitted.certificate_.dual if R is not None else -np.inf)
+        dual = problem.dual(at_weights)
         if R is not None:
-            dual = max(dual, _highest(problem, R, at_weights))
+            dual = max(dual, fitted.certificate_.dual, _highest(problem, R, at_weights))
         return _judgement(primal, dual, fitted.certificate_)
 
 
@@ -220,11 +221,11 @@ def _features(fitted: SurrogateClassifier, X: Any) -> Any:
     X = in_blocks(X)
     if isinstance(X, BlockRows):
         return make_features("linear", X.with_constant() if fitted.fit_intercept else X, len(fitted.classes_))
-    X = X.astype(np.float64) if hasattr(X, "tocsr") else np.ascontiguousarray(X, dtype=np.float64)
+    X = X.astype(np.float64) if is_sparse(X) else np.ascontiguousarray(X, dtype=np.float64)
     if fitted.fit_intercept:
         ones = np.ones((X.shape[0], 1))
         stack: Any = sparse.hstack  # its stubs do not know X of any format
-        X = stack([X, ones], format="csr") if hasattr(X, "tocsr") else np.hstack([X, ones])
+        X = stack([X, ones], format="csr") if is_sparse(X) else np.hstack([X, ones])
     return make_features("linear", X, len(fitted.classes_))
 
 

@@ -38,7 +38,7 @@ def with_paths(group: str, options: Any, change: Callable[[str, str], Any]) -> A
             skipped = _CHOICES if key == group else ()
             return {name: item if name in skipped else changed(item, f"{key}.{name}") for name, item in value.items()}
         if isinstance(value, list | tuple):
-            return [changed(item, f"{key}.{at}") for at, item in enumerate(value)]
+            return [changed(item, f"{key}.{place}") for place, item in enumerate(value)]
         if isinstance(value, str | Path) and (_last(key) in declared or _is_file(str(value))):
             return change(key, str(value))
         return value

@@ -59,8 +59,8 @@ class CellOutcome:
         return [f"{name} = {hyper_text(value)}" for name, value in self.hyper.items()]
 
 
-def outcome_of(rows: list[dict[str, Any]], about: Mapping[str, Any], kept: Sequence[str] = (), **more: Any) -> CellOutcome:
-    """Summarise rows and the stored facts of a cell; ``kept`` is what it has beyond what was asked for."""
+def outcome_of(rows: list[dict[str, Any]], about: Mapping[str, Any], surplus: Sequence[str] = (), **more: Any) -> CellOutcome:
+    """Summarise rows and the stored facts of a cell; ``surplus`` is what it has beyond what was asked for."""
     rows = complete_rows(rows)
     metric = next((row["metric"] for row in rows if row.get("metric")), "")
     values = [row["value"] for row in rows if row.get("metric") == metric and row.get("value") is not None]
@@ -72,7 +72,7 @@ def outcome_of(rows: list[dict[str, Any]], about: Mapping[str, Any], kept: Seque
         method=about["method"],
         status=next((status for status in ("failed", "not_converged") if status in statuses), "ok"),
         error=next((row["error"] for row in rows if row.get("error")), ""),
-        notes=(*about.get("notes", ()), *kept),
+        notes=(*about.get("notes", ()), *surplus),
         choice=str(about.get("choice", "")),
         edges=tuple(about.get("edges", ())),
         warning=about.get("warning", ""),

@@ -28,7 +28,7 @@ class Part:
     encoding: Encoding | None = None
 
     def __getitem__(self, rows: Any) -> Part:
-        weight, costs, groups = (None if each is None else each[rows] for each in (self.weight, self.costs, self.groups))
+        weight, costs, groups = (None if column is None else column[rows] for column in (self.weight, self.costs, self.groups))
         return Part(self.X[rows], self.y[rows], weight, costs, groups, self.encoding)
 
     def encoded(self, *others: Part) -> tuple[Part, ...]:

@@ -9,5 +9,6 @@ from ..data.registry import sources
 from . import runner
 
 sources()
+learners.learner_names()
 
 __all__ = ["learners", "pd", "runner", "sklearn", "threadpoolctl"]

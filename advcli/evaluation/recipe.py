@@ -29,10 +29,9 @@ from ..features.cache import kept_in
 from ..learners import Method, learner_class, learner_names
 from ..learners.base import IN_BLOCKS, Learner, View
 from ..results.predictions import PredictedRows
-from .axes import PROBABILITIES, find_axes
 from .cell import Cell
 from .part import Part
-from .selection import Selection, certificate_columns, select, stage_columns
+from .selection import PROBABILITIES, Search, Selection, certificate_columns, find_axes, stage_columns
 from .splits import Split, SplitSeeds, keeping_groups, random_splits, share_of
 from .standardise import SPARSE_NOTE, Standardiser
 from .training_labels import TrainingLabels, training_labels
@@ -103,12 +102,12 @@ class Fitted:
 class Recipe:
     """One method on one data set, checked before any fit.
 
-    ``given`` is the cell as it was asked for; ``cell`` and ``method`` have what the method needs to know of the data filled in. ``axes``:
+    ``request`` is the cell as it was asked for; ``cell`` and ``method`` have what the method needs to know of the data filled in. ``axes``:
     what is searched and what is fixed. Without ``search`` the fit takes ``C = 1`` and the defaults where the cell fixes nothing.
     """
 
     def __init__(self, cell: Cell, data_dir: Path, search: bool = True) -> None:
-        self.given, self.protocol, method = cell, cell.protocol, Method.of(cell)
+        self.request, self.protocol, method = cell, cell.protocol, Method.of(cell)
         check_tolerances(cell.solver)
         self.axes = find_axes(cell.protocol, method, search)
         self.dataset = dataset = load_once(cell.dataset, data_dir, cell.protocol.splits == "author")
@@ -129,7 +128,7 @@ class Recipe:
         """Return the recipe with another number of splits and other further metrics, which are no part of its key."""
         other = copy.copy(self)
         other.protocol = replace(self.protocol, n_splits=n_splits, metrics=list(names))
-        other.given, other.cell = (replace(cell, protocol=other.protocol) for cell in (self.given, self.cell))
+        other.request, other.cell = (replace(cell, protocol=other.protocol) for cell in (self.request, self.cell))
         return other
 
     def check_facts(self) -> None:
@@ -152,7 +151,8 @@ class Recipe:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    facts |= self.facts(learner.fit(dataset.X[rows], dataset.y[rows]))
+                    learner.fit(dataset.X[rows], dataset.y[rows])
+                    facts |= self._facts(learner.abstention_cost_, learner.cost_matrix_)
             except Exception:  # too few rows for this method: its own fits tell
                 return
         for fact, name in needed.items():
@@ -175,7 +175,7 @@ class Recipe:
     @cached_property
     def key(self) -> str:
         """The key of the cell's rows."""
-        return self.given.key(self.dataset)
+        return self.request.key(self.dataset)
 
     @property
     def notes(self) -> list[str]:
@@ -237,18 +237,8 @@ class Recipe:
         """Return the seeds of a split."""
         return SplitSeeds(self.cell.seed, self.dataset.name, number)
 
-    def facts(self, learner: Learner) -> dict[str, Any]:
-        """Return what metrics may ask for: the options of the loss and of a wrapped loss, the cost matrix, the graph over the labels."""
-        return self._facts(learner.abstention_cost_, self._told(learner, 0)[1])
-
-    def _told(self, learner: Learner, codes: Any) -> tuple[Any, Any]:
-        """Return predictions and the loss matrix as metrics take them: predictions that are no class have codes from k on."""
-        matrix = learner.cost_matrix_
-        if learner.predicts_classes_ or matrix is None:
-            return codes, matrix
-        return codes + self.n_classes, np.vstack([np.full((self.n_classes, matrix.shape[1]), np.nan), matrix])
-
     def _facts(self, abstention_cost: float | None, cost_matrix: Any) -> dict[str, Any]:
+        """Return what metrics may ask for: options of the loss and of a wrapped loss, the cost matrix, the graph over the labels."""
         loss = self.cell.loss
         facts = {**(loss.get("options") or {}), **loss}
         if facts.get("alpha") is None:
@@ -270,7 +260,7 @@ class Recipe:
 
         # the first split's folds are those of a protocol that searches there alone
         seed = self.cell.seed if number in (1, ALL) else self.seeds(number).of("search of split")
-        return select(part, make, self.judge, self.protocol, self.axes, seed, self.dataset.name)
+        return Search(make, self.judge, self.protocol, self.axes, seed, self.dataset.name).select(part)
 
     def fit(self, part: Part, hyper: Mapping[str, Any], number: int | str, seed: int | None = None, **limits: Any) -> Fitted:
         """Fit to a training part, that of split ``number``, which determines the seed of the fit where none is given.
@@ -302,16 +292,22 @@ class Recipe:
             seconds = float(learner.certificate_.seconds)
         return Fitted(learner, standardiser, codes, weight, n_train, seconds, labels.facts, labels.notes, encoding)
 
-    def judge(self, learner: Learner, held: View, y: Any) -> tuple[str, float]:
-        """Return the metric that selects and its value on held-out rows of labels y, or of costs (`Part.truth`)."""
+    def judge(self, learner: Learner, view: View, held: Part) -> tuple[str, float]:
+        """Return the metric that selects and its value on held-out rows, which ``view`` has as the learner sees them."""
         metric = self.metric(learner)
-        facts = self.facts(learner) | self._probabilities([metric], learner, held) | {"sequences": held.groups}
-        return metric, self._value(metric, y, self._told(learner, learner.predict_codes(held))[0], facts)
+        predicted = self._predicted(learner, view, learner.predict_codes(view), self._reads_probabilities([metric]))
+        return metric, self.values([metric], held, predicted)[metric]
 
     @staticmethod
-    def _probabilities(names: Iterable[str], learner: Learner, X: Any) -> dict[str, Any]:
-        """Return the fact ``probabilities`` of rows X where one of these metrics reads it."""
-        return {PROBABILITIES: learner.probabilities(X)} if any(PROBABILITIES in metrics.meaning(name).needs for name in names) else {}
+    def _reads_probabilities(names: Iterable[str]) -> bool:
+        return any(PROBABILITIES in metrics.meaning(name).needs for name in names)
+
+    def _predicted(self, learner: Learner, X: Any, codes: Any, distributions: bool) -> PredictedRows:
+        """Return predictions of rows X as metrics take them: those that are no class have codes from k on."""
+        matrix = learner.cost_matrix_
+        if not learner.predicts_classes_ and matrix is not None:
+            codes, matrix = codes + self.n_classes, np.vstack([np.full((self.n_classes, matrix.shape[1]), np.nan), matrix])
+        return PredictedRows(codes, learner.probabilities(X) if distributions else None, matrix, learner.abstention_cost_)
 
     def _value(self, metric: str, truth: Any, predicted: Any, facts: dict[str, Any]) -> float:
         """Return a metric of predictions by their truth (`Part.truth`); with costs of rows each row is a truth of its own to ``cost``."""
@@ -346,15 +342,12 @@ class Recipe:
         if certificate is not None and not np.isnan(certificate.game_value):
             # the worst case that the fit guarantees, beside what it costs on training and test rows
             columns["game_value"] = float(certificate.game_value)
-            own = learner.has_costs and train.costs is not None
-            columns["train_expected_loss"] = learner.mean_cost(fitted.rows(train.X), train.costs if own else fitted.codes, fitted.weight)
-            columns["test_expected_loss"] = learner.mean_cost(X, test.costs if own else test.y, test.weight)
+            costly = learner.has_costs and train.costs is not None
+            columns["train_expected_loss"] = learner.mean_cost(fitted.rows(train.X), train.costs if costly else fitted.codes, fitted.weight)
+            columns["test_expected_loss"] = learner.mean_cost(X, test.costs if costly else test.y, test.weight)
         names = dict.fromkeys([self.metric(learner), *self.protocol.metrics])
-        probabilities = self._probabilities(names, learner, X)
-        if distributions and not probabilities and self.method.has_probabilities:
-            probabilities = {PROBABILITIES: learner.probabilities(X)}
-        codes, matrix = self._told(learner, codes)
-        predicted = PredictedRows(codes, probabilities.get(PROBABILITIES), matrix, learner.abstention_cost_)
+        distributions = self._reads_probabilities(names) or (distributions and self.method.has_probabilities)
+        predicted = self._predicted(learner, X, codes, distributions)
         return columns, self.values(names, test, predicted) | learner.counts_, predicted
 
     def values(self, names: Iterable[str], test: Part, predicted: PredictedRows) -> dict[str, float]:

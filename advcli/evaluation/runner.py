@@ -144,7 +144,7 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
 
 def _refuse_other_data(recipe: Recipe, folder: ResultsFolder) -> None:
     """Refuse a data set of other content than the finished cells of the folder; only reading it tells."""
-    content = content_of(recipe.given.dataset, recipe.given.protocol.splits)
+    content = content_of(recipe.request.dataset, recipe.request.protocol.splits)
     sha256 = recipe.dataset.sha256
     if folder.stands_on.get(content, sha256) != sha256:
         raise DataError(
@@ -156,8 +156,8 @@ def _refuse_other_data(recipe: Recipe, folder: ResultsFolder) -> None:
 class _CellRun:
     """One run of a cell: what the folder has of it, the fits that are missing, and the file that keeps both.
 
-    ``before`` is the stored cell that gets more splits or metrics, None where all is computed; ``kept`` what a stored cell has beyond what
-    was asked for, in words.
+    ``before`` is the stored cell that gets more splits or metrics, None where all is computed; ``surplus`` says what a stored cell has
+    beyond what was asked for.
     """
 
     def __init__(self, recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> None:
@@ -165,13 +165,13 @@ class _CellRun:
         self.stored = folder.read_cell(self.key)
         self.remark = folder.set_aside(self.key) if self.stored is None else ""
         self.before: Mapping[str, Any] | None = None
-        self.kept: list[str] = []
-        cell = recipe.given
+        self.surplus: list[str] = []
+        cell = recipe.request
         if self.stored is not None:
             there = asked_of(self.stored["about"]["cell"]["protocol"])
-            self.kept = beyond(cell, there)
+            self.surplus = beyond(cell, there)
             recipe = recipe.asking(*union((recipe.protocol.n_splits, recipe.protocol.metrics), there))
-            cell = recipe.given
+            cell = recipe.request
             if not folder.keep_proofs or Recorder(folder, self.key, cell.as_mapping()).has(self.stored):
                 self.before = self.stored
                 # proofs are of a configuration, with the paths that it was given by
@@ -183,7 +183,7 @@ class _CellRun:
         cell, recipe, before = self.cell, self.recipe, self.before
         asked = recipe.protocol.n_splits, recipe.protocol.metrics
         if before is not None and asked_of(before["about"]["cell"]["protocol"]) == asked:
-            self.folder.forget_failure(recipe.given.request_key())
+            self.folder.forget_failure(recipe.request.request_key())
             return self._summary(before["rows"], before["about"], self.key, skipped=True)
         # a proof for every split, or for none
         keep_proofs = self.folder.keep_proofs or (before is not None and before["about"].get("proofs", False))
@@ -241,7 +241,7 @@ class _CellRun:
     def _store(self, fits: Fits, searches: Searches, split_notes: list[str], recorder: Recorder | None, added: str) -> CellOutcome:
         """Write the cell's file, unless another process has written one with more."""
         cell, dataset, folder, rows = self.cell, self.recipe.dataset, self.folder, fits.rows
-        search_rows = [{"cell": self.key, "dataset": dataset.name, "method": cell.method, **row} for row in searches.rows()]
+        search_rows = [{"cell": self.key, "dataset": dataset.name, "method": cell.method, **row} for row in searches.rows]
         about = {
             "dataset": dataset.name,
             "method": cell.method,
@@ -277,14 +277,14 @@ class _CellRun:
 
     def _summary(self, rows: list[dict[str, Any]], about: Mapping[str, Any], key: str, **more: Any) -> CellOutcome:
         seconds = time.perf_counter() - self.began
-        return outcome_of(rows, about, self.kept, key=key, remark=self.remark, seconds=seconds, **more)
+        return outcome_of(rows, about, self.surplus, key=key, remark=self.remark, seconds=seconds, **more)
 
 
 def _makers(cell: Cell, before: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
     """Return who made a cell: who made the stored one that gets more, and this process."""
     ours = plain(maker(kernels.level, cell.loss.get("estimator")))
     theirs = [] if before is None else before["about"]["made_by"]
-    return [*(each for each in theirs if each != ours), ours]
+    return [*(made for made in theirs if made != ours), ours]
 
 
 def _choice(choices: Counter[str]) -> str:
@@ -312,7 +312,7 @@ def _unconverged(cell: Cell, dataset: str, cell_fits: Fits, search_rows: list[di
         parts.append(f"{len(late)} of {len(fits)} fits (largest relative gap {gap:.1e}, tol {float(cell.solver['tol']):.0e})")
     if searched:
         parts.append(f"{len(searched)} of {len(search_rows)} fits of the search")
-    hints = dict.fromkeys([*map(advice, cell_fits.stopped), *(_search_advice(cell, row) for row in searched)])
+    hints = dict.fromkeys([*map(advice, cell_fits.counted["stopped"]), *(_search_advice(cell, row) for row in searched)])
     return f"{dataset}, {cell.method}: not converged: {' and '.join(parts)}; {'; '.join(hints)}"
 
 

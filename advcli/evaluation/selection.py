@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -17,19 +17,72 @@ import numpy as np
 
 from .. import metrics
 from ..config.protocol import Protocol
-from ..core.hyper import STRENGTH, hyper
+from ..core.errors import ConfigError
+from ..core.hyper import SCALES, STRENGTH, hyper
+from ..learners import Method
 from ..learners.base import Learner, View
+from ..problems.certificate import Certificate
 from ..results.tables import hyper_value
-from .axes import Axes
 from .part import Part
-from .splits import derive_seed, keeping_groups, make_folds, make_holdout
+from .splits import Split, derive_seed, keeping_groups, make_folds, make_holdout
 from .standardise import Standardiser
 
-Make = Callable[[Mapping[str, float], int], Learner]
-"""Hyper-parameters and a seed to an unfitted learner of the method."""
+PROBABILITIES = "probabilities"
+"""The fact of metrics that depends on the rows: a learner's `Learner.probabilities`."""
 
-Judge = Callable[[Learner, View, Any], tuple[str, float]]
-"""A fitted learner, its view of held-out rows and their labels (or `Part.truth`) to the name and the value of the metric that selects."""
+
+@dataclass(frozen=True)
+class Axes:
+    """What is searched and what is fixed.
+
+    ``strength`` is C or lambda if the regularisation is searched, ``others`` are further hyper-parameters. ``own`` are those of the method
+    alone, with the values that are tried (`Learner.candidates`): the protocol has no part in them. ``reach`` is how far these lists may
+    grow.
+    """
+
+    strength: str | None
+    others: tuple[str, ...]
+    fixed: Mapping[str, float]
+    own: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    reach: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that is searched, the regularisation by its place in the grids."""
+        return (*([STRENGTH] if self.strength else []), *self.others, *self.own)
+
+    def hyper(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return hyper-parameters, the fixed ones among them, from the values of axes."""
+        return dict(self.fixed) | {(self.strength or name) if name == STRENGTH else name: value for name, value in values.items()}
+
+
+def find_axes(protocol: Protocol, method: Method, search: bool = True) -> Axes:
+    """Separate the searched from the fixed hyper-parameters of a method; without ``search`` the fixed ones are all.
+
+    Raises
+    ------
+    ConfigError
+        As `Method.fixed`, for a searched hyper-parameter without a grid, and for a metric that does not exist or that needs probabilities
+        of a method without.
+    """
+    for name in protocol.scores:
+        if PROBABILITIES in metrics.check_metric(name).needs and not method.has_probabilities:
+            raise ConfigError(f"the metric {name} needs {metrics.FACTS[PROBABILITIES]}; loss={method.loss['name']} has none")
+    fixed = method.fixed()
+    if not search:
+        return Axes(None, (), fixed)
+    searched = [name for name in method.searched if name not in fixed and not (name == STRENGTH and fixed.keys() & {*SCALES})]
+    for name in searched:
+        if name not in protocol.stage1:
+            view = protocol.regularisation if name == STRENGTH else name
+            raise ConfigError(f"the search over {name} has no grid; set protocol.stage1.{name} or fix hyper.{view}")
+    return Axes(
+        strength=protocol.regularisation if STRENGTH in searched else None,
+        others=tuple(name for name in searched if name != STRENGTH),
+        fixed=fixed,
+        own=method.candidates,
+        reach=method.reach if protocol.extend else {},
+    )
 
 
 @dataclass(frozen=True)
@@ -43,9 +96,10 @@ class Selection:
 
 def certificate_columns(learner: Learner) -> dict[str, Any]:
     """Return objective, dual, gap, passes and convergence of a fit; empty without a certificate."""
-    certificate = learner.certificate_
-    if certificate is None:
-        return {}
+    return {} if learner.certificate_ is None else _columns(learner.certificate_)
+
+
+def _columns(certificate: Certificate) -> dict[str, Any]:
     return {
         "objective": _number(certificate.primal),
         "dual_objective": _number(certificate.dual),
@@ -58,11 +112,9 @@ def certificate_columns(learner: Learner) -> dict[str, Any]:
 
 def stage_columns(learner: Learner) -> dict[str, Any]:
     """Return objective, dual, gap and convergence of a fit's further problems, by columns that begin with the name of the stage."""
-    columns: dict[str, Any] = {}
-    for stage, certificate in learner.stages_.items():
-        columns[f"{stage}_objective"], columns[f"{stage}_dual_objective"] = _number(certificate.primal), _number(certificate.dual)
-        columns[f"{stage}_relative_gap"], columns[f"{stage}_converged"] = _number(certificate.relative_gap), bool(certificate.converged)
-    return columns
+    stored = ("objective", "dual_objective", "relative_gap", "converged")
+    columns = {stage: _columns(certificate) for stage, certificate in learner.stages_.items()}
+    return {f"{stage}_{name}": values[name] for stage, values in columns.items() for name in stored}
 
 
 def _number(value: Any) -> float | None:
@@ -91,29 +143,6 @@ Point = tuple[Any, ...]
 """A value for each of `Axes.names`; for hyper-parameters of the method alone the position in the list, which may hold anything."""
 
 
-@dataclass(frozen=True)
-class _Candidates:
-    """The points of one round: a path of strengths, strong to weak, for each combination of the others."""
-
-    axes: Axes
-    own: Mapping[str, Sequence[Any]]
-    path: list[float | None]
-    others: list[Point]
-
-    def point(self, strength: float | None, others: Point) -> Point:
-        """Return one candidate."""
-        return others if strength is None else (strength, *others)
-
-    def hyper(self, strength: float | None, others: Point) -> dict[str, Any]:
-        """Return the hyper-parameters of one candidate, the fixed ones among them."""
-        return self.axes.hyper(_named(self.axes, self.own, self.point(strength, others)))
-
-
-def _named(axes: Axes, own: Mapping[str, Sequence[Any]], point: Point) -> dict[str, Any]:
-    """Return the values of a point by axis."""
-    return {name: own[name][place] if name in own else place for name, place in zip(axes.names, point, strict=True)}
-
-
 class _Stage:
     """One stage of a search: the values that it has tried and how they did.
 
@@ -134,17 +163,23 @@ class _Stage:
     def _strong_first(self, name: str, numbers: Sequence[float]) -> list[float]:
         return sorted(numbers, reverse=hyper(str(self.axes.strength) if name == STRENGTH else name).strong == "large")
 
-    def candidates(self, new: Mapping[str, float] | None = None) -> _Candidates:
-        """Return all combinations of what the stage tries; with ``new`` only those with this value of this axis."""
+    def paths(self, new: Mapping[str, float] | None = None) -> list[list[Point]]:
+        """Return all combinations of what the stage tries: a path of strengths, strong to weak, for each combination of the others.
+
+        With ``new`` only those with this value of this axis.
+        """
         self._new = new or {}
         for name, value in self._new.items():
             if name in self.own:
                 self.own[name].append(value)
         values = {name: [self._new[name]] if name in self._new else list(tried) for name, tried in self.values.items()}
         places = {name: range(len(self.own[name]))[-1 if name in self._new else 0 :] for name in self.axes.own}
-        others = [*(values[name] for name in self.axes.others), *(places[name] for name in self.axes.own)]
-        path: list[float | None] = [*values[STRENGTH]] if self.axes.strength else [None]
-        return _Candidates(self.axes, self.own, path, list(product(*others)))
+        others = product(*(values[name] for name in self.axes.others), *(places[name] for name in self.axes.own))
+        return [[(strength, *rest) for strength in values[STRENGTH]] if self.axes.strength else [rest] for rest in others]
+
+    def named(self, point: Point) -> dict[str, Any]:
+        """Return the values of a point by axis."""
+        return {name: self.own[name][place] if name in self.own else place for name, place in zip(self.axes.names, point, strict=True)}
 
     def add(self, point: Point, row: dict[str, Any]) -> None:
         """Take the fit of a candidate in the next fold of its round."""
@@ -182,7 +217,7 @@ class _Stage:
             places = zip(self.axes.names, point, strict=True)
             return [place if name in self.own else self.values[name].index(place) for name, place in places]
 
-        return _named(self.axes, self.own, min((point for point in scores if scores[point] <= bound), key=order))
+        return self.named(min((point for point in scores if scores[point] <= bound), key=order))
 
     def next_value(self, best: Mapping[str, Any], extend: Mapping[str, Sequence[float]]) -> dict[str, float]:
         """Return the axis whose end is the best value and that value's neighbour outside, within the limits; empty if there is none."""
@@ -192,54 +227,102 @@ class _Stage:
                 continue
             outside = {tried[0]: tried[0] * tried[0] / tried[1], tried[-1]: tried[-1] * tried[-1] / tried[-2]}
             value = outside.get(best[name])
-            if value is not None and all(isinstance(each, int) for each in tried):
+            if value is not None and all(isinstance(number, int) for number in tried):
                 value = round(value)  # whole numbers stay whole
             if value is not None and smallest <= value <= largest and value not in (*tried, *self.vain[name]):
                 return {name: value}
         return {}
 
 
-def select(
-    part: Part,
-    make: Make,
-    judge: Judge,
-    protocol: Protocol,
-    axes: Axes,
-    seed: int,
-    dataset: str,
-) -> Selection:
-    """Choose hyper-parameters by two-stage cross-validation on one training part; ``seed``, ``dataset`` and the stage determine the folds.
+@dataclass(frozen=True)
+class Search:
+    """The search of one method on one data set.
 
-    Within a fold and for each value of the other hyper-parameters, the path runs from strong to weak regularisation and every
-    fit starts from the one before. While the best value of an axis lies at an end of what stage 1 has tried, the next one outside is tried
-    with all values of the other axes, as far as ``protocol.extend`` goes, or ``loss.extend`` for the method's own; such fits start anew.
-    It counts if it is better than all before; else the search stops at that end.
+    ``make`` returns an unfitted learner of hyper-parameters and a seed; ``judge`` returns the name and the value of the metric that selects
+    for a fitted learner, its view of held-out rows, and these rows.
     """
-    if not axes.names:
-        return Selection(dict(axes.fixed), [], ())
-    if protocol.standardise == "train":
-        (part,) = part.encoded()
-        part = replace(part, X=Standardiser().fit(part.X).transform(part.X))
-    rows: list[dict[str, Any]] = []
-    tried: dict[str, list[Any]] = {name: [] for name in axes.names}
-    best: dict[str, Any] = {}
-    for number in (1, 2):
-        values = _values(protocol, number, axes, best)
-        if not values:
-            continue
-        stage = _Stage(axes, values)
-        candidates: _Candidates | None = stage.candidates()
-        while candidates is not None:
-            for fold, (fit, held) in enumerate(_folds(part, protocol, seed, dataset, number), start=1):
-                for point, row in _judged(fit, held, candidates, make, judge, derive_seed(seed, "search", dataset, number, fold)):
+
+    make: Callable[[Mapping[str, float], int], Learner]
+    judge: Callable[[Learner, View, Part], tuple[str, float]]
+    protocol: Protocol
+    axes: Axes
+    seed: int
+    dataset: str
+
+    def select(self, part: Part) -> Selection:
+        """Choose hyper-parameters by two-stage cross-validation on one training part; seed, data set and stage determine the folds.
+
+        Within a fold and for each value of the other hyper-parameters, the path runs from strong to weak regularisation and every fit
+        starts from the one before. While the best value of an axis lies at an end of what stage 1 has tried, the next one outside is tried
+        with all values of the other axes, as far as ``protocol.extend`` goes, or ``loss.extend`` for the method's own; such fits start
+        anew. It counts if it is better than all before; else the search stops at that end.
+        """
+        protocol, axes = self.protocol, self.axes
+        if not axes.names:
+            return Selection(dict(axes.fixed), [], ())
+        if protocol.standardise == "train":
+            (part,) = part.encoded()
+            part = replace(part, X=Standardiser().fit(part.X).transform(part.X))
+        rows: list[dict[str, Any]] = []
+        tried: dict[str, list[Any]] = {name: [] for name in axes.names}
+        best: dict[str, Any] = {}
+        for number in (1, 2):
+            values = _values(protocol, number, axes, best)
+            if not values:
+                continue
+            stage = _Stage(axes, values)
+            paths = stage.paths()
+            while paths:
+                self._add_round(part, number, stage, paths)
+                best = stage.best(protocol.standard_errors)
+                outside = stage.next_value(best, {**protocol.extend, **axes.reach}) if number == 1 else {}
+                paths = stage.paths(outside) if outside else []
+            rows += stage.rows
+            for name, numbers in stage.values.items():
+                tried[name] += [*numbers, *stage.vain[name]]
+        return Selection(axes.hyper(best), rows, tuple(_edges(protocol, axes, tried, best)))
+
+    def _add_round(self, part: Part, number: int, stage: _Stage, paths: list[list[Point]]) -> None:
+        """Give a stage the fits of paths in every fold."""
+        for fold, (fit, held) in enumerate(self._folds(part, number), start=1):
+            seed = derive_seed(self.seed, "search", self.dataset, number, fold)
+            for path in paths:
+                for point, row in self._fits(fit, held, stage, path, seed):
                     stage.add(point, {"stage": number, "fold": fold, **row})
-            best = stage.best(protocol.standard_errors)
-            outside = stage.next_value(best, {**protocol.extend, **axes.reach}) if number == 1 else {}
-            candidates = stage.candidates(outside) if outside else None
-        rows += stage.rows
-        for name, numbers in stage.values.items():
-            tried[name] += [*numbers, *stage.vain[name]]
-    return Selection(axes.hyper(best), rows, tuple(_edges(protocol, axes, tried, best)))
+
+    def _folds(self, part: Part, stage: int) -> Iterator[tuple[Part, Part]]:
+        """Yield the rows to fit and the rows to judge by, standardised by the former where the protocol says so."""
+        protocol = self.protocol
+
+        def draw(units: int) -> list[Split]:
+            if protocol.holdout is None:
+                return make_folds(units, protocol.folds, self.seed, self.dataset, stage)
+            return [make_holdout(units, protocol.holdout, self.seed, self.dataset)]
+
+        for fit_rows, held_rows in keeping_groups(part.groups, part.X.shape[0], draw):
+            fit, held = part[fit_rows].encoded(part[held_rows])
+            if protocol.standardise == "fold":
+                standardiser = Standardiser().fit(fit.X)
+                fit, held = (replace(rows, X=standardiser.transform(rows.X)) for rows in (fit, held))
+            yield fit, held
+
+    def _fits(self, fit: Part, held: Part, stage: _Stage, path: list[Point], seed: int) -> Iterator[tuple[Point, dict[str, Any]]]:
+        """Yield every point of a path in one fold and its row of search.csv."""
+        previous = bound = view = None
+        for point in path:
+            chosen = self.axes.hyper(stage.named(point))
+            learner = self.make(chosen, seed)
+            if learner.calibrates:
+                learner.fit(fit.X, fit.y, fit.weight, previous)
+            else:
+                bound = learner.bind(fit.rows, fit.y) if bound is None else bound
+                learner.fit_bound(bound, previous)
+            view = learner.look(held.rows) if view is None else view
+            previous = learner
+            metric, value = self.judge(learner, view, held)
+            row = {name: hyper_value(number) for name, number in chosen.items()} | {"metric": metric, "value": value}
+            row |= {"n_train": fit.X.shape[0], "n_test": held.X.shape[0], **certificate_columns(learner)}
+            yield point, row | {"seconds": None if learner.certificate_ is None else _number(learner.certificate_.seconds)}
 
 
 def _values(protocol: Protocol, stage: int, axes: Axes, best: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
@@ -259,55 +342,6 @@ def searched_points(protocol: Protocol, axes: Axes) -> int:
     stages = [_values(protocol, 1, axes, {})]
     stages.append(_values(protocol, 2, axes, {name: values[0] for name, values in stages[0].items()}))
     return sum(math.prod(map(len, values.values())) for values in stages if values)
-
-
-def _folds(part: Part, protocol: Protocol, seed: int, dataset: str, stage: int) -> Iterator[tuple[Part, Part]]:
-    """Yield the rows to fit and the rows to judge by, standardised by the former where the protocol says so."""
-    n = part.X.shape[0]
-    share = protocol.holdout
-    folds = keeping_groups(
-        part.groups,
-        n,
-        lambda units: (
-            make_folds(units, protocol.folds, seed, dataset, stage) if share is None else [make_holdout(units, share, seed, dataset)]
-        ),
-    )
-    for fit_rows, held_rows in folds:
-        fit, held = part[fit_rows].encoded(part[held_rows])
-        if protocol.standardise == "fold":
-            standardiser = Standardiser().fit(fit.X)
-            fit, held = (replace(each, X=standardiser.transform(each.X)) for each in (fit, held))
-        yield fit, held
-
-
-def _judged(fit: Part, held: Part, candidates: _Candidates, make: Make, judge: Judge, seed: int) -> Iterator[tuple[Point, dict[str, Any]]]:
-    """Yield every candidate of one fold and its row of search.csv."""
-    for others in candidates.others:
-        previous = bound = view = None
-        for strength in candidates.path:
-            chosen = candidates.hyper(strength, others)
-            learner = make(chosen, seed)
-            if learner.calibrates:
-                learner.fit(fit.X, fit.y, fit.weight, previous)
-            else:
-                bound = learner.bind(fit.rows, fit.y) if bound is None else bound
-                learner.fit_bound(bound, previous)
-            view = learner.look(held.rows) if view is None else view
-            previous = learner
-            metric, value = judge(learner, view, held.truth)
-            certificate = learner.certificate_
-            yield (
-                candidates.point(strength, others),
-                {
-                    **{name: hyper_value(number) for name, number in chosen.items()},
-                    "metric": metric,
-                    "value": value,
-                    "n_train": fit.X.shape[0],
-                    "n_test": held.X.shape[0],
-                    **certificate_columns(learner),
-                    "seconds": None if certificate is None else _number(certificate.seconds),
-                },
-            )
 
 
 _LIST = 3

@@ -75,11 +75,11 @@ def training_labels(cell: Cell, X: Any, truth: Labels, classes: tuple[Any, ...],
     return TrainingLabels(truth, seen, confusion.told, None, _facts(truth, seen, confusion.true, confusion.told))
 
 
-def _facts(truth: Labels, seen: Labels, true: NDArray[np.float64], told: NDArray[np.float64]) -> dict[str, float]:
+def _facts(truth: Labels, seen: Labels, true: NDArray[np.float64], stated: NDArray[np.float64]) -> dict[str, float]:
     return {
         "label_error": float(np.mean(truth != seen)),
         "confusion_norm": float(np.linalg.norm(true - np.diag(np.diag(true)))),
-        "condition": conditioning(told)[0],
+        "condition": conditioning(stated)[0],
     }
 
 

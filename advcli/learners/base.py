@@ -596,5 +596,5 @@ class Learner(ClassifierMixin, BaseEstimator):
 
 
 LearnerType = TypeVar("LearnerType", bound=type[Learner])
-registry: Registry[type[Learner]] = Registry("loss", "loss")
+registry: Registry[type[Learner]] = Registry("loss", "loss", __package__)
 register: Callable[..., Callable[[LearnerType], LearnerType]] = registry.register

@@ -39,9 +39,12 @@ def path_names(loss: Options) -> frozenset[str]:
     An unknown method has none.
     """
     names = [str(loss[key]) for key in ("learner", "name", "base") if loss.get(key) is not None]
-    declared = [*(registry.get(name).paths for name in names if name in registry)]
-    declared += [losses.loss_class(name).paths for name in names if name in losses.registry]
+    declared = [losses.loss_class(name).paths if name in losses.registry else registry.get(name).paths for name in names if _is_known(name)]
     return frozenset(name for paths in declared for name in paths)
+
+
+def _is_known(name: str) -> bool:
+    return name in losses.registry or name in registry  # the surrogates first: their names import no other learner
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ class Method:
         words = [str(self.loss["name"])]
         learner = str(self.loss.get("learner") or words[0])
         # an unknown one fails later, under its name
-        if learner not in learner_names() or learner_class(learner).names_features(self.loss, self.features):
+        if not _is_known(learner) or learner_class(learner).names_features(self.loss, self.features):
             words.append(str(self.features["name"]))
         if self.solver.get("name", "auto") != "auto":
             words.append(str(self.solver["name"]))

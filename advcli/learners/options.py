@@ -30,7 +30,9 @@ def read_grid(loss: Options) -> dict[str, tuple[Any, ...]]:
     if not isinstance(grid, Mapping):
         raise ConfigError(f"loss.grid={grid} is no group of lists; give loss.grid={{OPTION:[VALUE,...]}}")
     values_by_option = {
-        str(name): _settled(values if isinstance(values, list | tuple) else [values]) for name, values in grid.items() if values is not None
+        str(name): _as_tuples(values if isinstance(values, list | tuple) else [values])
+        for name, values in grid.items()
+        if values is not None
     }
     for name, values in values_by_option.items():
         if not values:
@@ -57,8 +59,8 @@ def read_extend(loss: Options) -> dict[str, tuple[float, float]]:
     return limits_by_option
 
 
-def _settled(value: Any) -> Any:
-    return tuple(map(_settled, value)) if isinstance(value, list | tuple) else value
+def _as_tuples(value: Any) -> Any:
+    return tuple(map(_as_tuples, value)) if isinstance(value, list | tuple) else value
 
 
 def limits_of(solver: Options) -> dict[str, Any]:

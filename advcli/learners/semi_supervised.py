@@ -1,4 +1,4 @@
-"""Methods that louche2015, section 4.2, compares with UMA: perceptrons on rough, few or all true labels, and a semi-supervised SVM."""
+"""The semi-supervised SVM that louche2015, section 4.2, compares with UMA."""
 
 from __future__ import annotations
 
@@ -17,13 +17,6 @@ from ..core.errors import ConfigError
 from ..core.typing import Array, Labels
 from .base import register
 from .linear import LinearLearner
-from .method import register_method
-from .uma import UMAClassifier
-
-# batch perceptrons, UMA with C = I: on the labels as they are seen, on the small clean sample alone, on the true labels of all rows
-for _name, _view in {"f_y": "noisy", "f_conf": "sample", "f_full": "true"}.items():
-    _method: Any = register_method(_name, UMAClassifier, ("confusion", "alpha"))
-    _method.takes, _method.view = (), _view
 
 
 @register("s3vm")

@@ -24,6 +24,7 @@ from ..data.labels.confusion import ILL_CONDITIONED, check_confusion, read_confu
 from ..losses import matrices
 from .base import State, register
 from .linear import LinearLearner
+from .method import register_method
 from .options import one_of, seed_of
 
 RULES = {"error": 0, "confusion": 1, "random": 2}
@@ -223,3 +224,10 @@ def confusion_matrix(confusion: Any, k: int, names: Sequence[Any]) -> tuple[Arra
             raise ConfigError("confusion must name its rows by the classes, which are the labels seen, and its columns by the true classes")
         confusion = named.values
     return check_confusion(confusion, k, names)
+
+
+# louche2015, section 4.2: batch perceptrons, UMA with C = I, on the labels as they are seen, on the small clean sample alone, on the true
+# labels of all rows
+for _name, _view in {"f_y": "noisy", "f_conf": "sample", "f_full": "true"}.items():
+    _method: Any = register_method(_name, UMAClassifier, ("confusion", "alpha"))
+    _method.takes, _method.view = (), _view

@@ -154,9 +154,8 @@ def test_a_fit_is_the_protocols_search_and_standardisation() -> None:
     """By hand: the csv source's features, the runner's selection on all rows, the standardiser of all rows, one estimator."""
     from advcli import SurrogateClassifier, metrics
     from advcli.config.protocol import Protocol
-    from advcli.evaluation.axes import find_axes
     from advcli.evaluation.part import Part
-    from advcli.evaluation.selection import select
+    from advcli.evaluation.selection import Search, find_axes
     from advcli.learners import Method
 
     frame().to_csv("train.csv", index=False)
@@ -171,10 +170,10 @@ def test_a_fit_is_the_protocols_search_and_standardisation() -> None:
     def make(hyper: Any, seed: int) -> Any:
         return Method(groups["loss"], groups["features"], groups["solver"], hyper).make(3, seed, 1e-6)
 
-    def judge(learner: Any, held: Any, y: Any) -> tuple[str, float]:
-        return "error", metrics.compute("error", y, learner.predict_codes(held), 3, {})
+    def judge(learner: Any, view: Any, held: Any) -> tuple[str, float]:
+        return "error", metrics.compute("error", held.y, learner.predict_codes(view), 3, {})
 
-    chosen = select(Part(loaded.X, loaded.y), make, judge, checked, find_axes(checked, Method(**groups)), 3, "csv")
+    chosen = Search(make, judge, checked, find_axes(checked, Method(**groups)), 3, "csv").select(Part(loaded.X, loaded.y))
     assert model.about["hyper"] == chosen.hyper
     standardised = Standardiser().fit(loaded.X).transform(loaded.X)
     assert (standardised[:, -1] == 1.0).all()  # the constant column

@@ -8,9 +8,8 @@ from advcli.config.protocol import Protocol
 from advcli.core import hyper as hypers
 from advcli.core.errors import ConfigError
 from advcli.core.hyper import Hyper
-from advcli.evaluation.axes import find_axes
 from advcli.evaluation.part import Part
-from advcli.evaluation.selection import select
+from advcli.evaluation.selection import Search, find_axes
 from advcli.learners import Method
 
 SOLVER = {"name": "auto", "tol": 1e-3, "search_tol": 1e-2}
@@ -38,12 +37,12 @@ def run(fakes, protocol=None, names=LINEAR, hyper=None, loss=None, data=None, sa
     def make(chosen, seed):
         return fakes.FakeLearner({"name": "zero_one"} | (loss or {}), {"name": "linear"}, SOLVER, chosen, 3, seed, SOLVER["search_tol"])
 
-    def judge(learner, held, y):
+    def judge(learner, view, held):
         metric = checked.metric or learner.metric_
-        return metric, metrics.compute(metric, y, learner.predict_codes(held), 3, {})
+        return metric, metrics.compute(metric, held.y, learner.predict_codes(view), 3, {})
 
     axes = find_axes(checked, Searched(hyper, names, own, reach))
-    return select(Part(data.X, data.y, sample_weight), make, judge, checked, axes, 0, "blobs")
+    return Search(make, judge, checked, axes, 0, "blobs").select(Part(data.X, data.y, sample_weight))
 
 
 def replace_metric(monkeypatch, name, function):

@@ -45,7 +45,7 @@ LIBRARIES = {
     "ray": {"solvers.shards", "cli.launching"},
 }
 """Where a library may be imported."""
-EAGER = {"learners": "learners", "cli.actions": "cli.actions", "data.registry": "data.sources"}
+EAGER = {"cli.actions": "cli.actions", "data.registry": "data.sources"}
 """Modules that import, by name, all that stands in a package."""
 HEAVY = {"pandas", "sklearn", "scipy", "numpy", "joblib", "matplotlib"}
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from advcli.core.errors import ConfigError
 from advcli.learners import Method
+from advcli.learners.base import registry
 
 LINEAR, AUTO = {"name": "linear"}, {"name": "auto"}
 GRAPH = {"edges": [["all", "a"], ["all", "b"]], "classes": ["a", "b"]}
@@ -41,3 +46,18 @@ def test_a_learner_gets_the_hyper_parameters_tolerance_and_seed_of_its_fit() -> 
     kernel = Method({"name": "ww"}, {"name": "rbf"}, AUTO, {"C": 1.0, "gamma": 2.0}).make(2, 0, 1e-3)
     assert kernel.features_options == {"gamma": 2.0}
     assert np.isfinite(kernel.fit(np.eye(4), [0, 1, 0, 1]).certificate_.primal)
+
+
+def test_a_pickled_learner_finds_its_class_in_a_new_process() -> None:
+    """Its module alone is imported there: a method of a family must be made beside the family."""
+    classes = sorted({registry.get(name) for name in registry}, key=lambda kind: (kind.__module__, kind.__name__))
+    code = "import pickle, sys; [pickle.loads(line) for line in map(bytes.fromhex, sys.stdin)]"
+    lines = "\n".join(pickle.dumps(kind).hex() for kind in reversed(classes))
+    subprocess.run([sys.executable, "-c", code], input=lines, text=True, check=True)
+
+
+def test_a_surrogate_needs_no_other_learner() -> None:
+    code = "import sys; from advcli.learners import Method; Method({'name': 'zero_one'}, {'name': 'rbf'}, {}).name; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "advcli.learners.surrogate" in done.stdout.split()
+    assert "advcli.learners.uma" not in done.stdout.split()

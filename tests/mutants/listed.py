@@ -582,26 +582,26 @@ RECIPE = (
     ),
     Mutant(
         "advcli/evaluation/recipe.py",
-        "learner.mean_cost(fitted.rows(train.X), train.costs if own else fitted.codes, fitted.weight)",
-        "learner.mean_cost(X, test.costs if own else test.y, test.weight)",
+        "learner.mean_cost(fitted.rows(train.X), train.costs if costly else fitted.codes, fitted.weight)",
+        "learner.mean_cost(X, test.costs if costly else test.y, test.weight)",
         GUARANTEE,
     ),
     Mutant(
         "advcli/evaluation/recipe.py",
-        "learner.mean_cost(fitted.rows(train.X), train.costs if own else fitted.codes, fitted.weight)",
+        "learner.mean_cost(fitted.rows(train.X), train.costs if costly else fitted.codes, fitted.weight)",
         "learner.mean_cost(fitted.rows(train.X), train.costs if own else train.y, fitted.weight)",
         f"{GUARANTEE} -k learned_from",
     ),
     Mutant(
         "advcli/evaluation/recipe.py",
-        "learner.mean_cost(X, test.costs if own else test.y, test.weight)",
-        "learner.mean_cost(fitted.rows(train.X), train.costs if own else fitted.codes, fitted.weight)",
+        "learner.mean_cost(X, test.costs if costly else test.y, test.weight)",
+        "learner.mean_cost(fitted.rows(train.X), train.costs if costly else fitted.codes, fitted.weight)",
         GUARANTEE,
     ),
     Mutant(
         "advcli/evaluation/recipe.py",
-        "learner.mean_cost(X, test.costs if own else test.y, test.weight)",
-        "learner.mean_cost(X, test.costs if own else test.y, None if train.weight is None else train.weight[: len(test.y)])",
+        "learner.mean_cost(X, test.costs if costly else test.y, test.weight)",
+        "learner.mean_cost(X, test.costs if costly else test.y, None if train.weight is None else train.weight[: len(test.y)])",
         GUARANTEE,
     ),
     # the key of a cell
@@ -717,8 +717,8 @@ SEARCH = (
     Mutant("advcli/evaluation/selection.py", "float(round(total)) if about.is_count", "total if about.is_count", SELECTION),
     Mutant(
         "advcli/evaluation/selection.py",
-        'derive_seed(seed, "search", dataset, number, fold)',
-        'derive_seed(seed, "search", dataset, number, 1)',
+        'derive_seed(self.seed, "search", self.dataset, number, fold)',
+        'derive_seed(self.seed, "search", self.dataset, number, 1)',
         f"{CELLS} -k seed",
     ),
     Mutant("advcli/evaluation/selection.py", "learner.fit_bound(bound, previous)", "learner.fit_bound(bound, None)", f"{CELLS} -k seed"),
@@ -958,7 +958,12 @@ FOREIGN_WEIGHTS = (
     Mutant("advcli/evaluation/foreign_weights.py", "set_params(fit_intercept=intercept)", "set_params(fit_intercept=True)", FOREIGN),
     Mutant("advcli/evaluation/foreign_weights.py", "theta = theta[:, _order(self._known, classes)]", "pass", FOREIGN),
     Mutant("advcli/evaluation/foreign_weights.py", "classes = np.argsort(order).tolist()", "classes = order", FOREIGN),
-    Mutant("advcli/evaluation/foreign_weights.py", "dual = max(dual, _highest(problem, R, at_weights))", "pass", FOREIGN),
+    Mutant(
+        "advcli/evaluation/foreign_weights.py",
+        "fitted.certificate_.dual, _highest(problem, R, at_weights)",
+        "fitted.certificate_.dual",
+        FOREIGN,
+    ),
     Mutant("advcli/evaluation/foreign_weights.py", "best = min(primal, certificate.primal)", "best = certificate.primal", FOREIGN),
     Mutant("advcli/evaluation/foreign_weights.py", "best = min(primal, certificate.primal)", "best = primal", FOREIGN),
     Mutant("advcli/evaluation/foreign_weights.py", 'raw = cell.protocol.standardise == "none"', "raw = False", FOREIGN),
@@ -1128,7 +1133,7 @@ RECORDS = (
     Mutant(
         "advcli/results/cell_file.py", "if hashlib.sha256(raw[: seal.start()]", "if False and hashlib.sha256(raw[: seal.start()]", DAMAGES
     ),
-    Mutant("advcli/evaluation/runner.py", "*map(advice, cell_fits.stopped), ", "", f"{RUNNER_TESTS} -k advice"),
+    Mutant("advcli/evaluation/runner.py", '*map(advice, cell_fits.counted["stopped"]), ', "", f"{RUNNER_TESTS} -k advice"),
     Mutant("advcli/evaluation/runner.py", 'if row["dual_objective"] == -math.inf:', "if False:", f"{RUNNER_TESTS} -k advice"),
     Mutant("advcli/results/cell_file.py", "and DAMAGED not in file.name", "", DAMAGES),
     Mutant(

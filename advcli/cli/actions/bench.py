@@ -10,7 +10,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from ...config import Settings, validate
-from ...config.words import own, refuse_added_keys
+from ...config.words import refuse_added_keys, without_hydra
 from ...core.errors import ConfigError
 from ..console import say, short
 from ..task import Task
@@ -39,7 +39,7 @@ class Bench(Task):
         from ...learners import Method
 
         refuse_added_keys(compose(cells[0]).hydra)
-        self.cells = [validate(own(compose(words))) for words in cells]
+        self.cells = [validate(without_hydra(compose(words))) for words in cells]
         for cell in self.cells:
             check_traceable(Cell.of(cell))
             ordered = is_ordered(cell.dataset) is not False

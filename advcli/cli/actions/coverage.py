@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 
 from ...config import Settings
-from ...core.errors import ConfigError
 from ..console import short
+from ..folders import refuse_file
 from ..task import Task
 
 
@@ -21,8 +21,7 @@ class Coverage(Task):
         file = self.needed(settings.model, "model=FILE, the file that advcli fit wrote")
         rows = self.needed(settings.input, "input=FILE, a CSV file of rows with labels that the model has not seen")
         out = self.needed(settings.out, "out=FOLDER, the folder to write into")
-        if out.exists() and not out.is_dir():
-            raise ConfigError(f"out={short(out)} is a file; give the name of a folder")
+        refuse_file(out)
         from ... import models
         from ...models import coverage
         from ...reports.drawing import draw

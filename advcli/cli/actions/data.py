@@ -8,10 +8,11 @@ from textwrap import fill
 from typing import Any
 
 from ...config import Settings
-from ...config import words as composing
+from ...config.words import typed
 from ...core.errors import ConfigError, nearest
 from ...core.paths import conf_dir, expanded
-from ..task import Task, subject
+from ..console import print_lines
+from ..task import Task
 
 WIDTH = 100
 """Columns of a terminal that lines of remarks keep to."""
@@ -33,47 +34,43 @@ class Data(Task):
     choices = ("list", "show", "fetch", "check")
     keys = ("path", "target", "separator", "encoding")
 
+    named = "the name of a data set; advcli data list has them"
+
     def __init__(self, words: list[str]) -> None:
         super().__init__(words)
-        self.given: dict[str, str] = {}
-        if words[:1] == ["check"]:
-            self.what, self.composed, self.overrides = "check", False, self._take(words[1:])
-            return
-        self.what, self.name, rest = subject("data", words, self.choices, "the name of a data set; advcli data list has them")
-        self.url, what = None, self.what
-        self.overrides = []
-        for word in rest:
-            if what == "fetch" and word.startswith("url="):
-                self.url = word.removeprefix("url=")
-            else:
-                self.overrides.append(word)
+        self.about_file: dict[str, str] = {}
+        self.url: str | None = None
+        rest = self.overrides
+        if self.choice == "check":
+            self._take(rest)
+            self.overrides = []
+        if self.choice == "fetch":
+            self.url = next((word.removeprefix("url=") for word in reversed(rest) if word.startswith("url=")), None)
+            self.overrides = [word for word in rest if not word.startswith("url=")]
         # what has no file in conf/dataset (data that cannot be loaded yet) can still be shown
-        self.composed = what == "show" and ((conf_dir() / "dataset" / f"{self.name}.yaml").is_file() or "--config-dir" in rest)
+        self.composed = self.choice == "show" and ((conf_dir() / "dataset" / f"{self.name}.yaml").is_file() or "--config-dir" in rest)
         if self.composed:
-            self.overrides.insert(0, f"dataset={self.name}")
+            self.overrides = [f"dataset={self.name}", *rest]
 
-    def _take(self, words: list[str]) -> list[str]:
-        """Take the keys of ``check``, with or without ``dataset.`` before them, and return the words that remain."""
+    def _take(self, words: list[str]) -> None:
+        """Take the keys of ``check``, with or without ``dataset.`` before them."""
         for word in words:
             key, equals, value = word.partition("=")
             key = key.removeprefix("dataset.")
             if word.startswith("-"):
                 raise ConfigError(f"advcli data check takes {', '.join(f'{name}=...' for name in self.keys)}; leave out {word}")
-            if not equals and "path" not in self.given:
+            if not equals and "path" not in self.about_file:
                 key, value = "path", word
             if key not in self.keys:
                 raise ConfigError(f"advcli data check takes {', '.join(f'{name}=...' for name in self.keys)}; {nearest(key, self.keys)}")
-            self.given[key] = value
-        if "path" not in self.given:
+            self.about_file[key] = value
+        if "path" not in self.about_file:
             raise ConfigError("advcli data check needs path=FILE, as in advcli data check path=my.csv target=label")
-        return []
 
     @classmethod
-    def complete(cls, words: list[str]) -> tuple[Iterable[str] | None, int]:
-        """Complete list, show or fetch, and the name of a data set."""
-        if len(words) < 3 and not (len(words) == 2 and words[0] == "list"):
-            return cls.choices if len(words) == 1 else [file.stem for file in (conf_dir() / "dataset").glob("*.yaml")], 0
-        return None, {"list": 1, "show": 2, "fetch": 2}.get(words[0], 0)
+    def names(cls) -> Iterable[str]:
+        """Return the names of the data sets."""
+        return [file.stem for file in (conf_dir() / "dataset").glob("*.yaml")]
 
     def act(self, settings: Settings) -> None:
         """Print what the data package says."""
@@ -81,13 +78,12 @@ class Data(Task):
 
         from ... import data
 
-        if self.what == "check":
+        if self.choice == "check":
             self._check()
-        elif self.what == "fetch":
+        elif self.choice == "fetch":
             print(data.fetch(self.name, settings.data_dir, url=self.url).message)
-        elif self.what == "show":
-            lines = data.show(settings.dataset if self.composed else self.name, settings.data_dir)
-            print(tabulate([[f"{key}:", value] for key, value in lines.items()], tablefmt="plain", disable_numparse=True))
+        elif self.choice == "show":
+            print_lines(data.show(settings.dataset if self.composed else self.name, settings.data_dir))
         else:
             entries = data.list_datasets(settings.data_dir)
             columns = ("name", "source", "rows", "features", "classes", "task")
@@ -98,8 +94,8 @@ class Data(Task):
     def _check(self) -> None:
         from ...data.tables.checking import check_file
 
-        path, target = expanded(self.given["path"]), self.given.get("target")
-        table = check_file(path, target, self.given.get("separator"), self.given.get("encoding"))
+        path, target = expanded(self.about_file["path"]), self.about_file.get("target")
+        table = check_file(path, target, self.about_file.get("separator"), self.about_file.get("encoding"))
         print(f"{table.head}\n")
         _print_some(table.columns, "columns", ())
         if table.classes:
@@ -109,11 +105,8 @@ class Data(Task):
         if table.options:
             print("\nThe command line that fits it:\n")
             line = " "
-            for word in [
-                "advcli",
-                "dataset=csv",
-                *(shlex.quote(composing.typed(f"dataset.{key}", value)) for key, value in table.options.items()),
-            ]:
+            options = (shlex.quote(typed(f"dataset.{key}", value)) for key, value in table.options.items())
+            for word in ["advcli", "dataset=csv", *options]:
                 if len(line) + len(word) > WIDTH - 3:
                     print(f"{line} \\")
                     line = "   "

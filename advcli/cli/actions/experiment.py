@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from ...config import Settings
 from ...config.presets import about, names
 from ...core.errors import ConfigError, nearest
-from ..task import Task, subject
+from ..console import print_lines
+from ..task import Task
 
 
 class Experiment(Task):
@@ -19,30 +20,24 @@ class Experiment(Task):
         ("experiment show NAME", "one preset in detail; advcli +experiment=NAME runs it"),
     )
     choices = ("list", "show")
+    named = "the name of a preset; advcli experiment list has them"
 
     def __init__(self, words: list[str]) -> None:
         super().__init__(words)
-        self.what, self.name, self.overrides = subject(
-            "experiment", words, self.choices, "the name of a preset; advcli experiment list has them"
-        )
         if self.name and self.name not in names():
             raise ConfigError(f"there is no preset {self.name}; {nearest(self.name, names())} (see advcli experiment list)")
 
     @classmethod
-    def complete(cls, words: list[str]) -> tuple[Iterable[str] | None, int]:
-        """Complete list or show, and the name of a preset."""
-        if len(words) == 1:
-            return cls.choices, 0
-        return (names(), 0) if len(words) == 2 and words[0] == "show" else (None, 2 if words[0] == "show" else 1)
+    def names(cls) -> Iterable[str]:
+        """Return the names of the presets."""
+        return names()
 
     def act(self, settings: Settings) -> None:
         """Print what the files of the presets say."""
         from tabulate import tabulate
 
-        if self.what == "show":
-            lines = about(self.name).lines(_fits(self.name))
-            rows = [[f"{key}:", value] for key, value in lines.items()]
-            print(tabulate(rows, tablefmt="plain", disable_numparse=True, maxcolwidths=[None, 100]))
+        if self.choice == "show":
+            print_lines(about(self.name).lines(_fits(self.name)), 100)
         else:
             rows = [[preset.name, str(preset.n_cells), preset.published or "-", preset.title] for preset in map(about, names())]
             print(tabulate(rows, ["name", "cells", "beside", "what it is"], tablefmt="simple", maxcolwidths=[None, None, None, 90]))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ...config import Settings
-from ...core.errors import ConfigError, nearest
+from ...core.errors import ConfigError
 from ..console import say, short, warn
-from ..folders import existing_folders, list_of_folders, refuse_unwritable
+from ..folders import existing_folders, list_of_folders, refuse_file, refuse_unwritable
 from ..task import Task
 
 
@@ -18,27 +18,24 @@ class Export(Task):
 
     def __init__(self, words: list[str]) -> None:
         super().__init__(words)
-        self.to, self.overrides = (words or [""])[0], list_of_folders(words[1:])
-        if self.to not in self.choices:
-            message = f"unknown action 'export {self.to}'; {nearest(self.to, self.choices)}" if self.to else "export needs"
-            raise ConfigError(message if self.to else f"{message} {', '.join(self.choices[:-1])} or {self.choices[-1]}")
+        self.overrides = list_of_folders(self.overrides)
 
     def act(self, settings: Settings) -> None:
         """Read the cells and write them."""
         paths = existing_folders(settings)
         if settings.out is None:
-            raise ConfigError(f"advcli export {self.to} needs out={'FOLDER' if self.to == 'mlflow' else 'FILE'}, where to write")
-        if self.to != "mlflow":
+            raise ConfigError(f"advcli export {self.choice} needs out={'FOLDER' if self.choice == 'mlflow' else 'FILE'}, where to write")
+        if self.choice == "mlflow":
+            refuse_file(settings.out, "mlflow needs a folder")
+        else:
             refuse_unwritable(settings.out)
-        elif settings.out.exists() and not settings.out.is_dir():
-            raise ConfigError(f"out={short(settings.out)} is a file; mlflow needs a folder")
         from ...reports import Choice
         from ...reports.export import export
         from ...results.folder import ResultsFolder
 
         folders = [ResultsFolder(path) for path in paths]
         try:
-            summary, remarks = export(folders, self.to, settings.out, Choice.of(settings.report))
+            summary, remarks = export(folders, self.choice, settings.out, Choice.of(settings.report))
         finally:
             for folder in folders:
                 warn(folder.remarks)

@@ -7,7 +7,7 @@ import warnings
 
 from ...config import Settings
 from ...core.errors import NotConvergedWarning
-from ..console import say, short
+from ..console import hyper_words, say, short
 from ..folders import beside, refuse_unwritable
 from ..task import Task
 
@@ -25,7 +25,6 @@ class Fit(Task):
         from ... import models
         from ...evaluation import Cell
         from ...learners import Method
-        from ...results.tables import hyper_text
 
         models.check_storable(Method.of(settings).learner.needs_pickle(settings.loss), out, f"loss={settings.loss['name']}")
         began = time.perf_counter()
@@ -42,7 +41,7 @@ class Fit(Task):
         for remark in dict.fromkeys(remarks):
             say(" ".join(remark.split()))
         tell = beside(out)
-        chosen = [f"{name} = {hyper_text(value)}{' (fixed)' if name in settings.hyper else ''}" for name, value in about["hyper"].items()]
+        chosen = hyper_words(about["hyper"], settings.hyper)
         if about["searched"] is not None:
             chosen.append(f"cross-validated {about['metric']} {about['searched']:.4g}")
         tell(f"{settings.label}: {about['rows']} rows, {model.estimator.n_features_in_} features, {len(model.classes)} classes")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ...config import Settings
-from ..task import Task, subject
+from ..console import print_lines
+from ..task import Task
 
 
 class ModelFile(Task):
@@ -12,17 +13,10 @@ class ModelFile(Task):
     place = 8
     usage = (("model show FILE", "what a saved model is: method, certificate, classes, columns, versions"),)
     choices = ("show",)
-
-    def __init__(self, words: list[str]) -> None:
-        super().__init__(words)
-        _, self.file, rest = subject("model", words, self.choices, "the file that advcli fit wrote, as in advcli model show iris.model")
-        self.overrides = rest
+    named = "the file that advcli fit wrote, as in advcli model show iris.model"
 
     def act(self, settings: Settings) -> None:
         """Print what the model says of itself."""
-        from tabulate import tabulate
-
         from ... import models
 
-        lines = models.describe(models.read(self.file, settings.trust))
-        print(tabulate([[f"{key}:", value] for key, value in lines.items()], tablefmt="plain", disable_numparse=True))
+        print_lines(models.describe(models.read(self.name, settings.trust)))

@@ -9,7 +9,7 @@ from ...config import Settings, check
 from ...config.composing import compose_cells
 from ...core.errors import ConfigError
 from ..console import print_table, say, short, warn
-from ..folders import existing_folders, list_of_folders
+from ..folders import existing_folders, list_of_folders, refuse_file
 from ..task import Task
 
 if TYPE_CHECKING:
@@ -91,8 +91,7 @@ def _place(settings: Settings, folders: list[ResultsFolder]) -> Path:
         if len(folders) > 1:
             raise ConfigError("one table of several results folders needs out=FOLDER, where to write it")
         return folders[0].path
-    if out.exists() and not out.is_dir():
-        raise ConfigError(f"out={short(out)} is a file; give the name of a folder")
+    refuse_file(out)
     if (out / "cells").exists():
         raise ConfigError(f"out={short(out)} is a results folder with tables of its own; choose another one")
     if not out.parent.is_dir():

@@ -17,10 +17,10 @@ from omegaconf import DictConfig, OmegaConf
 from ... import config as configuration
 from ...config import Settings, validate
 from ...config.composing import compose_all
-from ...config.words import own, refuse_added_keys, scalar_override, words_of
+from ...config.words import refuse_added_keys, scalar_override, without_hydra, words_of
 from ...core.errors import AdvcliError, ConfigError
 from ...results.progress import Journal, Progress
-from ..console import counted, print_table, say, short, warn
+from ..console import counted, hyper_words, print_table, say, short, warn
 from ..folders import unmake
 from ..task import Task
 
@@ -52,8 +52,8 @@ class Run(Task):
         self.outcomes: list[CellOutcome] = []
         self.died = ""
         self.session: Path | None = None
-        self.told: set[int] = set()
-        self.said: set[str] = set()
+        self.reported: set[int] = set()
+        self.notes: set[str] = set()
         self.shown = False
 
     def __call__(self, config: DictConfig) -> Any:
@@ -107,7 +107,7 @@ class Run(Task):
 
         first = compose(cells[0])
         refuse_added_keys(first.hydra)
-        plans = compose_all(cells, lambda words: configuration.plain(own(compose(words))), scalar_override)
+        plans = compose_all(cells, lambda words: configuration.plain(without_hydra(compose(words))), scalar_override)
         settings = [configuration.check(values) for values in plans]
         self.refuse_unread(settings[0])
         if settings[0].dry_run:
@@ -116,7 +116,7 @@ class Run(Task):
             return
         folder = self._prepare(settings, cells)
         self.cells = len(cells)
-        self.config = configuration.plain(own(master))
+        self.config = configuration.plain(without_hydra(master))
         workers = min(settings[0].workers or os.cpu_count() or 1, len(cells))
         here = str(OmegaConf.select(first, "hydra.launcher._target_")).endswith("JoblibLauncher")
         with folder.session() as self.session:
@@ -128,7 +128,7 @@ class Run(Task):
                 with progress:
                     yield [cells[batch[0]] for batch in batches]
             finally:
-                self.told = progress.done
+                self.reported = progress.done
 
     def _show(self, cells: list[Settings], words: list[list[str]]) -> None:
         """Print what cells would compute and about how long."""
@@ -149,12 +149,12 @@ class Run(Task):
         _check_reports(cells)
         self.settings = cells[0]
 
-        def told(line: str) -> None:
-            self.said.add(line)
+        def note(line: str) -> None:
+            self.notes.add(line)
             say(line)
 
         folder = ResultsFolder(cells[0].folder, **cells[0].record)
-        prepare(folder, cells, words, told)
+        prepare(folder, cells, words, note)
         warn(folder.remarks)
         return folder
 
@@ -164,7 +164,7 @@ class Run(Task):
             self.died = f"a worker process died (killed, or out of memory); finished cells are kept; {self._resume()} workers=1"
         for number, outcome, lines in (cell for job in results or [] for cell in job):
             self.outcomes.append(outcome)
-            if number not in self.told and outcome.status == "failed":  # the journal could not take it
+            if number not in self.reported and outcome.status == "failed":  # the journal could not take it
                 say("\n".join(lines))
 
     def interrupted(self) -> str:
@@ -228,9 +228,9 @@ class Run(Task):
 
     def _print_end(self, folder: str, failed: int, about: Mapping[Any, Any]) -> None:
         """Print what was said about the data and the tables, and where these are."""
-        for note in dict.fromkeys(f"note: {outcome.dataset}: {note}" for outcome in self.outcomes for note in outcome.notes):
-            if note not in self.said:
-                say(note)
+        for line in dict.fromkeys(f"note: {outcome.dataset}: {text}" for outcome in self.outcomes for text in outcome.notes):
+            if line not in self.notes:
+                say(line)
         skipped = sum(outcome.skipped for outcome in self.outcomes)
         parts = [counted(self.cells) + (", not all done" if self.died else "")]
         parts += [f"{skipped} already there"] if skipped else []
@@ -245,17 +245,21 @@ class Run(Task):
 
 def _check_reports(cells: Sequence[Settings]) -> None:
     """Refuse what the reports at the end could not show, before the work."""
-    for cell in cells:
-        _check_report(cell)
     import pandas as pd
 
     from ...evaluation import Cell
     from ...reports import Choice
+    from ...reports.published_numbers import check_published
     from ...reports.sources import Sources
-    from ...reports.summary import TOLD, told_apart
+    from ...reports.summary import TOLD, check_primary, told_apart
     from ...results.folder import ResultsFolder
     from ...results.tables import canonical_json, lasting
 
+    for cell in cells:
+        if cell.report["metric"] is not None:
+            check_primary(cell.report["metric"], vars(cell.protocol))
+        if cell.published is not None:
+            check_published(cell.published)
     choice = Choice.of(cells[0].report)
     if choice == Choice():
         return
@@ -279,23 +283,9 @@ def _check_reports(cells: Sequence[Settings]) -> None:
     choice.rows(frame)
 
 
-def _check_report(cell: Settings) -> None:
-    """Refuse a metric that is not recorded, and published numbers that are not there."""
-    from ...reports.published_numbers import check_published
-    from ...reports.summary import check_primary
-
-    if cell.report["metric"] is not None:
-        check_primary(cell.report["metric"], vars(cell.protocol))
-    if cell.published is not None:
-        check_published(cell.published)
-
-
 def _print_choice(outcome: CellOutcome, settings: Settings) -> None:
     """Print what a single run chose, and how far it is from the optimum."""
-    from ...results.tables import hyper_text
-
-    chosen = [f"{name} = {hyper_text(value)}{' (fixed)' if name in settings.hyper else ''}" for name, value in outcome.hyper.items()]
-    if chosen:
+    if chosen := hyper_words(outcome.hyper, settings.hyper):
         print(f"hyper-parameters: {', '.join(chosen)}")
     if outcome.worst_gap == outcome.worst_gap:
         passes = f", at most {outcome.passes} passes" if settings.verbose else ""

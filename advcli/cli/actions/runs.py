@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...config import Settings
 from ..console import short
-from ..task import Task, subject
+from ..task import Task
 
 
 class Runs(Task):
@@ -13,10 +13,6 @@ class Runs(Task):
     place = 3
     usage = (("runs list", "every folder in results/: when it ran, its cells, data sets and methods"),)
     choices = ("list",)
-
-    def __init__(self, words: list[str]) -> None:
-        super().__init__(words)
-        _, _, self.overrides = subject("runs", words, self.choices)
 
     def act(self, settings: Settings) -> None:
         """Print a line for each folder, the latest last."""

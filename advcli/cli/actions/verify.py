@@ -23,7 +23,7 @@ class Verify(Task):
         results = ResultsFolder(folder)
         with results.locked():  # verify.csv says of the rows that are there what they are worth
             verdicts = verify_folder(results, settings.data_dir, print, settings.spreadsheets)
-        counts = {word: sum(each.verdict == word for each in verdicts) for word in ("proved", "refuted", "cannot")}
+        counts = {word: sum(fit.verdict == word for fit in verdicts) for word in ("proved", "refuted", "cannot")}
         counted, *unproved = summary(verdicts)
-        print(f"{short(folder)}: {counted}, {sum(each.seconds for each in verdicts):.1f} s; verify.csv", *unproved, sep="\n")
+        print(f"{short(folder)}: {counted}, {sum(fit.seconds for fit in verdicts):.1f} s; verify.csv", *unproved, sep="\n")
         self.code = int(counts["refuted"] > 0 or not counts["proved"])

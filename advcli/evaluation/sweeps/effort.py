@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import AdvcliError
 from ...data.catalogue import known_set
 from ...learners import Method
-from ..axes import find_axes
 from ..cell import Cell
 from ..recipe import Recipe, shared_data
-from ..selection import searched_points
+from ..selection import find_axes, searched_points
 
 if TYPE_CHECKING:
     from ...config import Settings
@@ -146,11 +145,8 @@ def _seconds(recipe: Recipe, rows: object, tol: float, longest: float, short: fl
 def middle(recipe: Recipe) -> dict[str, object]:
     """Return the fixed hyper-parameters and, of what is searched, the middle of the lists."""
     axes, grid = recipe.axes, recipe.protocol.stage1
-    return axes.hyper({name: axes.own[name][len(axes.own[name]) // 2] if name in axes.own else _middle(grid[name]) for name in axes.names})
-
-
-def _middle(values: Sequence[float]) -> float:
-    return sorted(values)[len(values) // 2]
+    values = {name: axes.own[name] if name in axes.own else sorted(grid[name]) for name in axes.names}
+    return axes.hyper({name: candidates[len(candidates) // 2] for name, candidates in values.items()})
 
 
 def _larger(cell: Cell) -> float:

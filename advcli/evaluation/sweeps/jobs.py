@@ -26,12 +26,12 @@ from ...results.identity import A_FILE
 from ...results.progress import Journal, warning
 from ...results.tables import GROWING, canonical_json
 from ..additions import Review, content_of, distinct
-from ..axes import PROBABILITIES, find_axes
 from ..cell import Cell
 from ..inputs import path_keys
 from ..outcome import CellOutcome
 from ..recipe import Recipe, load_once, shared_data
 from ..runner import run_cell
+from ..selection import PROBABILITIES, find_axes
 
 if TYPE_CHECKING:
     from ...config import Settings
