@@ -203,6 +203,11 @@ class Problem:
         lost = steepness * self.features.score_rounding(theta)
         return lost if lost > _LOST * abs(primal) and lost > _LOST * self.unit else 0.0
 
+    @property
+    def is_game(self) -> bool:
+        """Whether the loss is adversarial, and so has a loss matrix."""
+        return isinstance(self.loss, AdversarialLoss)
+
     def game_value(self, theta: Array, primal: float | None = None) -> float:
         """Return P(theta) + lambda/2 |theta|^2 for adversarial losses, nan for others.
 
@@ -210,7 +215,7 @@ class Problem:
         expectation: Fathony et al. 2018, Theorem 18. Near means within lambda |theta| in the Euclidean norm, the ball that a ridge penalty
         stands for, plus ``tolerance`` in every coordinate.
         """
-        if not isinstance(self.loss, AdversarialLoss):
+        if not self.is_game:
             return float("nan")
         return (self.primal(theta) if primal is None else primal) + self.ridge(theta)
 

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..core.typing import Array
-from ..losses.base import AdversarialLoss
 from ..problems.risk import Problem, Solution
 from .base import Limits, Solver, register
 from .best import Best
@@ -46,7 +45,7 @@ class InteriorPointSolver(Solver):
 
     def lacks(self, problem: Problem) -> str | None:
         """The solver needs an adversarial loss, and explicit parameters that are not too many."""
-        if not isinstance(problem.loss, AdversarialLoss):
+        if not problem.is_game:
             return "an adversarial loss"
         lacking = check_parameters(problem)
         size = int(np.prod(problem.features.shape))
@@ -91,11 +90,10 @@ class _Iterate:
     """The iterate: theta and, for every row, q and z (n, k), S and p (n, l), v and tau (n,)."""
 
     def __init__(self, problem: Problem) -> None:
-        assert isinstance(problem.loss, AdversarialLoss)
+        loss: Any = problem.loss  # `lacks` lets adversarial ones pass
         self.problem, self.features = problem, problem.features
-        n, k = len(problem.y), problem.loss.n_classes
+        n, k, matrix = len(problem.y), loss.n_classes, loss.matrix
         # in units of the matrix's spread; a constant moves v alone
-        matrix = problem.loss.matrix
         self.least, self.unit = float(matrix.min()), float(np.ptp(matrix)) or 1.0
         self.L = (matrix - self.least) / self.unit
         l = len(self.L)
