@@ -31,7 +31,7 @@ from ..learners.base import IN_BLOCKS, Learner, View
 from ..results.predictions import PredictedRows
 from .cell import Cell
 from .part import Part
-from .selection import PROBABILITIES, Search, Selection, certificate_columns, find_axes, stage_columns
+from .selection import PROBABILITIES, HyperSearch, Selection, certificate_columns, find_axes, stage_columns
 from .splits import Split, SplitSeeds, keeping_groups, random_splits, share_of
 from .standardise import SPARSE_NOTE, Standardiser
 from .training_labels import TrainingLabels, training_labels
@@ -260,7 +260,7 @@ class Recipe:
 
         # the first split's folds are those of a protocol that searches there alone
         seed = self.cell.seed if number in (1, ALL) else self.seeds(number).of("search of split")
-        return Search(make, self.judge, self.protocol, self.axes, seed, self.dataset.name).select(part)
+        return HyperSearch(make, self.judge, self.protocol, self.axes, seed, self.dataset.name).select(part)
 
     def fit(self, part: Part, hyper: Mapping[str, Any], number: int | str, seed: int | None = None, **limits: Any) -> Fitted:
         """Fit to a training part, that of split ``number``, which determines the seed of the fit where none is given.
@@ -281,8 +281,9 @@ class Recipe:
             n_train = int(rows.sum())
         seed = self.seeds(number).of("fit") if seed is None else seed
         learner = method.at(hyper).make(self.n_classes, seed)
-        has = learner.get_params(deep=False)
-        learner.set_params(**{name: value for name, value in limits.items() if name in has})
+        if limits:
+            has = learner.get_params(deep=False)
+            learner.set_params(**{name: value for name, value in limits.items() if name in has})
         clock = time.perf_counter()
         extra: dict[str, Any] = {"costs": part.costs} if part.costs is not None and learner.has_costs else {}
         extra |= {"groups": part.groups} if part.groups is not None and learner.has_groups else {}

@@ -235,7 +235,7 @@ class _Stage:
 
 
 @dataclass(frozen=True)
-class Search:
+class HyperSearch:
     """The search of one method on one data set.
 
     ``make`` returns an unfitted learner of hyper-parameters and a seed; ``judge`` returns the name and the value of the metric that selects

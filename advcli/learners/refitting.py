@@ -119,7 +119,7 @@ class Refitting(CallbackSupportMixin, Learner):
             bound = self.bind(rows, y)
             problem = self._digest(bound) if self.warm_start else None
             if before is not None and problem == before._problem:
-                start = before
+                start, bound = before, self._bound_again(before, bound)
             self.fit_bound(bound, start)
         self._problem: str | None = problem
         if self.n_classes is None:
@@ -127,6 +127,10 @@ class Refitting(CallbackSupportMixin, Learner):
                 warnings.warn(f"{type(self).__name__}: {caution}", stacklevel=4)
         if self.verbose:
             print(f"{type(self).__name__}: {self.said_of_the_fit()}", flush=True)
+
+    def _bound_again(self, before: Any, bound: Bound) -> Bound:
+        """Return what a fit that begins at the solution of ``before``, to equal rows, is bound to."""
+        return bound
 
     def cautions(self) -> tuple[str, ...]:
         """Return what is to be said once about parameters outside the range of a guarantee."""

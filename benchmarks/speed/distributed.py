@@ -15,7 +15,7 @@ from advcli.features.linear import LinearFeatures
 from advcli.losses import make_loss
 from advcli.problems.risk import Problem
 from advcli.solvers import Limits, make_solver
-from advcli.solvers.shards.rows import InProcess
+from advcli.solvers.shards.rows import Workers
 from advcli.solvers.shards.solver import DistributedSolver, RayWorkers
 
 GIGABIT = 1.25e8  # bytes a second
@@ -27,7 +27,7 @@ class Here(DistributedSolver):
     """All workers in this process."""
 
     def held(self, makers):
-        return InProcess(makers)
+        return Workers(makers)
 
 
 def distributed(options):

@@ -9,7 +9,7 @@ from advcli.core import hyper as hypers
 from advcli.core.errors import ConfigError
 from advcli.core.hyper import Hyper
 from advcli.evaluation.part import Part
-from advcli.evaluation.selection import Search, find_axes
+from advcli.evaluation.selection import HyperSearch, find_axes
 from advcli.learners import Method
 
 SOLVER = {"name": "auto", "tol": 1e-3, "search_tol": 1e-2}
@@ -42,7 +42,7 @@ def run(fakes, protocol=None, names=LINEAR, hyper=None, loss=None, data=None, sa
         return metric, metrics.compute(metric, held.y, learner.predict_codes(view), 3, {})
 
     axes = find_axes(checked, Searched(hyper, names, own, reach))
-    return Search(make, judge, checked, axes, 0, "blobs").select(Part(data.X, data.y, sample_weight))
+    return HyperSearch(make, judge, checked, axes, 0, "blobs").select(Part(data.X, data.y, sample_weight))
 
 
 def replace_metric(monkeypatch, name, function):

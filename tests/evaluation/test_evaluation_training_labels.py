@@ -193,7 +193,7 @@ def test_combinations_without_meaning_are_refused_before_any_work(loss, features
 
 def test_the_search_of_a_method_on_the_clean_sample_sees_no_other_rows(monkeypatch):
     seen = []
-    monkeypatch.setattr("advcli.evaluation.recipe.Search.select", lambda _, part: seen.append(part))
+    monkeypatch.setattr("advcli.evaluation.recipe.HyperSearch.select", lambda _, part: seen.append(part))
     protocol = {"rough_per_class": 3, "labelled_share": 0.2, "standardise": "none"}
     solver = {"name": "auto", "tol": 1e-3}
     recipe = Recipe(Cell({"name": "iris", "source": "sklearn"}, {"name": "f_conf"}, LINEAR, solver, protocol), Path("data"))

@@ -20,7 +20,7 @@ LAW = """
 core                                                    -
 losses features data results statistics metrics         core
 problems                                                core losses features
-solvers                                                 core losses features problems
+solvers                                                 core features problems
 config                                                  core metrics
 verify                                                  core data losses.matrices results
 learners                                                core losses features problems solvers data.labels statistics

@@ -562,8 +562,8 @@ RECIPE = (
     ),
     Mutant(
         "advcli/evaluation/recipe.py",
-        "learner = method.at(hyper).make(self.n_classes, seed)\n        has",
-        "learner = method.at(hyper).in_search.make(self.n_classes, seed)\n        has",
+        "learner = method.at(hyper).make(self.n_classes, seed)\n        if",
+        "learner = method.at(hyper).in_search.make(self.n_classes, seed)\n        if",
         f"{RUNNER_TESTS} -k rows_of_one",
     ),
     Mutant(
@@ -1191,7 +1191,7 @@ REPORTS = (
         TABLE_TESTS,
     ),
     Mutant("advcli/reports/summary.py", "values.std(ddof=1)", "values.std()", TABLE_TESTS),
-    Mutant("advcli/reports/summary.py", "counts[b, a][1 + outcome] += 1", "counts[b, a][1 - outcome] += 1", ACROSS),
+    Mutant("advcli/reports/summary.py", "counts[b, a] = counts[a, b][::-1]", "counts[b, a] = counts[a, b]", ACROSS),
     Mutant("advcli/reports/curves.py", "numbers.std(ddof=1) / math.sqrt(len(numbers))", "numbers.std(ddof=1) / len(numbers)", CURVES),
     Mutant(
         "advcli/reports/formats/latex.py",

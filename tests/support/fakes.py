@@ -58,9 +58,6 @@ class FakeLearner:
         self.loss, self.hyper, self.n_classes, self.seed, self.tol = loss, dict(hyper), n_classes, seed, tol
         self.metric_, self.counts_, self.stages_ = loss.get("metric", "error"), {}, {}
 
-    def limit(self, **limits):
-        assert not limits
-
     def bind(self, rows, y):
         return rows.X, y, rows.weight
 

@@ -77,7 +77,7 @@ def assert_whole(folder: Path) -> int:
     """Assert that every file is complete; return the number of finished cells."""
     results = ResultsFolder(folder)
     files = [file for file in results.cells_path.glob("*.json") if not file.name.startswith(".")]
-    assert all(results.has(file.stem) for file in files if not file.name.endswith(".failed.json"))
+    assert all(results.read_cell(file.stem) is not None for file in files if not file.name.endswith(".failed.json"))
     if (folder / "runs.csv").exists():
         read_table(folder / "runs.csv")
     for name in ("provenance.json", "identity.json"):
