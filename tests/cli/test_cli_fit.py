@@ -155,7 +155,7 @@ def test_a_fit_is_the_protocols_search_and_standardisation() -> None:
     from advcli import SurrogateClassifier, metrics
     from advcli.config.protocol import Protocol
     from advcli.evaluation.part import Part
-    from advcli.evaluation.selection import Search, find_axes
+    from advcli.evaluation.selection import HyperSearch, find_axes
     from advcli.learners import Method
 
     frame().to_csv("train.csv", index=False)
@@ -173,7 +173,7 @@ def test_a_fit_is_the_protocols_search_and_standardisation() -> None:
     def judge(learner: Any, view: Any, held: Any) -> tuple[str, float]:
         return "error", metrics.compute("error", held.y, learner.predict_codes(view), 3, {})
 
-    chosen = Search(make, judge, checked, find_axes(checked, Method(**groups)), 3, "csv").select(Part(loaded.X, loaded.y))
+    chosen = HyperSearch(make, judge, checked, find_axes(checked, Method(**groups)), 3, "csv").select(Part(loaded.X, loaded.y))
     assert model.about["hyper"] == chosen.hyper
     standardised = Standardiser().fit(loaded.X).transform(loaded.X)
     assert (standardised[:, -1] == 1.0).all()  # the constant column
