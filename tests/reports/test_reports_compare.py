@@ -113,7 +113,7 @@ def test_text_becomes_categories(frame):
         ({}, {"dataset__missing": "medain"}, "dataset__missing"),
         ({"age": [np.nan] + [1.0] * 44, "grade": [None] + ["low", "high"] * 22}, {}, "dataset__missing"),
         ({}, {"losses": ["absolute"]}, "order"),
-        ({}, {"losses": ["zero_one"], "features": "nystrom", "solver": "block"}, ""),
+        ({}, {"losses": ["zero_one"], "features": "nystrom", "solver": "block"}, "unknown solver 'block'"),
     ],
 )
 def test_a_refused_call_leaves_nothing(frame, tmp_path, change, keys, said):
