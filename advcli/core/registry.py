@@ -53,8 +53,11 @@ class Registry(Generic[Item]):
 
     def __contains__(self, name: object) -> bool:
         """Tell whether there is an item of that name, in users' folders too."""
-        self._import_package()
-        if isinstance(name, str) and name not in self._items:
+        if not self._imported:
+            self._import_package()
+        if name in self._items:
+            return True
+        if isinstance(name, str):
             plugins.load(self.folder)
         return name in self._items
 
@@ -65,6 +68,8 @@ class Registry(Generic[Item]):
 
     def get(self, name: str, others: Iterable[str] = ()) -> Item:
         """Return the item of that name; `ConfigError` names the nearest, ``others`` among them, if there is none."""
+        if self._imported and name in self._items:  # a small fit asks some ten times
+            return self._items[name]
         if name not in self:
             raise ConfigError(f"unknown {self.noun} {name!r}: {nearest(name, [*self._items, *others])}")
         return self._items[name]

@@ -80,6 +80,9 @@ def warm_start(problem: Problem, start: Solution | None) -> tuple[Array, float]:
     return start.R, 1.0
 
 
+_WHOLE = at_least(1)
+
+
 def positive_option(name: str, value: Any) -> float:
     """Return a solver's option as a finite number above 0, or raise `ConfigError`."""
     refuse(f"solver.{name}", value, POSITIVE)
@@ -88,7 +91,8 @@ def positive_option(name: str, value: Any) -> float:
 
 def whole_option(name: str, value: Any, or_null: bool = False) -> int:
     """Return a solver's option as a whole number of at least 1, or raise `ConfigError`."""
-    refuse(f"solver.{name}", value, at_least(1), f"a whole number of at least 1{', or null' if or_null else ''}")
+    if not _WHOLE["valid"](value):
+        refuse(f"solver.{name}", value, _WHOLE, f"{_WHOLE['wanted']}{', or null' if or_null else ''}")
     return int(value)
 
 
