@@ -222,7 +222,7 @@ class SurrogateClassifier(PlaysGame):
             raise ConfigError(f"fit_intercept={self.fit_intercept!r} must be true or false")
 
     def _refuse_learner(self) -> None:
-        """Refuse the name of an algorithm of its own in the place of a surrogate loss, and no loss at all."""
+        """Refuse the name of a learner where a surrogate loss is wanted, and None."""
         loss = self.given_loss
         if loss is None:
             raise ConfigError(f"loss=None is no loss: choose one of {', '.join(registry)}, or give a cost matrix")
