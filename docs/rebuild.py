@@ -34,7 +34,7 @@ from advcli.statistics.marks import Significance
 
 DOCS = Path(__file__).resolve().parent
 KEPT = DOCS.parent / "results" / "published"
-PAGES = [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md")), DOCS.parent / "benchmarks" / "journal" / "commits.md"]
+PAGES = [DOCS.parent / "README.md", *sorted(DOCS.rglob("*.md")), DOCS.parent / "benchmarks" / "journal" / "commits.md"]
 KEY = ["dataset", "method", "metric"]
 COLUMNS = [*KEY, "loss", "features", "mean", "std", "n_splits", "worst_gap", "mark", "hyper", "commit", "origin", "note"]
 """Columns of a kept summary.

@@ -1,6 +1,6 @@
 """Bounds of one fit: the objective from above, the optimum from below, and scores on test rows.
 
-With n = sum of s_i (the number of rows without sample weights) and n moments J'(s r) (problem: docs/certificate.md)
+With n = sum of s_i (the number of rows without sample weights) and n moments J'(s r) (problem: docs/explanation/certificate.md)
 
     P(theta) = lambda/2 |theta|^2 + 1/n sum s_i S(f_i, y_i)                   at most what `Surrogate.above` gives
     D(r)     = 1/n sum s_i c_i - |J'(s r)|^2 / (2 lambda n^2)  <= min P       for every r_i in conv R(y_i)

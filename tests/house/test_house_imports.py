@@ -1,7 +1,7 @@
 """Rooms import down the storeys; the base file of a room knows none of its siblings.
 
-An import counts wherever it stands: in a function, where it waits, and under TYPE_CHECKING, where it never runs. docs/architecture.md
-shows the rooms and says why they stand so.
+An import counts wherever it stands: in a function, where it waits, and under TYPE_CHECKING, where it never runs.
+docs/project/architecture.md shows the rooms and says why they stand so.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from advcli.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "notes")
 BLOCK = re.compile(r"^```(\w*) ?(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -67,6 +67,7 @@ READERS = (
 )
 # In the place of 20 splits, each with a search, where the figures are not compared.
 FEWER = ["protocol.n_splits=2", "protocol.search=first_split"]
+MOST_ENTRIES = 8  # of a list of pages, which a menu shows at once
 # Pages whose commands take more than some seconds together.
 LONG = ("extending", "notebook", "outside")
 CSV = {"label": ("low", "high"), "kind": ("cat", "dog", "hawk", "owl")}
@@ -177,7 +178,7 @@ def test_the_main_job_gives_the_table_of_the_readme(
 
 def test_answers_are_five_lines_at_most() -> None:
     """Beside imports and the rows of the page, which one file makes; every answer cites its thread."""
-    page = ROOT / "docs" / "answers.md"
+    page = ROOT / "docs" / "howto" / "answers.md"
     answers = [(language, text) for language, name, text in blocks(page) if language in ("python", "sh") and not name]
     lines = [[line for line in text.splitlines() if line.strip() and not line.startswith(("import ", "from "))] for _, text in answers]
     assert [own for own in lines if len(own) > 5] == []
@@ -238,6 +239,15 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert [target for target in targets if "://" not in target and not (page.parent / target).exists()] == []
 
 
-def test_the_readme_names_every_page() -> None:
-    text = README.read_text(encoding="utf-8")
-    assert [page.name for page in PAGES if f"docs/{page.name}" not in text] == []
+def test_every_page_is_in_a_list_of_its_section() -> None:
+    """A page that no toctree names is in no menu of the site."""
+    named = set()
+    for page in (ROOT / "docs").rglob("*.md"):
+        for listed in re.findall(r"^```{toctree}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+            entries = [line for line in listed.splitlines() if line and not line.startswith(":")]
+            assert len(entries) <= MOST_ENTRIES, f"{page} lists {len(entries)} pages"
+            for entry in entries:
+                at = page.parent / re.sub(r".*<(.*)>", r"\1", entry)
+                named |= {path.resolve() for path in at.parent.glob(f"{at.name}.md")}
+    unlisted = [page for page in (ROOT / "docs").rglob("*.md") if page.resolve() not in named and page != ROOT / "docs" / "index.md"]
+    assert unlisted == []

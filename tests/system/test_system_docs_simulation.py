@@ -21,7 +21,7 @@ def figures(line: str) -> dict[str, str]:
 
 
 def rows_of_page() -> list[list[str]]:
-    lines = (DOCS / "statistics.md").read_text(encoding="utf-8").splitlines()
+    lines = (DOCS / "explanation" / "statistics.md").read_text(encoding="utf-8").splitlines()
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| nearest")]
 
 

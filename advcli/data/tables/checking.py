@@ -248,7 +248,7 @@ def _short(text: Any, most: int = 20) -> str:
 
 def _sets(table: Table, targets: list[str], target: str, remarks: list[str]) -> list[dict[str, Any]]:
     """Return the labels of rows that have several, one a column, with their rows."""
-    remarks.append("rows have sets of labels, one a column: loss=sets and the methods of docs/multilabel.md learn them")
+    remarks.append("rows have sets of labels, one a column: loss=sets and the methods of docs/howto/learn/multilabel.md learn them")
     marks = {name: numbers_of(table.frame[name])[0] for name in targets}
     return [{"class": _short(name.removeprefix(target[:-1])), "rows": int((values == 1.0).sum())} for name, values in marks.items()]
 
