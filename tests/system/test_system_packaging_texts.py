@@ -22,6 +22,12 @@ def test_the_citation_is_of_this_version() -> None:
     assert cited["authors"]
     assert re.search(rf"^## {re.escape(VERSION)}", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
 
+    assert cited["repository-code"] == PROJECT["urls"]["Repository"]
+    losses = {path.stem for path in (ROOT / "conf/loss").glob("*.yaml")}
+    named = [name for paper in cited["references"] for name in re.findall(r"loss=(\w+)", paper["notes"])]
+    assert len(cited["references"]) >= 6
+    assert set(named) <= losses
+
 
 def test_links_of_the_texts_lead_somewhere() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
