@@ -47,7 +47,7 @@ FIGURE = re.compile(r"\d+\.\d+ \(\d+\.\d+\)")
 
 MOST_ENTRIES = 8  # of a list of pages, which a menu shows at once
 # Pages whose commands take more than some seconds together.
-LONG = ("notebook", "outside", "noise", "extending")
+LONG = ("notebook", "outside", "noise", "data-set", "features", "figure", "learner", "loss", "metric", "preset", "solver")
 
 
 @pytest.mark.slow
@@ -82,7 +82,11 @@ def needs_data(command: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    "page", [pytest.param(page, id=page.stem, marks=[pytest.mark.slow] if page.stem in LONG else []) for page in (README, *PAGES)]
+    "page",
+    [
+        pytest.param(page, id=page.relative_to(ROOT).as_posix(), marks=[pytest.mark.slow] if page.stem in LONG else [])
+        for page in (README, *PAGES)
+    ],
 )
 def test_everything_on_the_page_works(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
