@@ -357,7 +357,7 @@ def clean_sample() -> list[str]:
     for name, loss, m in (("f_conf", "f_conf", 20), ("UMA, m = 20", "uma", 20), ("UMA, m = 70", "uma", 70)):
         options = [f"[protocol.labelled_share={share}, protocol.rough_per_class={m}]" for share in SHARES.values()]
         rows.append([name, *(summary.text("reuters_r8", f"{loss} linear {option}", "error", 3, error=True) for option in options)])
-    return [*pipe(["", *SHARES], rows), "", summary.made("advcli +experiment=louche2015_fig3")]
+    return [*pipe(["method", *SHARES], rows), "", summary.made("advcli +experiment=louche2015_fig3")]
 
 
 def clean_sample_by_data() -> list[str]:
@@ -385,7 +385,7 @@ def updates() -> list[str]:
             options = [f"[loss.max_updates={step}, loss.rule={rule}]" for step in steps]
             values = [summary.text("reuters_r8", f"uma linear {option}", metric, digits, error=True) for option in options]
             rows.append([f"{name}, rule `{rule}`", *values])
-    return [*pipe(["", *map(str, steps)], rows), "", summary.made("advcli +experiment=louche2015_fig5")]
+    return [*pipe(["measure", *map(str, steps)], rows), "", summary.made("advcli +experiment=louche2015_fig5")]
 
 
 def synthetic_hierarchies() -> list[str]:
@@ -396,7 +396,7 @@ def synthetic_hierarchies() -> list[str]:
         dataset = f"choi2018_{name}"
         rows.append([f"{name}, ours", *(summary.text(dataset, f"{loss} linear", "accuracy", 1, 100.0, error=True) for loss in losses)])
         rows.append([f"{name}, printed", *(facts.loc[(dataset, loss, "linear", "accuracy"), "printed"] for loss in losses)])
-    return [*pipe(["", *losses], rows), "", summary.made(f"advcli +experiment={key}")]
+    return [*pipe(["set", *losses], rows), "", summary.made(f"advcli +experiment={key}")]
 
 
 def xray_labels() -> list[str]:
@@ -409,7 +409,7 @@ def xray_labels() -> list[str]:
             parts = (summary.text(dataset, f"{loss} linear", metric, 1, 100.0) for metric in ("accuracy", "hierarchical_f1"))
             values.append(", ".join(parts))
         rows.append([dataset, *values])
-    return [*pipe(["", *losses], rows), "", summary.made(f"advcli +experiment={key}")]
+    return [*pipe(["data set", *losses], rows), "", summary.made(f"advcli +experiment={key}")]
 
 
 def many_labels() -> list[str]:
@@ -437,7 +437,7 @@ def many_labels() -> list[str]:
             for metric in ("micro_f1", "jaccard")
         ]
         rows.append([dataset, f"{name}, printed", "chosen", printed[0], "", printed[1], "", "", ""])
-    head = ["", "", "lambda", "micro F1", "F1 of the rows", "jaccard", "hamming", "calls", "the searches' gap"]
+    head = ["data set", "surrogate", "lambda", "micro F1", "F1 of the rows", "jaccard", "hamming", "calls", "the searches' gap"]
     command = f"advcli +experiment={key}"
     cut = f"{command} +choi2018=rcv1 loss=sets,sets_slack hyper.lambda=0.01,0.001 name={key}_fixed"
     return [*pipe(head, rows), "", chosen.made(command), fixed.made(cut)]
@@ -455,7 +455,18 @@ def leaves_of_messages() -> list[str]:
         rows.append([name, lam, *own, summary.text(*cell, "oracle_calls", 0), summary.text(*cell, "oracle_gap", 0)])
         printed = [facts.loc[("enron", loss, "linear", metric), "printed"] for metric in metrics]
         rows.append([f"{name}, printed of SWIKI", "", *printed, *[""] * 4])
-    head = ["", "lambda", "jaccard", "hamming", "micro F1", "F1 of the rows", "macro F1", "accuracy", "searches", "the searches' gap"]
+    head = [
+        "surrogate",
+        "lambda",
+        "jaccard",
+        "hamming",
+        "micro F1",
+        "F1 of the rows",
+        "macro F1",
+        "accuracy",
+        "searches",
+        "the searches' gap",
+    ]
     return [*pipe(head, rows), "", summary.made(f"advcli +experiment={key}")]
 
 

@@ -143,3 +143,8 @@ def test_every_page_is_in_a_list_of_its_section() -> None:
                 named |= {path.resolve() for path in at.parent.glob(f"{at.name}.md")}
     unlisted = [page for page in (ROOT / "docs").rglob("*.md") if page.resolve() not in named and page != ROOT / "docs" / "index.md"]
     assert unlisted == []
+
+
+def test_no_column_is_without_a_name() -> None:
+    tables = {page: re.findall(r"^(\|.*\|)\n\|---", page.read_text(encoding="utf-8"), re.MULTILINE) for page in (README, *PAGES)}
+    assert [(page.name, head) for page, heads in tables.items() for head in heads if re.search(r"\| +\|", head)] == []
