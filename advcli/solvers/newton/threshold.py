@@ -178,9 +178,9 @@ def moved(problem: ThresholdProblem, rows: ScoredRows, start: ThresholdPoint | N
         return None
     z = 1.0 - problem.signs * (problem.seen(start.g) - start.eta[:, None])
     if start.C == problem.C:
-        return replace(start, steps=0, status="", alpha=start.alpha.copy())
+        return replace(start, steps=0, status="")
     alpha = np.where(np.abs(z) < 1e-6, np.minimum(start.alpha, problem.U), problem.U * (z > 0.0))
-    return ThresholdPoint(start.v, start.eta.copy(), start.g, alpha, start.primal, start.dual, 0, start.sigma, "")
+    return ThresholdPoint(start.v, start.eta, start.g, alpha, start.primal, start.dual, 0, start.sigma, "")
 
 
 def _from_part(problem: ThresholdProblem, rows: ScoredRows, width: float) -> ThresholdPoint | None:
@@ -207,7 +207,7 @@ class _Thresholds(NamedTuple):
 
 
 class _ThresholdStep(ProximalMethod):
-    """Proximal steps on the dual point; its arrays, and the thresholds of a point, are written in place."""
+    """Proximal steps on the dual point; its own arrays, and the thresholds of its points, are written in place."""
 
     def __init__(
         self, problem: ThresholdProblem, rows: ScoredRows, start: ThresholdPoint | None, width: float, tol: float, max_steps: float
@@ -221,8 +221,9 @@ class _ThresholdStep(ProximalMethod):
         self.alpha, self.beta, self.total = np.empty((m, n)), np.empty(n), np.empty(m)
         self.free = np.empty(n, dtype=np.int32)
         self.steps = self.idle = self.failures = self.rounds = 0
-        g, self.A = (np.zeros(n), np.zeros((m, n))) if start is None else (start.g, start.alpha)
-        v, eta = (rows.spanned(np.zeros(n)), problem.thresholds(g, self.A)) if start is None else (start.v, start.eta)
+        # the start is somebody else's, and its values are kept beside its thresholds and dual point
+        g, self.A = (np.zeros(n), np.zeros((m, n))) if start is None else (start.g, start.alpha.copy())
+        v, eta = (rows.spanned(np.zeros(n)), problem.thresholds(g, self.A)) if start is None else (start.v, start.eta.copy())
         self.first = _Thresholds(v, g, eta)
 
     @property
