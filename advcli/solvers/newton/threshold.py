@@ -185,13 +185,13 @@ def moved(problem: ThresholdProblem, rows: ScoredRows, start: ThresholdPoint | N
 
 def _from_part(problem: ThresholdProblem, rows: ScoredRows, width: float) -> ThresholdPoint | None:
     """Return the solution of every fourth row, with the scores of all; None where a class would be missing."""
-    y, weight = np.ascontiguousarray(problem.y[::_THIN]), np.ascontiguousarray(problem.weight[::_THIN])
-    offset = None if problem.offset is None else np.ascontiguousarray(problem.offset[::_THIN])
+    thin = np.arange(0, rows.n, _THIN)
+    y, weight, offset = problem.y[thin], problem.weight[thin], None if problem.offset is None else problem.offset[thin]
     if not weight.any():
         return None
     part = replace(problem, y=y, weight=weight, C=problem.C * problem.mass / float(weight.sum()), offset=offset)
-    point = minimise(part, rows.thinned(_THIN), 3e-2, 100)
-    v = rows.lifted(point.v, _THIN)
+    point = minimise(part, rows.among(thin), 3e-2, 100)
+    v = rows.lifted(point.v, thin)
     g = rows.scores(v)
     z = 1.0 - problem.signs * (problem.seen(g) - point.eta[:, None])
     return replace(point, v=v, g=g, alpha=problem.U * np.clip(0.5 + z / width, 0.0, 1.0))
