@@ -123,6 +123,7 @@ class Descent(ABC):
 class StochasticSolver(Solver):
     """Passes over the rows in random order until the best points seen close the gap; evaluated after 1, 2, 3, 4, 6, 9, ... passes."""
 
+    comparison = True
     precision: ClassVar[float] = 3e-2  # the gap falls like a power of the passes only
     replacement: bool = False
 

@@ -34,6 +34,7 @@ class SagSolver(Solver):
         Rows of a step. None: 1, and with sparse rows as many as make the step cost no more than reading them.
     """
 
+    comparison = True
     precision = 1e-4
     takes_box = True
 
