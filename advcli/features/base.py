@@ -148,6 +148,10 @@ class FeatureMap(ABC):
     def directions(self, B: Array, owner: Labels) -> Directions:
         """Return the rows b_m' J_i for i = owner_m."""
 
+    def lacks_columns(self) -> str | None:
+        """Return what is missing for one function of a row for each score, all penalised, with inner products at hand; None: nothing."""
+        return None if self.multiclass_linear and self.regularised is None else "multiclass linear or kernel features"
+
     def feasible(self, R: Array, y: Labels, sample_weight: Array | None) -> Array:
         """Return a dual point near R that meets the constraints of the free parameters; R itself when there are none."""
         return R
@@ -295,6 +299,12 @@ class KernelMap(FeatureMap):
     @abstractmethod
     def matrix(self) -> Array:
         """The matrix K (n, n), when it is whole."""
+
+    def lacks_columns(self) -> str | None:
+        """Return what is missing for one function of a row for each score, all penalised, with all of K in memory; None: nothing."""
+        if self.regularised is not None:
+            return super().lacks_columns()
+        return None if self.whole else "a kernel matrix that fits in features.memory_mb"
 
     @abstractmethod
     def handed_over(self) -> Array:

@@ -102,6 +102,21 @@ class Problem:
         gap = self.primal(np.zeros(self.features.shape)) - self.dual(self.nothing())
         return gap if gap > 0.0 else 1.0
 
+    def lacks_distributions(self) -> str | None:
+        """Return what is missing for `FeatureMap.feasible`, which moves mass between labels where parameters are free, or None."""
+        if self.features.regularised is None or self.loss.simplex:
+            return None
+        return "a loss whose dual variables are distributions when some parameters are free"
+
+    def lacks_parameters(self) -> str | None:
+        """Return what is missing for explicit parameters that may move alone, or None."""
+        if not self.features.euclidean:
+            return "features with explicit parameters"
+        if self.centred:
+            held = f"loss={self.loss.name} with moments in a box holds their sums over the classes at zero"
+            return f"parameters without a constraint ({held})"
+        return self.lacks_distributions()
+
     def nothing(self) -> Any:
         """Return the dual point r = 0."""
         return np.zeros((len(self.y), self.loss.n_classes))

@@ -35,7 +35,7 @@ from ..features.base import KernelMap
 from ..features.kernels.kernel_map import KernelFeatures
 from ..problems.risk import Problem, Solution
 from .base import Limits, Solver, register, whole_option
-from .newton.kernel import CoefficientSmoothed, lacks_kernel
+from .newton.kernel import CoefficientSmoothed
 from .newton.linear import NewtonPoint, ProximalStep, search_by_steps
 from .newton.proximal import CLOSE, NewtonRun, minimise
 
@@ -299,10 +299,7 @@ class ConstraintGenerationSolver(Solver):
 
     def lacks(self, problem: Problem) -> str | None:
         """The solver needs linear multiclass or kernel features."""
-        features = problem.features
-        if features.regularised is not None or not (features.multiclass_linear or isinstance(features, KernelMap)):
-            return "multiclass linear or kernel features"
-        return lacks_kernel(problem) if isinstance(features, KernelMap) else None
+        return problem.features.lacks_columns()
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the master's last optimum; a start is not used, because the counts are those of a run from nothing."""

@@ -25,7 +25,6 @@ from ..problems.risk import Problem, Solution
 from .base import Limits, Solver, register, warm_start, whole_option
 from .best import Best, BestSeen
 from .smoothing import SmoothedObjective, first_smoothing
-from .stochastic.passes import check_parameters
 
 _INNER = 200  # iterations of one inner run
 _IDLE = 30  # proximal steps without a better primal or dual value after which the solver gives up
@@ -48,7 +47,7 @@ Smoothing = Callable[[Any, float], SmoothObjective]  # by a centre and a mu
 
 @register("lbfgs")
 class LbfgsSolver(Solver):
-    """L-BFGS with so many curvature ``pairs`` on proximally smoothed objectives; linear and threshold features, a ball or a box."""
+    """L-BFGS with so many curvature ``pairs`` on proximally smoothed objectives; explicit features, a ball or a box."""
 
     precision = 1e-6
     takes_box = True
@@ -57,8 +56,8 @@ class LbfgsSolver(Solver):
         self.pairs = whole_option("pairs", pairs)
 
     def lacks(self, problem: Problem) -> str | None:
-        """The solver needs linear or threshold features."""
-        return check_parameters(problem)
+        """The solver needs explicit parameters."""
+        return problem.lacks_parameters()
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the parameters with the best primal value and the dual point with the best dual value seen."""

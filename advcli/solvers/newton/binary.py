@@ -23,7 +23,6 @@ from scipy.linalg import cho_factor, cho_solve
 
 from ...core.arrays import dense
 from ...core.compiled import compiled_rows, kernels
-from ...core.errors import IncompatibleError
 from ...core.typing import Array
 from ...features.base import KernelMap
 from ...problems.binary import BinaryProblems, Signs
@@ -51,15 +50,10 @@ def solve_binary(problems: BinaryProblems, limits: Limits, start: Solution | Non
     the passes over a problem's own rows, ``max_seconds`` the time of all; ``passes`` is the mean over the problems, ``status`` the worst.
     """
     began = time.perf_counter()
-    features = problems.features
-    if not (features.multiclass_linear or isinstance(features, KernelMap)):
-        raise IncompatibleError("binary problems", "linear features or a kernel", "choose features=linear or features=rbf")
-    if isinstance(features, KernelMap) and not features.whole:
-        instead = f"give features.memory_mb={8 * 2 * features.n_rows**2 / 2**20:.0f} or choose features=nystroem"
-        raise IncompatibleError(f"{features.n_rows} rows", "the whole kernel matrix in memory", instead)
+    problems.check_features()
     bound = problems.bounds
     A = _begin(problems, bound, start)
-    columns: _Columns = _KernelProblems(problems) if isinstance(features, KernelMap) else _LinearProblems(problems)
+    columns: _Columns = _KernelProblems(problems) if isinstance(problems.features, KernelMap) else _LinearProblems(problems)
     V, results = columns.solve(A, bound, limits, seed, began)
     unit = _units(problems, A.shape[1])
     R = np.ascontiguousarray(np.divide(A, unit, out=np.zeros(A.shape), where=unit > 0.0).T)  # rows of sample weight 0 have none

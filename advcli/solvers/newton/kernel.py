@@ -99,9 +99,7 @@ def lacks_kernel(problem: Problem) -> str | None:
         return "kernel features (rbf, poly or precomputed)"
     if not features.whole:
         return "a kernel matrix that fits in features.memory_mb"
-    if features.regularised is not None and not problem.loss.simplex:
-        return "a loss whose dual variables are distributions when some parameters are free"
-    return None
+    return problem.lacks_distributions()
 
 
 def explicit(features: KernelMap) -> FeatureMap:

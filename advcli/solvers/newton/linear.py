@@ -358,6 +358,12 @@ def falls_into_blocks(problem: Problem) -> bool:
     return problem.loss.separate and problem.features.multiclass_linear and problem.features.regularised is None
 
 
+def lacks_size(problem: Problem) -> str | None:
+    """Return what a problem lacks for systems over all of its parameters, or None."""
+    size = math.prod(problem.features.shape)
+    return f"at most {MAX_DIMENSION} parameters (here {size})" if size > MAX_DIMENSION else None
+
+
 @register("newton")
 class NewtonSolver(ThreadedSolver):
     """Semismooth Newton proximal point; dense linear features with k d up to some thousands, any C.
@@ -372,12 +378,7 @@ class NewtonSolver(ThreadedSolver):
 
     def lacks(self, problem: Problem) -> str | None:
         """The solver needs explicit features of moderate dimension."""
-        if not problem.features.euclidean:
-            return "features with explicit parameters"
-        if problem.features.regularised is not None and not problem.loss.simplex:
-            return "a loss whose dual variables are distributions when some parameters are free"
-        size = math.prod(problem.features.shape)
-        return f"at most {MAX_DIMENSION} parameters (here {size})" if size > MAX_DIMENSION else None
+        return problem.lacks_parameters() or lacks_size(problem)
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the parameters with the best primal value and the dual point with the best dual value seen."""

@@ -178,20 +178,20 @@ def moved(problem: ThresholdProblem, rows: ScoredRows, start: ThresholdPoint | N
         return None
     z = 1.0 - problem.signs * (problem.seen(start.g) - start.eta[:, None])
     if start.C == problem.C:
-        return replace(start, steps=0, status="", alpha=start.alpha.copy())
+        return replace(start, steps=0, status="")
     alpha = np.where(np.abs(z) < 1e-6, np.minimum(start.alpha, problem.U), problem.U * (z > 0.0))
-    return ThresholdPoint(start.v, start.eta.copy(), start.g, alpha, start.primal, start.dual, 0, start.sigma, "")
+    return ThresholdPoint(start.v, start.eta, start.g, alpha, start.primal, start.dual, 0, start.sigma, "")
 
 
 def _from_part(problem: ThresholdProblem, rows: ScoredRows, width: float) -> ThresholdPoint | None:
     """Return the solution of every fourth row, with the scores of all; None where a class would be missing."""
-    y, weight = np.ascontiguousarray(problem.y[::_THIN]), np.ascontiguousarray(problem.weight[::_THIN])
-    offset = None if problem.offset is None else np.ascontiguousarray(problem.offset[::_THIN])
+    thin = np.arange(0, rows.n, _THIN)
+    y, weight, offset = problem.y[thin], problem.weight[thin], None if problem.offset is None else problem.offset[thin]
     if not weight.any():
         return None
     part = replace(problem, y=y, weight=weight, C=problem.C * problem.mass / float(weight.sum()), offset=offset)
-    point = minimise(part, rows.thinned(_THIN), 3e-2, 100)
-    v = rows.lifted(point.v, _THIN)
+    point = minimise(part, rows.among(thin), 3e-2, 100)
+    v = rows.lifted(point.v, thin)
     g = rows.scores(v)
     z = 1.0 - problem.signs * (problem.seen(g) - point.eta[:, None])
     return replace(point, v=v, g=g, alpha=problem.U * np.clip(0.5 + z / width, 0.0, 1.0))
@@ -207,7 +207,7 @@ class _Thresholds(NamedTuple):
 
 
 class _ThresholdStep(ProximalMethod):
-    """Proximal steps on the dual point; its arrays, and the thresholds of a point, are written in place."""
+    """Proximal steps on the dual point; its own arrays, and the thresholds of its points, are written in place."""
 
     def __init__(
         self, problem: ThresholdProblem, rows: ScoredRows, start: ThresholdPoint | None, width: float, tol: float, max_steps: float
@@ -221,8 +221,9 @@ class _ThresholdStep(ProximalMethod):
         self.alpha, self.beta, self.total = np.empty((m, n)), np.empty(n), np.empty(m)
         self.free = np.empty(n, dtype=np.int32)
         self.steps = self.idle = self.failures = self.rounds = 0
-        g, self.A = (np.zeros(n), np.zeros((m, n))) if start is None else (start.g, start.alpha)
-        v, eta = (rows.spanned(np.zeros(n)), problem.thresholds(g, self.A)) if start is None else (start.v, start.eta)
+        # the start is somebody else's, and its values are kept beside its thresholds and dual point
+        g, self.A = (np.zeros(n), np.zeros((m, n))) if start is None else (start.g, start.alpha.copy())
+        v, eta = (rows.spanned(np.zeros(n)), problem.thresholds(g, self.A)) if start is None else (start.v, start.eta.copy())
         self.first = _Thresholds(v, g, eta)
 
     @property

@@ -27,7 +27,6 @@ import numpy as np
 from ...core.compiled import kernels
 from ...core.errors import ConfigError
 from ...core.typing import Array, Labels
-from ...features.base import KernelMap
 from ...problems.risk import Problem, Solution
 from ..base import positive_option, register, warm_start, whole_option
 from ..best import Best
@@ -149,10 +148,7 @@ class PegasosSolver(StochasticSolver):
 
     def lacks(self, problem: Problem) -> str | None:
         """The solver needs linear features or a kernel whose matrix is kept whole; every parameter penalised."""
-        features = problem.features
-        if isinstance(features, KernelMap) and features.regularised is None:
-            return None if features.whole else "a kernel matrix that fits in features.memory_mb"
-        return None if features.multiclass_linear else "multiclass linear or kernel features"
+        return problem.features.lacks_columns()
 
     def begin(self, problem: Problem, best: Best, start: Solution | None, random: np.random.Generator) -> Descent:
         """Start at 0, or where a start stands after one pass."""
