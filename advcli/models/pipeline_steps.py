@@ -204,7 +204,7 @@ class EncodedColumns(TransformerMixin, BaseEstimator):
             return X
         frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame({str(name): X[name].to_list() for name in X.columns})
         self.encoding.check_columns(Path("X"), [str(name).strip() for name in frame.columns], remedy="leave them out of X")
-        return self.encoding.encode(frame_table(frame, None, "X"))
+        return self.encoding.encode(frame_table(frame, "X"))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the features, shape (d,)."""

@@ -83,9 +83,9 @@ def _load_table(options: Mapping[str, Any], data_dir: Path, manifest: Mapping[st
         )
     raw = read_bytes(path)
     check_file(path, raw, manifest.get(name), f"run `advcli data fetch {name}`")
-    table = read_table(path, chosen.target, raw, text=replace(chosen, categorical=()).text)
+    table = replace(read_table(path, replace(chosen, categorical=()), raw=raw), options=chosen)
     reserved, notes = [], []
-    for column in map(str, table.frame.columns):
+    for column in table.names:
         if (column == "sentence_id" and chosen.sequence is None) or (column.startswith("label_") and not chosen.has_label_sets()):
             raise DataError(f"{path} has the reserved column {column!r}: multi-label and sequence sets cannot be loaded yet")
         if column == "split":
@@ -94,7 +94,7 @@ def _load_table(options: Mapping[str, Any], data_dir: Path, manifest: Mapping[st
             notes.append(
                 f"official split, used by protocol.splits=official alone ({', '.join(f'{part} {count}' for part, count in parts.items())})"
             )
-    dataset = table_dataset(table, chosen, notes, reserved)
+    dataset = table_dataset(table, notes, reserved)
     if "split" in reserved:
         split = table.frame["split"].to_numpy()
         # with the validation part, where there is one; the shared tasks of sequences leave it out

@@ -19,7 +19,7 @@ from scipy import sparse
 from ...core.arrays import dense, is_sparse
 from ...core.errors import DataError, refuse_all
 from ...core.groups import interrupted
-from .cells import PLAIN, Notation, cell_text, gaps_in, number_columns, numbers_of
+from .cells import PLAIN, Notation, gaps_in, numbers_of
 from .table import Table, choose_column, listed
 from .target import match_labels
 
@@ -144,10 +144,9 @@ def number_faults(table: Table, name: str, values: Any, text: Any, purpose: str,
 # ---- rows that are elements of sequences, such as tokens of sentences -------------------------------------------------
 def read_groups(table: Table, column: str) -> NDArray[np.intp]:
     """Return the number of every row's sequence, shape (n,), counted from 0 in the order of the rows, which must stand together."""
-    names = list(map(str, table.frame.columns))
-    if column not in names:
-        raise DataError(f"{table.path} has no column {column!r}, which dataset.sequence names; {choose_column(column, names)}")
-    text = cell_text(table.frame[column])
+    if column not in table.names:
+        raise DataError(f"{table.path} has no column {column!r}, which dataset.sequence names; {choose_column(column, table.names)}")
+    text = table.text(column)
     empty = np.flatnonzero(text == "")
     if empty.size:
         raise DataError(f"{table.path}: column {column!r} names no sequence in {table.place(int(empty[0]))}; fill it or remove the row")
@@ -284,8 +283,7 @@ class Encoding:
         as many as there are attributes, and all as CSR. Cells without a value are faults if `missing` is ``refuse``.
         """
         faults: list[Fault] = []
-        came_as_numbers = number_columns(table.frame)
-        together = [c.name for c in self.columns if c.categories is None and c.attributes is None and c.name in came_as_numbers]
+        together = [column.name for column in self.columns if column.is_number and column.name in table.numbers]
         # thousands of columns are taken at once; those that are not finite are looked for one by one
         values = table.frame[together].to_numpy(np.float64)
         finite = np.isfinite(values)
@@ -309,7 +307,7 @@ class Encoding:
         return _beside(blocks), faults
 
     def _attributes(self, table: Table, name: str, attributes: Sequence[str]) -> Any:
-        groups, tokens = self.groups(table), list(cell_text(table.frame[name]))
+        groups, tokens = self.groups(table), list(table.text(name))
         positions = {attribute: place for place, attribute in enumerate(attributes)}
         return attribute_rows(tokens, np.arange(len(tokens)) if groups is None else groups, positions)
 
@@ -327,7 +325,7 @@ class Encoding:
     def _codes(self, table: Table, column: Column, remedies: Remedies | None) -> tuple[NDArray[np.float64], list[Fault]]:
         assert column.categories is not None
         name, faults = column.name, []
-        text = cell_text(table.frame[name])
+        text = table.text(name)
         gaps = gaps_in(text)
         cells, distinct = pd.factorize(text)
         places = [-1 if place is None else place for place in match_labels(list(distinct), column.categories)]
