@@ -28,7 +28,7 @@ def published(name: str, source: str = "folder") -> Authors | None:
 
 
 def load_author_splits(options: Mapping[str, Any], data_dir: Path, load: Callable[[Mapping[str, Any], Path], Dataset]) -> Dataset:
-    """Load a data set with the authors' splits; ``load`` is the source's own way, for sets whose rows are those of the data folder."""
+    """Load a data set with the authors' splits; ``load`` is the source's function, for sets whose rows come from the data folder."""
     import numpy as np
 
     name = options["name"]

@@ -171,7 +171,7 @@ def test_sets_of_the_tables(shared: Path, name: str) -> None:
     printed_classes, train, test, features = {**TABLE_1, **TABLE_3}[name]
     with Calls() as calls:
         data = load(options(name, source="folder"), shared)
-    # calls in the place of seconds: some 6 to 15 a row and some for each column, none for each cell
+    # calls instead of seconds: some 6 to 15 a row and some for each column, none for each cell
     assert calls.count < 10_000 + 20 * (train + test) + 200 * features
     check_invariants(data)
     assert data.X.shape == (train + test, features)

@@ -141,7 +141,7 @@ def _attach(edges: Edges, rows: list[list[str]], options: TableOptions, notes: l
 class LabelClosures:
     """The nodes that count for every label, itself and its ancestors: ``closure`` (k, M') has ones, label x nodes.
 
-    A stub leaf stands for the node above it and does not count itself; a root that all labels share says nothing and does not count.
+    A stub leaf represents the node above it and does not count itself; neither does a root, which all labels share.
     """
 
     closure: csr_array

@@ -2,7 +2,7 @@
 
 The format: a heading line, features first, an optional column ``split`` (the official train and test parts, which the protocol
 does not use) and ``target`` last. Columns ``label_*`` mark sets of the source ``hierarchical``, whose labels are nodes of a hierarchy or
-whose rows have several, and ``sentence_id`` those of the source ``sequences``, such as the tokens of sentences.
+whose rows have several. A column ``sentence_id`` marks sets of the source ``sequences``, such as the tokens of sentences.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TEXT, _SEQUENCE = "text", "sequence"
 
 
 def task_of(name: str, row: Mapping[str, str] | None) -> str:
-    """Return the task of a set by its manifest line; a single column of text is a task of its own."""
+    """Return the task of a set by its manifest line; a single column of text is the task ``text``."""
     if row is None:
         facts = known_set(name, "folder")
         return "multiclass" if facts is None else facts.task

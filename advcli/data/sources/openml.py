@@ -32,7 +32,7 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         bunch = fetch_openml(data_id=number, data_home=str(data_dir), as_frame=True, parser="liac-arff", n_retries=1)
     except OSError as error:
         raise DataError(f"cannot fetch {where}: {getattr(error, 'reason', error)}; check the number and the connection") from None
-    except ValueError as error:  # of the service, and of what is no table of columns
+    except ValueError as error:  # an answer of the service, or data that are not a table of columns
         raise DataError(f"{where} cannot be used: {str(error).splitlines()[0]}") from None
     frame = bunch.frame
     target = options["target"]

@@ -25,7 +25,7 @@ from .table import Table, format_of, listed, read_table, separator_of, table_of
 from .tabular import table_dataset
 from .target import code_labels, label_numbers, written_alike
 
-_TAKEN = {"empty": "no: empty", "text": "categories"}  # what columns of a kind are taken as, where that is no number
+_TAKEN = {"empty": "no: empty", "text": "categories"}  # what columns of a kind are taken as, where they are not taken as numbers
 _MANY = 20  # different numbers above which a target is one to be cut
 _RARE = 5  # rows of a class below which the usual five folds refuse it
 
@@ -35,7 +35,7 @@ class Checked:
     """What there is to say about a file.
 
     ``columns`` and ``classes`` are rows of tables, ``remarks`` what is suspicious or wrong, a line each, with its remedy. ``options`` are
-    those of ``dataset=csv`` that fit the file, where they are not the defaults; empty without a target.
+    the options of ``dataset=csv`` that fit the file and differ from the defaults; empty without a target.
     """
 
     head: str
@@ -51,7 +51,7 @@ class _ColumnFacts:
 
     ``kind`` is ``empty``, ``true/false``, ``whole``, ``number`` or ``text``, ``looks`` what it looks like instead of a feature
     (`looks_like`), ``values`` the range of numbers or the most frequent values. ``content`` has a number for each row, equal where values
-    are equal: those of two columns tell whether one is a copy of the other.
+    are equal: columns with equal content are copies.
     """
 
     kind: str
@@ -157,7 +157,7 @@ def _read(
 
 
 def _notation_remarks(look: Look) -> list[str]:
-    """Return what is said of numbers in another notation than that of programs."""
+    """Return the remarks on numbers in another notation than programs write."""
     if look.columns and look.notation == PLAIN:
         columns = ", ".join(f"{name} ({notation})" for name, notation in look.columns.items())
         return [f"numbers are written in several ways, which one command cannot read; write all in one way: {columns}"]
@@ -209,14 +209,14 @@ def _range(values: NDArray[np.float64], boolean: bool) -> tuple[str, str]:
 
 
 def _constant(facts: Mapping[str, _ColumnFacts], taken: Sequence[str]) -> list[str]:
-    """Return what is said of columns that have one value in every row."""
+    """Return the remark on columns that have one value in every row."""
     names = [name for name in taken if facts[name].different == 1 and not facts[name].gaps]
     line = f"the same value in every row of {listed(names)}, which tells nothing: dataset.drop=[{','.join(names)}] leaves it out"
     return [line] if names else []
 
 
 def _copies(facts: Mapping[str, _ColumnFacts], taken: Sequence[str], targets: Sequence[str]) -> list[str]:
-    """Return what is said of columns that are equal to an earlier one, or to a target."""
+    """Return the remarks on columns that are equal to an earlier one, or to a target."""
     first: dict[bytes, str] = {}
     remarks = []
     for name in [*targets, *taken]:
@@ -230,7 +230,7 @@ def _copies(facts: Mapping[str, _ColumnFacts], taken: Sequence[str], targets: Se
 
 
 def _duplicates(facts: Mapping[str, _ColumnFacts]) -> list[str]:
-    """Return what is said of rows that are equal to an earlier one in every column."""
+    """Return the remark on rows that are equal to an earlier one in every column."""
     rows = hash_pandas_object(pd.DataFrame({name: fact.content for name, fact in facts.items()}), index=False)
     count = len(rows) - rows.nunique()
     verb = "row is a copy of an earlier one" if count == 1 else "rows are copies of earlier ones"

@@ -30,7 +30,7 @@ _FIX = "correct it or remove the row"
 
 
 _AFFIXES = (1, 2, 3)  # lengths of the prefixes and suffixes that are attributes of a token
-# Ranges of characters and what stands for them in the shape of a token; a run of one counts once.
+# Ranges of characters and the character that replaces a run of them in the shape of a token.
 _SHAPES = (("A-Z", "X"), ("a-z", "x"), ("0-9", "0"))
 
 
@@ -39,11 +39,11 @@ _SHAPES = (("A-Z", "X"), ("a-z", "x"), ("0-9", "0"))
 class Column:
     """A column of a table that features are made of, and what was learned of it from training rows.
 
-    ``categories`` are the known values, by whose places cells are coded (None for numbers), ``attributes`` those of tokens that have
-    features. ``own`` are the codes of the categories that have a feature of their own (None: all; the code after the last category stands
-    for no value), ``other`` says that one more stands for all other categories, rare ones and those that training rows do not have.
-    ``fill`` takes the place of a cell without a value: a number, or a code (-1: no category); ``indicator`` says that one more feature of
-    a column of numbers tells which cells have no value.
+    ``categories`` are the known values; the code of a cell is the position of its value among them (None for numbers). ``attributes`` are
+    the attributes of tokens that have features. ``own`` are the codes of the categories that have a separate feature (None: all; the code
+    after the last category means no value); with ``other`` one more feature is shared by all other categories, rare ones and categories
+    that training rows do not have. ``fill`` replaces a cell without a value: a number, or a code (-1: no category); with ``indicator`` one
+    more feature of a column of numbers marks the cells that have no value.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Column:
     def feature_names(self) -> tuple[str, ...]:
         """Names of its features: ``size`` for numbers, ``colour=red`` for a category, ``word=the`` for an attribute of a token.
 
-        ``size is missing`` and ``colour is missing`` say that there is no value, ``colour=other`` that it is another category.
+        ``size is missing`` and ``colour is missing`` mark cells without a value, ``colour=other`` all other categories.
         """
         gap = f"{self.name} is missing"
         if self.attributes is not None:
@@ -163,7 +163,7 @@ def read_groups(table: Table, column: str) -> NDArray[np.intp]:
 def token_attributes(tokens: Sequence[str], groups: NDArray[np.intp]) -> Iterator[list[str]]:
     """Yield the attributes of every token: its word in small letters, shape and affixes, and its neighbours' words and shapes.
 
-    An attribute of its own says that there is no neighbour, where a sequence begins and ends, and which letters are capitals.
+    Further attributes mark a missing neighbour, where a sequence begins or ends, and tokens with capital letters.
     """
     words = [token.lower() for token in tokens]
     forms = _shapes(tokens)
@@ -214,13 +214,13 @@ def attribute_rows(tokens: Sequence[str], groups: NDArray[np.intp], columns: Map
 class Encoding:
     """How rows of a table become rows of X: cells by `cells`, then features by what `fit` learned from training rows.
 
-    ``columns`` stand in the order of their features; ``others`` were there and have no features: the target, weights, those left out.
-    ``sequence`` is the column that says which rows form a sequence, ``charset`` the encoding of CSV files without a mark (None: UTF-8),
-    ``max_categories`` the most features of a column of categories: the rarest share the last of them.
+    ``columns`` have the order of their features; ``others`` are the columns of the table without features: the target, weights, columns
+    left out. ``sequence`` is the column that names the sequence of every row, ``charset`` the encoding of CSV files without a mark (None:
+    UTF-8), ``max_categories`` the most features of a column of categories: the rarest share the last of them.
 
     ``missing`` says what becomes of cells without a value (`advcli.data.tables.options.MISSING_WAYS`). Numbers are filled by the mean, the
     median or the most frequent number of the training rows, text by their most frequent category; ``indicator`` fills numbers by the mean
-    and adds a feature that says where, and makes no value a category of its own.
+    and adds a feature that marks the filled cells, and makes a separate category of text cells without a value.
     """
 
     columns: tuple[Column, ...]
@@ -261,9 +261,9 @@ class Encoding:
     def check_columns(
         self, path: Path, names: Sequence[str], extra: bool = False, remedy: str = "predict.extra=ignore leaves them out"
     ) -> list[str]:
-        """Return the columns among ``names`` that are not used: those of `others`, which need not be there, and extra ones if allowed.
+        """Return the columns among ``names`` that are not used: columns of `others`, which a file may lack, and extra ones if allowed.
 
-        ``remedy`` says what to do about extra ones where they are not.
+        ``remedy`` says what to do about extra columns where they are not allowed.
         """
         there, needed, others = set(names), {column.name: None for column in self.columns}, set(self.others)
         if self.sequence is not None:
@@ -284,7 +284,7 @@ class Encoding:
         """
         faults: list[Fault] = []
         together = [column.name for column in self.columns if column.is_number and column.name in table.numbers]
-        # thousands of columns are taken at once; those that are not finite are looked for one by one
+        # thousands of columns are converted at once; columns with cells that are not finite are handled one by one
         values = table.frame[together].to_numpy(np.float64)
         finite = np.isfinite(values)
         if not finite.all():

@@ -46,7 +46,7 @@ class TableOptions:
     target : str or None
         The column of labels, ``PREFIX*`` for all columns whose names begin with ``PREFIX``; None: the rows have no labels.
     categorical : tuple of str, or None
-        Columns of categories; None: those that look so (``auto``).
+        Columns of categories; None: the columns that look like categories (``auto``).
     notation : Notation
         ``decimal``, ``thousands`` and ``units``.
     encoding : str or None
@@ -83,7 +83,7 @@ class TableOptions:
 
     @classmethod
     def read(cls, options: Mapping[str, Any]) -> TableOptions:
-        """Return the options of a table source, checked; those that a source does not have are at their defaults.
+        """Return the options of a table source, checked; options that a source does not have are at their defaults.
 
         Raises
         ------
@@ -143,7 +143,7 @@ def _names_of(value: Any, key: str) -> tuple[str, ...]:
 
 
 def _cost_columns(values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the columns of what predictions cost; options beside them that are about labels are refused."""
+    """Return the columns of what predictions cost; further options about labels are refused."""
     costs = values["costs"]
     if not isinstance(costs, (list, tuple)) or len({str(name) for name in costs}) != len(costs) or len(costs) < 2:
         raise ConfigError(f"dataset.costs={costs} must list at least two columns, one for each prediction, each once")

@@ -20,7 +20,7 @@ SUSPECT = "looks like"
 """What notes say of columns that are something else than they are taken for, to be read before any work."""
 
 _NEARLY = 0.9  # share of distinct values from which on text is an identifier, and of numbers from which on text is one of numbers
-_FEW = 10  # values below which nothing is taken for an identifier: so few may all differ by chance
+_FEW = 10  # values below which a column is not taken for identifiers: so few may all differ by chance
 _MANY_NUMBERS = 20  # different numbers above which a column of text is one of numbers with some wrong cells
 
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
@@ -51,7 +51,7 @@ SAID = {
 }
 """What a column may look like instead of a feature (`looks_like`), as words of a sentence."""
 
-# Words for degrees, from the lowest to the highest; each of one line may stand in a label, alone or before another word.
+# Words for degrees, from the lowest to the highest, a scale a line.
 _SCALES: tuple[tuple[str, ...], ...] = (
     ("none", "minimal", "very low", "low", "medium low", "medium", "moderate", "middle", "medium high", "high", "very high", "extreme"),
     ("very bad", "bad", "poor", "fair", "average", "satisfactory", "good", "very good", "excellent", "outstanding"),
@@ -122,7 +122,7 @@ def _count_rows(values: NDArray[np.float64]) -> bool:
 
 
 def notation_words(look: Look, name: str) -> str:
-    """Return what is said of a column whose numbers look to be written in another way, and the options that read them."""
+    """Return the remark on a column whose numbers look to be written in another notation, and the options that read them."""
     way = look.columns[name]
     if look.notation == PLAIN:
         return f"its numbers look written in another way than those of other columns ({way} would read them): write all in one way"
@@ -156,7 +156,7 @@ class Inspection:
 
     @cached_property
     def nearly_numbers(self) -> set[str]:
-        """The columns of numbers with a few wrong cells, which are no categories for that."""
+        """The columns of numbers with a few wrong cells; they do not become categories."""
         return {name for name in self._text if self._nearly(self.table.frame[name])}
 
     def suspects(self, columns: Sequence[str]) -> dict[str, str]:

@@ -77,7 +77,7 @@ class Table:
 
     @property
     def targets(self) -> list[str]:
-        """The columns that the target of the options means: the one of that name, or all of ``PREFIX*``."""
+        """The columns that the target of the options names: one column, or all columns of ``PREFIX*``."""
         return target_columns(self.options.target, self.names)
 
     def text(self, name: str) -> pd.Series:
@@ -115,7 +115,7 @@ def table_of(path: Path, content: str, separator: str, options: TableOptions) ->
 
 
 def target_columns(target: str | None, names: Sequence[str]) -> list[str]:
-    """Return the columns that a target means: the one of that name, or all that begin as the name does before a final ``*``."""
+    """Return the columns that a target names: one column, or all columns that begin as the name does before a final ``*``."""
     if target is None:
         return []
     if target.endswith("*") and target not in names:
@@ -275,7 +275,7 @@ def table_sha256(table: Table, target: str = "target", ignore: Sequence[str] = (
 
 # ---- files of other formats, and files of any format some rows at a time ------------------------------------------------
 def format_of(path: Path, form: str = "csv") -> str:
-    """Return the format of a file: the one that is asked for, or, where that is CSV, the one that the end of its name tells."""
+    """Return the format of a file: ``form``, or, where that is ``csv``, the format by the end of the file's name."""
     if form != "csv":
         if form not in FORMATS:
             raise ConfigError(f"dataset.format={form} does not exist; {nearest(form, ['csv', 'svmlight', *FORMATS])}")

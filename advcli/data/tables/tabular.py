@@ -43,7 +43,7 @@ def from_table(table: pd.DataFrame, options: Mapping[str, Any], *, where: str = 
     Raises
     ------
     DataError
-        A column that is not there, a cell without a value, text in a column of numbers, a target that is no class.
+        A missing column, a cell without a value, text in a column of numbers, a target that does not hold classes.
     ConfigError
         Options that contradict each other.
     """
@@ -99,7 +99,7 @@ def _classes(table: Table, notes: list[str]) -> dict[str, Any]:
 
 # ---- columns of features ----------------------------------------------------------------------------------------------
 def feature_columns(table: Table, ignore: Sequence[str] = ()) -> list[str]:
-    """Return the columns that features are made of: all, or those of ``features``, without target, weight, ``drop`` and ``ignore``."""
+    """Return the columns that features are made of: all, or ``features``, without target, weight, ``drop`` and ``ignore``."""
     names, options = table.names, table.options
     there = set(names)
     roles: dict[str, tuple[str, ...]] = {
@@ -129,10 +129,10 @@ def feature_columns(table: Table, ignore: Sequence[str] = ()) -> list[str]:
 
 
 def learn_encoding(inspection: Inspection, notes: list[str]) -> Encoding:
-    """Return the encoding of the columns of an inspection, of which nothing is learned yet: numbers, and categories of ``categorical``.
+    """Return the encoding of the columns of an inspection before it learns from rows: numbers, and categories of ``categorical``.
 
-    ``auto`` makes categories of all text but identifiers, dates and texts (`advcli.data.tables.suspects.looks_like`), which it leaves out,
-    and numbers in another notation than that of the options, which are columns of numbers with text in them.
+    ``auto`` makes categories of columns of text. It leaves out identifiers, dates and texts (`advcli.data.tables.suspects.looks_like`);
+    numbers in another notation than the options give stay columns of numbers with text in them.
     """
     table, columns = inspection.table, list(inspection.columns)
     frame, options = table.frame, table.options
@@ -229,7 +229,7 @@ def _place(label: Any) -> tuple[int, float, str]:
 
 
 def gap_note(encoding: Encoding, cells: Any) -> list[str]:
-    """Return what is said about the cells without a value, as a list of at most one line."""
+    """Return the note on cells without a value, as a list of at most one line."""
     if encoding.missing == "refuse":
         return []
     count = int(np.isnan(cells.data if is_sparse(cells) else cells).sum())
@@ -259,7 +259,7 @@ def _token_column(table: Table, tokens: list[str], notes: list[str]) -> Column:
 
 # ---- faults, costs and weights ----------------------------------------------------------------------------------------
 def _cell_problems(table: Table, encoding: Encoding, cells: Any, faults: list[Fault]) -> list[str]:
-    """Return a line for every fault, and for every column without a value in any row: nothing could stand in their place."""
+    """Return a line for every fault, and for every column without a value in any row, which has nothing to be filled with."""
     empty = {column.name for column in encoding.columns if column.categories == ()}
     if not is_sparse(cells):
         nothing = np.isnan(cells).all(axis=0).tolist()

@@ -1,7 +1,7 @@
 """The target column: labels to codes, their order, and the cut of a continuous one into ordered classes.
 
-Intervals of a cut are closed on the left and open on the right, the last one is closed. How the targets of the papers are cut stands in
-`advcli.data.catalogue`.
+Intervals of a cut are closed on the left and open on the right, the last one is closed. `advcli.data.catalogue` has the cuts of
+the papers.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def match_labels(cells: Sequence[Any], labels: Sequence[Any]) -> list[int | None
     """Return the position of each cell's label among ``labels``: by its writing, else by its number where one label alone has it.
 
     So the cells of the file that a model was fitted on find their labels, 1 finds 1.0 of another format, and 1.00 finds neither where both
-    01 and 1.0 are labels. None: there is no such label.
+    01 and 1.0 are labels. None: the label is unknown.
     """
     exact = {str(label): place for place, label in enumerate(labels)}
     values = _values(list(exact))
