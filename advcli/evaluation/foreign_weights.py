@@ -2,8 +2,8 @@
 
 The problem is ours (`advcli.problems.risk`): lambda/2 |Theta|^2 + 1/n sum_i S(f_i, y_i), lambda = 1/(n C), f = coef x + intercept. With an
 intercept every row of X has a constant feature 1, whose weights, the intercept, are regularised like all others: LIBLINEAR's ``-B 1`` and
-LinearSVC's ``intercept_scaling=1``. Without one the problem has no constant feature. An intercept that was left unregularised is a
-point of this problem all the same, but not one that its solver aimed at.
+LinearSVC's ``intercept_scaling=1``. Without one the problem has no constant feature. Weights with an
+unregularised intercept are a point of this problem too, but their solver minimised another objective.
 """
 
 from __future__ import annotations

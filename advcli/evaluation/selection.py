@@ -35,9 +35,9 @@ PROBABILITIES = "probabilities"
 class Axes:
     """What is searched and what is fixed.
 
-    ``strength`` is C or lambda if the regularisation is searched, ``others`` are further hyper-parameters. ``own`` are those of the method
-    alone, with the values that are tried (`Learner.candidates`): the protocol has no part in them. ``reach`` is how far these lists may
-    grow.
+    ``strength`` is C or lambda if the regularisation is searched, ``others`` are further hyper-parameters. ``own`` has the hyper-parameters
+    of the method alone, with the values that are tried (`Learner.candidates`), which the protocol does not set. ``reach`` is how far these
+    lists may grow.
     """
 
     strength: str | None
@@ -147,7 +147,7 @@ class _Stage:
     """One stage of a search: the values that it has tried and how they did.
 
     ``values`` by axis, strong regularisation first, and what is the method's own as it is given; ``vain`` are values beyond an end that
-    were no better; ``rows`` are those of search.csv.
+    were not better; ``rows`` are the rows of search.csv.
     """
 
     def __init__(self, axes: Axes, values: Mapping[str, Sequence[Any]]) -> None:
@@ -202,7 +202,7 @@ class _Stage:
             if min(scores[point] for point in added) < min(scores[point] for point in scores if point not in added):
                 values = [*self.values[name], value]
                 self.values[name] = values if name in self.own else self._strong_first(name, values)
-            else:  # no better than what stands in the list: on a plateau ties would go on for ever
+            else:  # not better than the values of the list: on a plateau ties would go on for ever
                 self.vain[name].append(value)
                 if name in self.own:
                     self.own[name].pop()
@@ -291,7 +291,7 @@ class HyperSearch:
                     stage.add(point, {"stage": number, "fold": fold, **row})
 
     def _folds(self, part: Part, stage: int) -> Iterator[tuple[Part, Part]]:
-        """Yield the rows to fit and the rows to judge by, standardised by the former where the protocol says so."""
+        """Yield the rows to fit and the rows to judge by, standardised by the former where the protocol asks for it."""
         protocol = self.protocol
 
         def draw(units: int) -> list[Split]:
@@ -349,7 +349,7 @@ _LIST = 3
 
 
 def _edges(protocol: Protocol, axes: Axes, tried: Mapping[str, Sequence[Any]], best: Mapping[str, Any]) -> Iterator[str]:
-    """Yield one sentence for every chosen value that lies at an end of all values tried; values that are no numbers have none."""
+    """Yield one sentence for every chosen value that lies at an end of all values tried; values other than numbers have none."""
     for name, values in tried.items():
         if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
             continue

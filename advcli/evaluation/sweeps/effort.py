@@ -39,7 +39,7 @@ class Estimate:
     """What a cell would compute: searches, fits of each of them before its grid grows, and reported fits.
 
     ``search_seconds`` and ``seconds`` are the processor time of one fit of a search and of one reported fit, at the middle of the grid,
-    here and now; one that was ended takes longer.
+    on this machine; a fit that was stopped takes longer.
     """
 
     dataset: str
