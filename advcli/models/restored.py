@@ -41,7 +41,7 @@ ESTIMATORS |= {cls.name: cls for cls in (AbstainingClassifier, CostSensitiveClas
 _ROOM, _ROOM_EACH = 2**26, 64
 LABELS = "biufUOM"  # kinds of classes
 FITTED = "features_"  # arrays that the feature map computed
-# arrays that are no attributes of the estimator
+# arrays that are not attributes of the estimator
 ROWS = ("rows", "rows_data", "rows_indices", "rows_indptr", "rows_shape")
 _ALWAYS = ("loss", "loss_options", "features", "features_options", "fit_intercept", "n_classes")  # parameters of every file that has them
 _STANDARDISER = ("mean", "scale", "set_to_one")
@@ -53,7 +53,7 @@ _RESERVED = (*ROWS, *_STANDARDISER, STEPS)
 
 
 def rebuild(document: Mapping[str, Any], members: Mapping[str, bytes]) -> Model:
-    """Return the model of a file's model.json and its entries; `ModelError`, or what a part raises, for one that is none."""
+    """Return the model of a file's model.json and its entries; `ModelError`, or what a part raises, for a file without a model."""
     arrays = {name.removeprefix("arrays/").removesuffix(".npy"): text for name, text in members.items() if name.startswith("arrays/")}
     listed = document["arrays"]
     for name in sorted({"model.json", "sha256", *(f"arrays/{name}.npy" for name in listed)} ^ members.keys()):
@@ -80,7 +80,7 @@ def rebuild(document: Mapping[str, Any], members: Mapping[str, bytes]) -> Model:
         _field(form, "separator", str, type(None)),
         _field(form, "prefix", str),
     )
-    # what overflows, or is not what some learner of one's own needs, is found here and not in the middle of a table
+    # an overflow, or data that a user's learner cannot take, is found here and not in the middle of a table
     model.table(zeros(model))
     if STEPS in listed:
         steps = unpacked_steps(taken(lambda name: name == STEPS).array(STEPS, (None,), "i", least=0, most=255).astype(np.uint8))
