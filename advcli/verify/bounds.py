@@ -123,7 +123,7 @@ def _gamma(terms: int) -> float:
 def dot(A: Any, B: Any) -> Ball:
     """Return A B for A (a, m), dense, sparse or a ball, and B (m, b), dense or a ball.
 
-    Sums are made in pieces of about sqrt(m) terms, whose bound is far below that of one long sum.
+    Sums are made in pieces of about sqrt(m) terms, whose bound is far below the bound of one long sum.
     """
     left, right = ball(A), ball(B)
     m = left.mid.shape[1]
