@@ -34,7 +34,7 @@ def load_author_splits(options: Mapping[str, Any], data_dir: Path, load: Callabl
     name = options["name"]
     authors = published(name, options["source"])
     if authors is None:
-        having = ",".join(known.name for sets in CATALOGUE.values() for known in sets.values() if known.authors is not None)
+        having = ",".join(facts.name for sets in CATALOGUE.values() for facts in sets.values() if facts.authors is not None)
         raise DataError(
             f"the authors published no splits for data set {name!r} of source {options['source']}; "
             f"protocol=author_splits works with dataset={having}"

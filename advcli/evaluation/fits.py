@@ -57,7 +57,7 @@ class Searches:
 
 def _as_searched(hyper: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
     """Return hyper-parameters of a cell's file as the search chose them: its candidates may be what JSON does not tell from lists."""
-    candidates = recipe.axes.own
+    candidates = recipe.axes.lists
     return {
         name: next((candidate for candidate in candidates.get(name, ()) if plain(candidate) == value), value)
         for name, value in hyper.items()

@@ -72,7 +72,7 @@ def training_labels(cell: Cell, X: Any, truth: Labels, classes: tuple[Any, ...],
         return TrainingLabels(truth, truth)
     confusion = make_confusion(cell.noise, len(classes), seeds.of("noise"))
     seen = corrupt(truth, confusion.true, seeds.of("noisy labels"))
-    return TrainingLabels(truth, seen, confusion.told, None, _facts(truth, seen, confusion.true, confusion.told))
+    return TrainingLabels(truth, seen, confusion.assumed, None, _facts(truth, seen, confusion.true, confusion.assumed))
 
 
 def _facts(truth: Labels, seen: Labels, true: NDArray[np.float64], stated: NDArray[np.float64]) -> dict[str, float]:

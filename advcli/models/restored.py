@@ -230,17 +230,17 @@ def _restored_column(stored: Mapping[str, Any]) -> Column:
     learned = {key: _field(stored, key, *kinds) for key, kinds in LEARNED.items() if key in stored}
     if categories is not None and not (categories and all(map(_is_label, categories)) and len(set(categories)) == len(categories)):
         raise ModelError("encoding in model.json has categories that are not different values")
-    attributes, own, fill = (learned.get(key) for key in ("attributes", "own", "fill"))
+    attributes, hot, fill = (learned.get(key) for key in ("attributes", "own", "fill"))
     if attributes is not None and not (all(isinstance(word, str) for word in attributes) and len(set(attributes)) == len(attributes)):
         raise ModelError("encoding in model.json has attributes that are not different names")
     places = range(len(categories or ()) + 1)
-    if own is not None and (categories is None or not all(type(code) is int and code in places for code in own) or sorted(set(own)) != own):
+    if hot is not None and (categories is None or not all(type(code) is int and code in places for code in hot) or sorted(set(hot)) != hot):
         raise ModelError(f"encoding in model.json has features of {name!r:.60} that are no categories")
     if (learned.get("other") and categories is None) or (learned.get("indicator") and (categories is not None or fill is None)):
         raise ModelError(f"encoding in model.json has features of {name!r:.60} that it cannot have")
     if fill is not None and not (is_real(fill) and abs(fill) <= LARGEST and (categories is None or fill in (-1, *places))):
         raise ModelError(f"encoding in model.json fills cells of {name!r:.60} by {json.dumps(fill)[:40]}")
-    if attributes is not None and (categories is not None or own is not None or fill is not None):
+    if attributes is not None and (categories is not None or hot is not None or fill is not None):
         raise ModelError(f"encoding in model.json has attributes and more for {name!r:.60}")
     learned = {key: tuple(value) if isinstance(value, list) else value for key, value in learned.items()}
     exact = {} if fill is None else {"fill": float(fill)}

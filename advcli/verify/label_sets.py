@@ -193,7 +193,7 @@ class SetsOfLabels(Structured):
         """Return what every set gets of the weights that labels share, (2^m,)."""
         if not self.states:
             return ball(np.zeros(2**self.m))
-        return join(*(dot(self.pairs(self.bits[at : at + 4096]), shared[:, None]) for at in range(0, 2**self.m, 4096)))[:, 0]
+        return join(*(dot(self.pairs(self.bits[start : start + 4096]), shared[:, None]) for start in range(0, 2**self.m, 4096)))[:, 0]
 
     def pairs(self, Y: Array) -> Array:
         """Return what sets Y (n, m) have of every weight of a pair, (n, G)."""

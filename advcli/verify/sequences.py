@@ -192,8 +192,8 @@ def _batches(start: Starts, k: int, levels: bool = False) -> Iterator[NDArray[np
     for T in np.unique(sizes).tolist():
         first = start[:-1][sizes == T]
         step = max(1, _HELD // (k * k * (T + 1 if levels else 1) + T * k))
-        for at in range(0, len(first), step):
-            yield first[at : at + step, None] + np.arange(T)
+        for place in range(0, len(first), step):
+            yield first[place : place + step, None] + np.arange(T)
 
 
 def _error(U: Ball, A: Array, batch: NDArray[np.intp], most: float = 0.0) -> Array:

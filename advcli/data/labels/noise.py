@@ -27,7 +27,7 @@ class Confusion:
     """The matrix that corrupts labels, and the matrix that methods receive, each (k, k) with columns that are distributions."""
 
     true: Array
-    told: Array
+    assumed: Array
 
 
 PATHS = frozenset({"path"})

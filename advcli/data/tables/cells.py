@@ -293,8 +293,8 @@ class Look:
 def look_of(frame: pd.DataFrame, names: Sequence[str], is_text: Callable[[str], bool], separator: str = ",") -> Look:
     """Return how the numbers in the columns ``names`` of a frame look to be written; ``is_text`` tells those to be looked at."""
     semicolons = separator == ";"
-    ways = {name: found for name in names if is_text(name) and (found := feasible(frame[name], semicolons))}
-    columns = {name: found[0] for name, found in ways.items()}
+    ways = {name: notations for name in names if is_text(name) and (notations := feasible(frame[name], semicolons))}
+    columns = {name: notations[0] for name, notations in ways.items()}
     if not columns:
         return Look(PLAIN, {}, ())
     others = [feasible(frame[name], semicolons) for name in names if name not in ways and reads_as_numbers(frame[name])]
