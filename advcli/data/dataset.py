@@ -68,7 +68,7 @@ class Dataset:
         What predicting each class costs on each row, at least 0, where rows have their own costs; y is then the first cheapest class,
         and a class may never be.
     stubs : tuple of str
-        Leaves of it that stand for the inner node above them (`advcli.core.label_graph.stub`).
+        Leaves of the hierarchy that represent the inner node above them (`advcli.core.label_graph.stub`).
     """
 
     name: str

@@ -22,8 +22,8 @@ class CellOutcome:
     certified relative gap of the reported fits and ``passes`` their largest number, nan and 0 without any. ``hyper`` has the chosen and
     fixed hyper-parameters, a text where splits chose differently (`advcli.results.tables.over_splits`). ``choice`` says what
     ``solver=auto`` took and why, ``edges`` which choices lie at the end of all values tried, ``warning`` which fits did not converge,
-    ``remark`` whether a damaged file of the cell was set aside; ``notes`` are about the data. ``rows`` are those of runs.csv, ``seconds``
-    the wall time of the call.
+    ``remark`` whether a damaged file of the cell was set aside; ``notes`` are about the data. ``rows`` are the rows of runs.csv,
+    ``seconds`` the wall time of the call.
     """
 
     key: str

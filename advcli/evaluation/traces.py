@@ -37,7 +37,7 @@ def trace(cell: Cell, data_dir: Path, *, tol: float, seconds: float) -> list[dic
     hyper = recipe.axes.fixed if {*SCALES} & set(recipe.axes.fixed) else {"C": 1.0, **recipe.axes.fixed}
     everything, seed = recipe.part(), derive_seed(cell.seed, "bench", recipe.dataset.name)
     rows: list[dict[str, Any]] = []
-    # a learner without a solver of ours has a limit of its own
+    # a learner without a solver of this package brings its limit as an option of the loss
     passes, most = 1, int(cell.loss.get("max_passes") or cell.solver.get("max_passes") or 100_000)
     while True:
         with warnings.catch_warnings():

@@ -9,7 +9,7 @@ A model file is a zip archive without compression:
 The same fit gives the same bytes. A file of a newer format, a damaged or a truncated one is refused by one line (`ModelError`).
 
 What another package learned fits no such format, but for linear classifiers of scikit-learn (`Learner.kept_by_pickle`). It is kept by
-pickle, which executes what it reads, where the name of the file says so (``.joblib``), and read where the caller trusts it.
+pickle, which executes what it reads, where the name of the file ends in ``.joblib``, and read where the caller trusts it.
 """
 
 from .files import FORMAT, FORMAT_VERSION, PICKLED, check_storable, load, read, save

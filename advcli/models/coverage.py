@@ -1,6 +1,7 @@
 """A saved model on labelled rows that it has not seen: risk over coverage, what it confuses, and which thresholds are safe.
 
-The margin of a prediction is that of an abstaining classifier; of any other the lead of the largest decision value on the second.
+An abstaining classifier has its own margin of a prediction; the margin of any other is the lead of the largest decision value on the
+second.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def coverage_file(
     """Read labelled rows of a CSV file and write what the model does on them (`write`).
 
     ``draw`` makes the figure, as `advcli.reports.drawing.draw` does. With ``spreadsheets`` labels that look like formulas get an apostrophe
-    there (`advcli.core.spreadsheets`). Raises `ConfigError` for a model of sets of labels, one that predicts no classes, or one that was
+    there (`advcli.core.spreadsheets`). Raises `ConfigError` for a model of sets of labels, for a model that does not predict classes or was
     not fitted to a table, and `DataError` for no column of labels, an unknown one, or rows that the model cannot take.
     """
     if model.encoding is None or model.of_sets:

@@ -44,7 +44,7 @@ FORMAT_VERSION = 1
 PICKLED = ".joblib"
 """How the name of a file ends that is written by pickle."""
 
-# what zipfile and json raise on what is no archive, or a damaged one
+# what zipfile and json raise on a damaged archive or a file of another format
 _UNREADABLE = (
     *(OSError, zipfile.BadZipFile, struct.error, ValueError, LookupError, EOFError, RuntimeError, AttributeError, OverflowError),
     *(TypeError, MemoryError),
@@ -75,12 +75,12 @@ def save(model: Model | Learner | Pipeline, path: str | Path) -> None:
         one, after transformers that can be kept as plain data (`advcli.models.pipeline_steps.TRANSFORMERS`).
     path : path-like
         Any name; what another package learned, but for linear classifiers of scikit-learn (`advcli.learners.sklearn.LINEAR`), needs
-        one that ends in ``.joblib``, and is written by pickle.
+        a name that ends in ``.joblib``, and is written by pickle.
 
     Raises
     ------
     ConfigError
-        An estimator of another package that is no learner here, or one whose options or fitted attributes are no plain data.
+        An estimator of another package that is not a learner here, or whose options or fitted attributes are not plain data.
     ResultsError
         If the file cannot be written.
     """
@@ -301,7 +301,7 @@ def read(path: str | Path, trust: bool = False) -> Model:
     if members.get("sha256", b"").decode("ascii", "replace").strip() != _checksum(members):
         raise ModelError(f"cannot read the model {path}: its checksum does not fit, it is damaged; copy or fit it again")
     try:
-        # what a foreign file overflows is told by the scores, not by warnings
+        # an overflow in a foreign file shows in the scores, not in warnings
         with np.errstate(all="ignore"):
             return rebuild(document, members)
     except ModelError as error:

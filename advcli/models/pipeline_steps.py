@@ -65,7 +65,7 @@ class Steps:
 
 
 def packed(steps: Steps) -> NDArray[np.uint8]:
-    """Return the steps as the bytes of a JSON text; `ConfigError` for one that is none of `TRANSFORMERS`, or no plain data."""
+    """Return the steps as the bytes of a JSON text; `ConfigError` for a step that is not among `TRANSFORMERS`, or not plain data."""
     stored = []
     for name, step in steps.named:
         kind = type(step)
@@ -161,7 +161,7 @@ def _last_has(name: str) -> Callable[[Pipeline], bool]:
 
 
 class ModelPipeline(Pipeline):
-    """A `sklearn.pipeline.Pipeline` whose rows and labels are those of the training file, with the methods of an abstaining last step."""
+    """A `sklearn.pipeline.Pipeline` for rows and labels as in the training file, with the methods of an abstaining last step."""
 
     def _before(self, X: Any) -> Any:
         return self[:-1].transform(X)
@@ -197,14 +197,14 @@ class EncodedColumns(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Return the features (n, d) of rows: a frame of pandas or polars, or the features themselves.
 
-        The columns that were learned from may stand in any order; the target and columns that were left out may be there.
+        The columns that were learned from may have any order; the target and columns that were left out may be present.
         """
         X = collected(X)
         if not hasattr(X, "columns"):
             return X
         frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame({str(name): X[name].to_list() for name in X.columns})
         self.encoding.check_columns(Path("X"), [str(name).strip() for name in frame.columns], remedy="leave them out of X")
-        return self.encoding.encode(frame_table(frame, None, "X"))
+        return self.encoding.encode(frame_table(frame, "X"))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the features, shape (d,)."""

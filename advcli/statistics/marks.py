@@ -84,7 +84,7 @@ class Mark:
 
 UNMARKED = Mark(best=False, p_value=math.nan, p_adjusted=math.nan, bold=False)
 MIN_SPLITS = 2  # one split says nothing of how splits vary
-MOST_IN_HOLM = 200  # methods of a row whose pairs are all tested; those of the ten thousand cells of a sweep would be fifty million
+MOST_IN_HOLM = 200  # methods of a row whose pairs are all tested; ten thousand methods would have fifty million pairs
 
 
 def mark_best(
@@ -95,7 +95,7 @@ def mark_best(
     n_train: float = math.nan,
     n_test: float = math.nan,
 ) -> dict[str, Mark]:
-    """Mark the best methods and those that are not significantly worse.
+    """Mark the best methods and all methods that are not significantly worse.
 
     Every method is compared with the best only, never along a chain: "not worse" is not transitive. With several bests a method is bold if
     it is not significantly worse than at least one of them. A significant difference in the method's favour (the best mean need not have

@@ -72,7 +72,7 @@ class Verdict:
     dual_objective: float = math.nan
     relative_gap: float = math.nan
     stated_gap: float = math.nan
-    metrics: str = ""  # those of the row whose values follow from theta
+    metrics: str = ""  # the metrics of the row whose values follow from theta
     unfollowed: str = ""  # the others, each with the reason, separated by "; "
     seconds: float = 0.0
 
@@ -82,7 +82,7 @@ def verify_folder(
 ) -> list[Verdict]:
     """Return a verdict for every reported fit of a results folder, and write them to verify.csv in it.
 
-    Files that are no longer at their place are looked for by their names in ``data_dir``. ``tell`` gets one line for each cell; with
+    Files that were moved are looked for by their names in ``data_dir``. ``tell`` gets one line for each cell; with
     ``spreadsheets`` texts of verify.csv that look like formulas get an apostrophe. Raises `ResultsError` for a folder without runs.csv, or
     without proofs.
     """
@@ -245,7 +245,7 @@ def _open(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir:
 
 
 def _with_moved_files(config: Mapping[str, Any], about: Mapping[str, Any], data_dir: Path) -> dict[str, Any]:
-    """Return the configuration of a cell, in which a file that is gone stands by the one of its name in ``data_dir``.
+    """Return the configuration of a cell, in which the file of the same name in ``data_dir`` replaces a missing one.
 
     Raises `CannotError` where a file that counts by its bytes holds something else than when the cell was made, or is nowhere.
     """
@@ -279,7 +279,7 @@ def _seed(*dimensions: Any) -> int:
 
 
 def _splits(dataset: Any, protocol: Mapping[str, Any], seed: int) -> list[tuple[Any, Any]]:
-    """Return the (training rows, test rows) of every split; those drawn here keep sequences whole, whose number stands for that of rows."""
+    """Return the (training rows, test rows) of every split; random splits keep sequences whole and count sequences as rows."""
     if protocol["splits"] == "author":
         return list(dataset.splits or ())
     if protocol["splits"] == "official":
@@ -422,7 +422,7 @@ def _claim(row: Mapping[str, str], stage: str, bounds: Bounds, game: bool) -> fl
 
 
 def _unfollowed(row: Mapping[str, str], possible: Any, truth: Any, facts: Mapping[str, Any]) -> str:
-    """Return why a metric's value does not follow from theta, empty where it does; refute one that no possible predictions have."""
+    """Return why a metric's value does not follow from theta, empty where it does; refute a value that no possible predictions have."""
     if possible is None:
         return "the predictions are not followed"
     ends = range_of(row["metric"], possible, truth, facts)

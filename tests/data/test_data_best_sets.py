@@ -210,7 +210,7 @@ def test_fits_reach_the_optimum_of_a_cone_solver(name: str, edges: list[tuple[st
     every = all_sets(sets)
     best_sets = every[np.argmax(sets.scores(model.potentials(X)) @ every.T, axis=1)][:, sets.leaves]
     assert (model.predict(X).toarray() == best_sets).all()
-    # the certificate's weights are those that predict
+    # the certificate is about the weights that predict
     problem = SetProblem(np.hstack([X, np.ones((len(X), 1))]), sparse.csr_array(Y), np.ones(len(X)), sets, 0.5 / C)
     Z = np.vstack([np.zeros((sets.first, X.shape[1] + 1)), model.coef_]).T / np.where(alpha > 0, C * alpha, 1.0)
     exact = problem.primal(Z, alpha) / len(X)

@@ -1,4 +1,4 @@
-"""Cells of tables: one reader, so that a cell means the same in every format, at fit and at predict, whatever stands beside it."""
+"""Cells of tables: one reader, so that a cell means the same in every format, at fit and at predict, whatever the other cells hold."""
 
 from __future__ import annotations
 

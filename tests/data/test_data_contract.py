@@ -1,4 +1,4 @@
-"""What every source owes, the package's and anybody's; and that the check of it notices what is not given."""
+"""The contract of every source, of the package and of plug-ins; and the check of it notices every breach."""
 
 from __future__ import annotations
 

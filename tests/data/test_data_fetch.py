@@ -75,7 +75,7 @@ def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Known:
     path = tmp_path / "for_checksum.csv"
     path.write_text(TEXT)
     upstream = Upstream("somebody/data", "0" * 40, ("toy.csv",), "csv", ["a", "b"])
-    content = table_sha256(read_table(path, "target"))
+    content = table_sha256(read_table(path))
     known = Known("toy", "folder", 20, 2, 2, "multiclass", content=content, citation="Somebody (2020)", upstream=upstream)
     monkeypatch.setitem(CATALOGUE["folder"], "toy", known)
     return known
@@ -237,8 +237,8 @@ def test_converters_agree(format: str, tmp_path: Path) -> None:
     path.write_bytes(convert(upstream, [content.encode()], "toy"))
     expected = tmp_path / "expected.csv"
     expected.write_text("a,b,target\n1,2.5,x\n-3,0.5,y\n5,1000,x\n")
-    assert list(read_table(path, "target").frame.columns) == ["a", "b", "target"]
-    assert table_sha256(read_table(path, "target")) == table_sha256(read_table(expected, "target"))
+    assert list(read_table(path).frame.columns) == ["a", "b", "target"]
+    assert table_sha256(read_table(path)) == table_sha256(read_table(expected))
 
 
 def test_two_public_files_become_the_official_split() -> None:

@@ -17,6 +17,7 @@ from advcli.cli import main
 from advcli.core.errors import DataError
 from advcli.data.tables.cells import present
 from advcli.data.tables.checking import check_file
+from advcli.data.tables.options import TableOptions
 from advcli.data.tables.suspects import SAID, counted, looks_like
 from advcli.data.tables.table import frame_table
 
@@ -121,7 +122,7 @@ def test_text_that_no_file_holds_is_refused() -> None:
 def test_long_arrays_stay_apart() -> None:
     """NumPy leaves out the middle of what it shows."""
     arrays = [np.arange(2000) + (np.arange(2000) == 1000) * at for at in AT]
-    table = frame_table(frame("constant").assign(it=arrays), "label", "mine")
+    table = frame_table(frame("constant").assign(it=arrays), "mine", TableOptions(target="label"))
     assert table.frame["it"].nunique() == N
 
 
@@ -186,7 +187,7 @@ def write(table: pd.DataFrame) -> Path:
 @pytest.mark.parametrize("kind", KINDS)
 def test_counting_values_is_looking_at_each(kind: str) -> None:
     """Each different value is looked at once: what is found is what a look at every cell finds."""
-    column = frame_table(frame(kind), None, "mine").frame["it"]
+    column = frame_table(frame(kind), "mine").frame["it"]
     assert counted(column).sort_index().to_dict() == present(column).value_counts().sort_index().to_dict()
     shuffled = column.sample(frac=1.0, random_state=0)
     assert looks_like(shuffled) == looks_like(column)

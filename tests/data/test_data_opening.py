@@ -74,7 +74,7 @@ def test_packings_and_encodings_with_a_mark(tmp_path: Path, wanted: Any, ending:
     path = tmp_path / f"table.csv{ending}"
     path.write_bytes(PACKINGS[ending](ROWS.encode(encoding)))
     same_everywhere(path, wanted)
-    bare = path.rename(tmp_path / "table.dat")  # what a file is stands in it, not in its name
+    bare = path.rename(tmp_path / "table.dat")  # the content of a file tells its format, not its name
     same_everywhere(bare, wanted)
 
 

@@ -20,6 +20,7 @@ from advcli.core.errors import ConfigError, DataError
 from advcli.data import Dataset, catalogue, check_trainable, default_options, is_ordered, list_datasets, load, show, source_options
 from advcli.data.catalogue import CATALOGUE, ordinal_edges
 from advcli.data.manifest import find_file, read_manifest
+from advcli.data.tables.options import TableOptions
 from advcli.data.tables.table import read_table, table_sha256
 from advcli.data.tables.target import cut_target
 
@@ -170,7 +171,7 @@ def test_sets_of_the_tables(shared: Path, name: str) -> None:
     printed_classes, train, test, features = {**TABLE_1, **TABLE_3}[name]
     with Calls() as calls:
         data = load(options(name, source="folder"), shared)
-    # calls in the place of seconds: some 6 to 15 a row and some for each column, none for each cell
+    # calls instead of seconds: some 6 to 15 a row and some for each column, none for each cell
     assert calls.count < 10_000 + 20 * (train + test) + 200 * features
     check_invariants(data)
     assert data.X.shape == (train + test, features)
@@ -229,7 +230,7 @@ def test_the_benchmarks_classes_are_cut_where_no_target_lies(shared: Path) -> No
     assert set(rows) == {name for name, known in CATALOGUE["folder"].items() if known.options.get("cut") == "edges"}
     assert {name for name in TABLE_3 if name not in rows} == {"bank", "computer", "calhousing"}
     for name, row in rows.items():
-        target = read_table(find_file(name, None, shared, read_manifest(shared)), "target").frame["target"].to_numpy(float)
+        target = read_table(find_file(name, None, shared, read_manifest(shared))).frame["target"].to_numpy(float)
         assert not np.isin(ordinal_edges()[name], target).any(), name
         assert list(load(options(name), shared).class_sizes().values()) == [int(count) for count in row["rows_per_class"].split(";")]
         assert row["source"]
@@ -241,12 +242,12 @@ def test_equal_widths_of_the_adjusted_targets_are_the_benchmarks_classes(shared:
     pulled_in = {"machinecpu": (0, 500), "pyrimidines": (0.44, 1)}
     moved = {465: 425, 489: 439, 510: 460}
     for name in set(ordinal_edges()) - {"diabetes"}:
-        target = read_table(find_file(name, None, shared, read_manifest(shared)), "target").frame["target"].to_numpy(float)
+        target = read_table(find_file(name, None, shared, read_manifest(shared))).frame["target"].to_numpy(float)
         if name == "machinecpu":
             target = np.array([moved.get(value, value) for value in target])
         target = np.clip(target, *pulled_in.get(name, (-np.inf, np.inf)))
         k = 10 if name == "pyrimidines" else TABLE_3[name][0]
-        mirrored, levels, _ = cut_target(-target, "equal_width", k, None)
+        mirrored, levels, _ = cut_target(-target, TableOptions(cut="equal_width", n_classes=k))
         classes = k - np.array(levels)[mirrored]
         assert np.array_equal(classes // 2 if name == "pyrimidines" else classes, load(options(name), shared).y), name
 
@@ -271,7 +272,7 @@ def test_catalogue_agrees_with_the_manifest_and_the_files(shared: Path) -> None:
         assert (known.rows, known.features, known.task) == (int(row["rows"]), int(row["features"]), row["task"])
         assert known.classes == (int(row["classes"]) if row["classes"] else None)
         assert known.citation == row["upstream_citation"]
-        table = read_table(shared / row["file"], "target")
+        table = read_table(shared / row["file"])
         assert table_sha256(table) == known.content
         if known.upstream is not None:
             assert row["source_repo"] == f"{known.upstream.repository}@{known.upstream.commit}"

@@ -1,4 +1,4 @@
-"""A finished cell gets more splits and metrics: what is there is not fitted again, and rows are those of a cell that had all at once."""
+"""A finished cell gets more splits and metrics: stored fits are kept, and the rows equal the rows of a cell that had all at once."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_the_command_line_is_the_same(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "mae by kept predictions" in capfd.readouterr().err
     sweep(f"{WORDS} protocol.n_splits=3 protocol.metrics=[error,mae,accuracy]", "whole", workers=1, quiet=True)
     assert bits("results/x") == bits("whole")
-    # asked for less: what is there counts, and is said
+    # asked for less: all stored splits count, and a remark names them
     assert main([*words, "protocol.n_splits=2"]) == 0
     said = capfd.readouterr()
     assert "note: iris: 3 splits are kept and all of them count, 2 were asked for" in said.out + said.err
@@ -264,7 +264,7 @@ def test_a_split_that_fails(fakes: Any, tmp_path: Path, broken: list[int]) -> No
     assert run_cell(more, whole, DATA).status == "failed"
     assert grown(folder) == grown(whole)
     assert "no" in set(folder.runs()["error"])
-    # those who want what is there have it without the failure
+    # a request for the stored splits alone has them without the failure
     assert run_cell(few, folder, DATA).skipped
     assert not (folder.path / "failures").exists()
     folder.merge()

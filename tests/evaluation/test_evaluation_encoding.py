@@ -88,7 +88,7 @@ def test_every_split_and_fold_is_the_pipeline_of_its_training_rows(tmp_path: Pat
         np.testing.assert_array_equal(fitted.rows(made.part(train).X), peer.transform(table.iloc[train]))
         np.testing.assert_array_equal(fitted.rows(made.part(test).X), peer.transform(table.iloc[test]))
         part = made.part(train)
-        part = type(part)(part.X, np.arange(len(train)), encoding=part.encoding)  # in the place of labels: which row it is
+        part = type(part)(part.X, np.arange(len(train)), encoding=part.encoding)  # the labels are numbers of rows
         for fit, held in HyperSearch(None, None, made.protocol, None, 0, "mine")._folds(part, 1):
             peer = pipeline(missing).fit(table.iloc[train[fit.y]])
             np.testing.assert_array_equal(fit.X, peer.transform(table.iloc[train[fit.y]]))

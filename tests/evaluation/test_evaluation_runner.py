@@ -133,7 +133,7 @@ def test_key_follows_what_determines_the_rows(fakes):
 
 
 def test_key_follows_the_numbers_and_no_release(fakes, monkeypatch):
-    """A release that changes documents alone keeps finished cells; one that may change numbers does not."""
+    """A release that changes documents alone keeps finished cells; a release that may change numbers does not."""
     cell, data = fakes.cell(), fakes.make_dataset()
     key, request = cell.key(data), cell.request_key()
     monkeypatch.setattr("advcli.results.provenance.package_version", lambda: "99.0")
@@ -161,7 +161,7 @@ def test_a_resumed_sweep_computes_again_what_older_numbers_made(fakes, folder, m
 
 
 def test_other_options_are_no_older_numbers(fakes, folder, monkeypatch):
-    """A cell stands for another one only if their configurations agree in all but descriptions."""
+    """A cell replaces another one only if their configurations agree in all but descriptions."""
     older, other, newer = (
         dataclasses.replace(fakes.cell(), loss={"name": "ww", **more})
         for more in ({"description": "an older text"}, {"factor": 2}, {"description": "a newer text"})

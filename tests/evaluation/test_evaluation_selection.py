@@ -104,7 +104,7 @@ def test_ties_go_to_the_strongest_regularisation(fakes, monkeypatch, view, stron
 
 @pytest.mark.parametrize(("name", "strongest"), [("gamma", 0.5), ("tolerance", 2.0), ("rho", 0.5)])
 def test_ties_go_to_the_strong_end_of_every_hyper_parameter(fakes, monkeypatch, name, strongest):
-    """A wide kernel and a wide box of moments regularise more than narrow ones; of values that are no range the smallest comes first."""
+    """A wide kernel and a wide box of moments regularise more than narrow ones; of values without an order the smallest comes first."""
     install_scores(fakes, monkeypatch, lambda hyper, n: 1 / n)
     protocol = {"stage1": {"regularisation": [1], name: [1, 0.5, 2]}, "stage2": None}
     assert run(fakes, protocol=protocol, names=("regularisation", name)).hyper == {"C": 1.0, name: strongest}

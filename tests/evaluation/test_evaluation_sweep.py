@@ -221,7 +221,7 @@ def test_hydra_reads_a_value_as_it_was_written(value: Any) -> None:
 
 
 def test_a_file_is_read_once_before_the_first_cell(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is left out, what is told and what does not fit the words come from one look, of each file, whatever the methods."""
+    """Columns left out, notes and options that do not fit come from one reading of each file, whatever the methods."""
     from advcli.config import check
     from advcli.data.tables import table
 

@@ -1,4 +1,4 @@
-"""Model files: what comes back is what was fitted, nothing in them is executed, and what is wrong with them is said in one line."""
+"""Model files: a loaded model is the fitted one, nothing in them is executed, and every fault has an error of one line."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_a_basis_is_stored_not_computed_again(tmp_path: Path, monkeypatch: pytes
 
 
 class Peculiar(LinearLearner):
-    """A method with an attribute that is no plain data."""
+    """A method with an attribute that is not plain data."""
 
     name = "uma"
 

@@ -69,7 +69,7 @@ def test_a_fit_to_an_array_has_no_names_after_loading(tmp_path: Path) -> None:
 def test_a_loaded_pipeline_refuses_columns_in_another_order(step, tmp_path: Path) -> None:
     save(make_pipeline(step, AdversarialClassifier()).fit(FRAME, CODES), tmp_path / "m.model")
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # nothing is said of the right columns, nor while the file is read
+        warnings.simplefilter("error")  # neither the right columns nor the reading of the file warn
         back = load(tmp_path / "m.model")
         back.predict(FRAME)
     for act in (back.predict, back[:-1].transform):

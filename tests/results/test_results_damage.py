@@ -158,7 +158,7 @@ def test_a_damaged_file_is_told_set_aside_and_computed_again(kind: str, two: tup
     reader.merge()
     assert set(reader.runs()["method"]) == {asked[1].method}
 
-    # the next run keeps it under another name, which nobody reads
+    # the next run keeps it under another name, and no run reads it
     again = ResultsFolder(folder.path)
     again.prepare({"seed": 0})
     aside = folder.cells_path / f"{outcome.key}.damaged-1.json"

@@ -45,7 +45,7 @@ def refused(path: Path, identity: dict[str, Any], match: str) -> None:
 
 def test_every_cell_file_says_to_which_configuration_it_belongs(tmp_path: Path) -> None:
     folder = claimed(tmp_path, ONE, "a")
-    fill(ResultsFolder(tmp_path), "b")  # a worker of another kind, which was told nothing
+    fill(ResultsFolder(tmp_path), "b")  # a worker of another kind, which has no identity
     folder.write_cell("c", [{"status": "failed"}], request="c", traceback="no")
     assert [json.loads(file.read_text())["identity"] for file in folder.cells_path.glob("*.json")] == [ONE] * 3
 

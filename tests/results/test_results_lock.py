@@ -87,7 +87,7 @@ def before(monkeypatch: pytest.MonkeyPatch, place: Any, name: str, then: Callabl
 
 
 def end_of_a_sweep(folder: ResultsFolder) -> None:
-    """Do what a sweep does at its end, in a process of its own."""
+    """Do what a sweep does at its end, in a separate process."""
     fill(folder, "second")
     own = ResultsFolder(folder.path)
     own.write_provenance({}, 0.0, 1.0)

@@ -82,7 +82,7 @@ def test_constant_difference_has_no_spread():
 
 @pytest.mark.parametrize("splits", [2, 3, 6, 20])
 def test_constant_difference_is_judged_by_its_signs(splits):
-    # one difference on two splits is no proof; a sign test that drops no zeros has this two-sided p-value
+    # one difference on two splits proves nothing; a sign test that keeps zeros has this two-sided p-value
     ones, zeros = np.ones(splits), np.zeros(splits)
     expected = stats.binomtest(splits, splits).pvalue
     assert paired_t(ones, zeros).p_value == pytest.approx(expected)

@@ -1,4 +1,4 @@
-"""The checker's arithmetic encloses exact results, its surrogates bound those of the losses and touch them, and it imports no solver."""
+"""The checker's arithmetic encloses exact results, its surrogates bound and touch every surrogate of a loss, and it imports no solver."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_radii_grow_by_their_own_rounding_and_by_underflow() -> None:
         for column in range(2):
             exact = sum(map(Fraction, radii[:, column].tolist()))
             assert exact <= Fraction(float(high[column])) <= exact * Fraction(1001, 1000)
-    # products that are no doubles, one and many
+    # products below the smallest double, one and many
     found = ball(1e-200) * 1e-200 * 1e300
     assert found.low <= 1e-100 <= found.high
     found = dot(np.full((1, 64), 1e-162), np.full((64, 1), 1e-162))
@@ -211,7 +211,7 @@ def test_distances_in_a_hierarchy_are_those_of_the_loss(k: int) -> None:
 
 
 def test_it_runs_without_solvers_learners_and_compiled_kernels() -> None:
-    """Imports of imports count as well, so a process of its own looks at all modules that are there in the end."""
+    """Imports of imports count as well, so a separate process looks at all modules that are loaded in the end."""
     script = (
         "import sys, tempfile, pathlib\n"
         "from advcli.results.folder import ResultsFolder\nfrom advcli.verify import verify_folder\nfrom advcli import data\n"

@@ -1,4 +1,4 @@
-"""Predictions of the house are among those that the checker holds possible, alone where nothing ties, whatever the loss and its rule."""
+"""Predictions of the package are among the possible predictions of the checker, alone without ties, for all losses and rules."""
 
 from __future__ import annotations
 

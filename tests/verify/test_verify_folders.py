@@ -117,7 +117,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
             fixed = [] if any(word.startswith("hyper.") for word in words) else ["hyper.C=1"]
             with pytest.MonkeyPatch.context() as patch:
                 patch.chdir(root)
-                # an example's weight is a column that is no feature in all of them
+                # w is a column of weights: no cell has it as a feature
                 weight = [] if any(word.startswith("dataset.weight") for word in words) else ["dataset.drop=[w]"]
                 assert main([*COMMON, *weight, *words, *fixed, f"name={name}"]) == 0
         return path
@@ -130,9 +130,9 @@ def test_every_fit_is_proved(name: str, made: Callable[[str], Path]) -> None:
     verdicts = judged(made(name))
     assert [each.reason for each in verdicts if each.verdict != "proved"] == []
     assert len(verdicts) == SWEEPS[name][1]
-    # proved gaps are those of the rows but for rounding
+    # proved gaps equal the gaps of the rows but for rounding
     assert all(0 <= each.relative_gap <= each.stated_gap + 1e-9 for each in verdicts)
-    # counts that a fit keeps of its own work are no metrics of predictions
+    # counts of a fit's work are not metrics of predictions
     assert all(text.startswith("n_") for each in verdicts for text in each.unfollowed.split("; ") if text)
     assert all(each.metrics for each in verdicts)
 
@@ -305,7 +305,7 @@ def alter_row(path: Path, random: np.random.Generator, forge: bool) -> None:
         ("status", lambda text: "not_converged" if text == "ok" else "ok"),
         ("proof", lambda text: text[::-1]),
     ][random.integers(11)]
-    at = int(random.integers(2, 10))  # the first two fits are those of abstain, whose values theta alone does not give
+    at = int(random.integers(2, 10))  # the first two fits are fits of abstain, whose values theta alone does not give
     edit_rows(path, 8 if column == "game_value" and forge else at, column, change, both=forge)
 
 
@@ -418,7 +418,7 @@ def more(text: str) -> str:
     return str(int(text) + 1)
 
 
-# one change that all other checks pass -> what is said of it
+# one change that all other checks pass -> the words of the refutation
 ALONE: dict[str, Callable[[Path], Any]] = {
     "their checksum is another": lambda copy: edit_cell(copy, lambda shard: shard["about"].update({"dataset_sha256": "0" * 64}), 1),
     "differ in the column passes": lambda copy: edit_rows(copy, 3, "passes", more, both=False),

@@ -150,7 +150,7 @@ def test_what_it_cannot_prove_has_a_reason(m: int, change: dict[str, Any], said:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a results folder of every surrogate; beside it are its data, one of weighted rows and one of games."""
+    """Return a results folder of every surrogate, next to its data; two further folders have weighted rows and games."""
     root = tmp_path_factory.mktemp("verify")
     X, Y, weight = rows(5, n=40)
     lines = [",".join(map(str, [*x, w, *y])) for x, w, y in zip(X, weight, Y, strict=True)]
@@ -185,11 +185,11 @@ def beyond(arrays: dict[str, np.ndarray]) -> None:
 
 
 def parted(arrays: dict[str, np.ndarray]) -> None:
-    arrays["r"][:, 3] = np.arange(len(arrays["r"]))  # every set a mixture of its own, which has no loss
+    arrays["r"][:, 3] = np.arange(len(arrays["r"]))  # every set becomes a mixture by itself, which has no loss
 
 
 def another_set(arrays: dict[str, np.ndarray]) -> None:
-    arrays["predictor"][:, 2] = 15.0 - arrays["predictor"][:, 2]  # what is not in a predicted set
+    arrays["predictor"][:, 2] = 15.0 - arrays["predictor"][:, 2]  # the complement of every predicted set
 
 
 def less_predicted(arrays: dict[str, np.ndarray]) -> None:

@@ -123,7 +123,7 @@ def test_what_it_cannot_prove_has_a_reason(change: dict[str, Any], edges: Any, s
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a results folder of several surrogates over a tree; beside it one of slack rescaling."""
+    """Return a results folder of several surrogates over a tree; a second folder next to it has slack rescaling."""
     root = tmp_path_factory.mktemp("verify")
     X, Y, _ = rows(5, n=40)
     lines = [",".join(map(str, [*x, *y])) for x, y in zip(X, Y, strict=True)]

@@ -1,4 +1,4 @@
-"""The checker's metrics are those of the house, and of several possible predictions they hold all."""
+"""The checker's metrics equal the package's metrics, and their range holds the values of all possible predictions."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_metrics_of_codes_are_those_of_the_house(name: str, seed: int, k: int, a
     value = metrics.compute(name, y, z, k, facts)
     possible = np.arange(k + 1) == z[:, None]
     assert range_of(name, possible, y, facts) == (pytest.approx(value, abs=1e-12, nan_ok=True),) * 2
-    # a row more that may be two things: both values are within, or nothing is said
+    # a further row with two possible predictions: both values are in the range, or there is none
     other = z.copy()
     other[0] = (z[0] + 1) % (k + 1)
     possible[0, other[0]] = True

@@ -39,7 +39,7 @@ def test_any_mixtures_and_predictors_bound_the_optimum_of_a_strong_regulariser(s
         for factor in (1.0, 0.5, 2.0):
             found = bounds(whole, factor * np.tile(p, (n, 1)))
             assert float(found.dual.low) <= value + 1e-5
-            # a predictor that is no distribution pays for what it lacks
+            # a predictor with a sum below 1 pays for the missing share
             assert float(found.primal.high) >= value - 1e-9
         signed = bounds(whole, np.tile(p, (n, 1)) - random.uniform(0.0, 0.5, (n, l)))
         assert float(signed.primal.high) >= value - 1e-9

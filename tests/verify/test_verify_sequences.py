@@ -108,7 +108,7 @@ def test_the_surrogate_is_that_of_all_sequences(surrogate: str, seed: int) -> No
     exact = checker.above(ball(U), A, truth, np.array([0, T]), cost)
     assert exact.low[0] <= expected <= exact.high[0]
     assert exact.rad[0] <= 1e-12 * max(1.0, abs(expected))
-    # of scores that are known up to some number it holds those of any
+    # the ball for scores that are known up to a number holds the value of all such scores
     moved = checker.above(Ball(U + random.uniform(-0.1, 0.1, U.shape), 0.1), A, truth, np.array([0, T]), cost)
     assert moved.low[0] <= expected <= moved.high[0]
 

@@ -15,10 +15,10 @@ from ...core.errors import DataError
 from ...core.label_graph import LabelGraph, stub
 from ...core.paths import expanded
 from ..dataset import Edges
-from ..tables.cells import PLAIN, cell_text
+from ..tables.cells import PLAIN
 from ..tables.opening import decode, read_bytes
 from ..tables.options import TableOptions
-from ..tables.table import Table, check_shape, parse, target_columns
+from ..tables.table import Table, check_shape, parse
 
 
 @dataclass(frozen=True)
@@ -46,21 +46,21 @@ def read_edges(path: Path) -> Edges:
     for row, pair in enumerate(pairs):
         if not all(pair):
             raise DataError(
-                f"{path}: {Table(path, frame, lines).place(row)} has no {'parent' if not pair[0] else child}; name it or remove it"
+                f"{path}: {Table(path, frame, lines=lines).place(row)} has no {'parent' if not pair[0] else child}; name it or remove it"
             )
     return tuple(dict.fromkeys(pairs))
 
 
-def read_label_sets(table: Table, options: TableOptions, notes: list[str]) -> CodedLabels:
+def read_label_sets(table: Table, notes: list[str]) -> CodedLabels:
     """Read the target of a table as labels of a hierarchy, sets of labels, or both; ``notes`` are added to.
 
     The target is one column, whose cells are split at ``label_separator``, or ``PREFIX*`` for columns of 0 and 1.
     """
-    names, separator = list(map(str, table.frame.columns)), options.label_separator
-    columns, prefix = target_columns(options.target, names), options.names_prefix(names)
+    options, columns = table.options, table.targets
+    separator, prefix = options.label_separator, options.names_prefix(table.names)
     several = separator is not None or prefix
     if len(columns) > 1 or (separator is None and several):
-        rows = _columns(table, columns, options.target[:-1], options.hierarchy is None)
+        rows = _columns(table, columns, str(options.target)[:-1], options.hierarchy is None)
     else:
         rows = _cells(table, columns[0], separator, separator is not None and options.hierarchy is None)
     edges: Edges | None = None
@@ -89,7 +89,7 @@ def read_label_sets(table: Table, options: TableOptions, notes: list[str]) -> Co
 
 def _cells(table: Table, column: str, separator: str | None, may_be_empty: bool) -> list[list[str]]:
     rows = []
-    for row, cell in enumerate(cell_text(table.frame[column])):
+    for row, cell in enumerate(table.text(column)):
         labels = [part.strip() for part in (cell.split(separator) if separator else [cell])]
         labels = list(dict.fromkeys(label for label in labels if label))
         if not labels and not may_be_empty:
@@ -100,11 +100,11 @@ def _cells(table: Table, column: str, separator: str | None, may_be_empty: bool)
 
 def _columns(table: Table, columns: list[str], prefix: str, may_be_empty: bool) -> list[list[str]]:
     names = [name.removeprefix(prefix) for name in columns]
-    marks = np.column_stack([PLAIN.numbers(cell_text(table.frame[column])) for column in columns])
+    marks = np.column_stack([PLAIN.numbers(table.text(column)) for column in columns])
     bad = np.argwhere((marks != 0.0) & (marks != 1.0))
     if len(bad):
         row, j = bad[0].tolist()
-        cell = cell_text(table.frame[columns[j]]).iloc[row]
+        cell = table.text(columns[j]).iloc[row]
         raise DataError(
             f"{table.path}: column {columns[j]!r} holds {cell!r} in {table.place(row)}; columns of labels hold 0 and 1, or TRUE and FALSE"
         )
@@ -141,7 +141,7 @@ def _attach(edges: Edges, rows: list[list[str]], options: TableOptions, notes: l
 class LabelClosures:
     """The nodes that count for every label, itself and its ancestors: ``closure`` (k, M') has ones, label x nodes.
 
-    A stub leaf stands for the node above it and does not count itself; a root that all labels share says nothing and does not count.
+    A stub leaf represents the node above it and does not count itself; neither does a root, which all labels share.
     """
 
     closure: csr_array

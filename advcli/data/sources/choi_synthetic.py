@@ -1,6 +1,6 @@
 """The synthetic sets of choi2018, section 6.8.1: linear concepts whose classes are the leaves of a balanced or an unbalanced binary tree.
 
-All runs stand in one data set; its splits are the runs, each with its own weights or hyperplanes, training and test rows.
+One data set has all runs; its splits are the runs, each with its own weights or hyperplanes, training and test rows.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The toy data of louche2015, section 4.1: linear concepts on the unit circle, one for each run.
 
-All runs stand in one data set; its splits are the runs, each with its own weight vectors, training and test rows.
+One data set has all runs; its splits are the runs, each with its own weight vectors, training and test rows.
 """
 
 from __future__ import annotations
