@@ -236,8 +236,10 @@ class OneVersusOneClassifier(ReductionLearner):
 
     Parameters
     ----------
-    features, features_options, bias, C, lam, tol, max_passes, max_seconds, n_classes, order, class_weight, warm_start, verbose, random_state
+    features, features_options, bias, C, lam, tol, max_passes, max_seconds
         As in `OneVersusAllClassifier`.
+    n_classes, order, class_weight, warm_start, verbose, random_state
+        As there.
     """
 
     method = "ovo"
