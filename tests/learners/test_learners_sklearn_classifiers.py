@@ -31,6 +31,7 @@ from advcli.core.paths import conf_dir
 from advcli.evaluation import Cell
 from advcli.evaluation.sweeps.sweep import sweep
 from advcli.learners import Method
+from advcli.learners.options import candidates, reach
 from advcli.learners.sklearn import OutsideClassifier
 from advcli.models import read, save
 from advcli.testing import check_learner
@@ -62,7 +63,7 @@ def test_a_ready_name_is_the_estimator_itself(name: str) -> None:
     loss = group(name)
     kind = Method(loss, LINEAR, AUTO).learner
     kind.check(loss, LINEAR, AUTO, 3)
-    chosen = {key: values[0] for key, values in kind.candidates(loss).items()}
+    chosen = {key: values[0] for key, values in candidates(loss, "loss.options").items()}
     learner = Method(loss, LINEAR, AUTO, chosen).make(3, 7, 1e-3).fit(X, Y)
     alone = clone(learner.estimator_).set_params(**{key.rpartition(".")[2]: value for key, value in chosen.items()})
     alone = alone.set_params(random_state=7) if "random_state" in alone.get_params() else alone
@@ -227,7 +228,7 @@ def test_what_is_no_class_with_fit_is_refused_before_it_is_called(name: str, mon
         lambda: OutsideClassifier(f"spied.{name}").fit(X, Y),
         lambda: OutsideClassifier.check(words, {"name": "linear"}, {"name": "auto"}, 3),
         lambda: OutsideClassifier.has_probabilities(words),
-        lambda: OutsideClassifier.takes_weights(words),
+        lambda: Method(words, LINEAR, AUTO).sample.takes_weights,
     ):
         with pytest.raises(ConfigError, match=rf"loss.estimator=spied.{name} is a .*, no classifier"):
             use()
@@ -522,9 +523,9 @@ def test_limits_of_what_is_fixed_or_has_no_ends_are_none():
     extend = {"C": [1, 64], "gamma": None, "degree": [1, 9], "kernel": [1, 2]}
     grid = {"C": [1, 8], "gamma": [0.1, 1], "degree": [3], "kernel": ["rbf", "poly"]}
     loss = {"name": "sklearn", "estimator": "sklearn.svm.SVC", "grid": grid, "extend": extend}
-    assert OutsideClassifier.reach(loss) == {"loss.options.C": (1, 64)}
-    assert OutsideClassifier.reach({**loss, "options": {"C": 2}}) == {}
-    assert OutsideClassifier.reach({**loss, "grid": {"gamma": [0.1, 1]}}) == {}
+    assert reach(loss, "loss.options") == {"loss.options.C": (1, 64)}
+    assert reach({**loss, "options": {"C": 2}}, "loss.options") == {}
+    assert reach({**loss, "grid": {"gamma": [0.1, 1]}}, "loss.options") == {}
 
 
 @pytest.mark.parametrize(("name", "named"), [(name, name in ("logistic", "linear_svc")) for name in READY])

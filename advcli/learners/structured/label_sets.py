@@ -401,10 +401,8 @@ class MultilabelClassifier(SetLearner):
         How the worst set of a row is found (`advcli.learners.structured.spaces.searches`). ``auto``: levels of all sets of at most 16
         labels, or of any number without pairs; else the convex hull search over the linear relaxation, whose surrogate is then what is
         minimised and certified.
-    max_passes : float
-        Limit of searches of all rows; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
-    max_seconds : float
-        Limit of the time of a fit, looked at between searches of all rows; beyond, as with ``max_passes``.
+    max_passes, max_seconds : float
+        Limits of searches of all rows and of seconds; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
     features, features_options, n_classes
         Feature map with linear scores and its options; the number of classes of labels that are codes 0..n_classes-1.
 

@@ -153,14 +153,8 @@ class HierarchicalSetClassifier(OverLabelGraph, SetLearner):
         integer programs. All are exact but ``hull``, which is exact for ``margin`` and ``f1``.
     max_passes, max_seconds : float
         Limits of searches of all rows and of seconds; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
-    C, lam, tol : float
-        Weight of the summed surrogate against |w|^2 / 2, lambda = 1/(n C), or lambda itself; relative duality gap that is accepted.
-    fit_intercept : bool
-        Whether a constant 1 is appended to the rows, penalised like the rest.
-    warm_start, verbose, random_state
-        Whether a fit begins at the dual point of the last one, a line about each fit, and the seed of the visits.
-    features, features_options, n_classes
-        Feature map with linear scores and its options; the number of classes of labels that are codes 0..n_classes-1.
+    C, lam, tol, fit_intercept, warm_start, verbose, random_state, features, features_options, n_classes
+        As in `MultilabelClassifier`.
 
     Attributes
     ----------
