@@ -18,11 +18,29 @@ from .cell import Cell
 from .recipe import ALL, Recipe
 from .splits import derive_seed
 
-_JUDGED = ("primal", "dual", "gap", "relative_gap", "status")  # of a certificate
-COLUMNS = ("dataset", "loss", "features", "solver", "lambda", "n", "time", "passes", "calls", *_JUDGED)
-"""Columns of convergence.csv: ``time`` in seconds, the objective as lambda/2 |theta|^2 + mean loss, no dual value where there is none.
+_JUDGED_MEANINGS = {
+    "primal": "certified objective lambda/2 |theta|^2 + mean loss",
+    "dual": "certified lower bound of the optimum; empty where the solver has no dual point",
+    "gap": "primal - dual",
+    "relative_gap": "the gap over its scale",
+    "status": "converged, or what stopped the solver",
+}  # of a certificate
 
-``solver`` is the training of learners that choose among several, ``calls`` counts the oracles of structured labels."""
+MEANINGS = {
+    "dataset": "name of the data set",
+    "loss": "name of the loss",
+    "features": "name of the feature map",
+    "solver": "name of the solver; for learners that choose among several trainings the training",
+    "lambda": "regularisation, 1/(n C)",
+    "n": "rows of the problem",
+    "time": "wall time of the solver in seconds, without the certificate",
+    "passes": "visits of the solver, in passes over the rows",
+    "calls": "calls of the oracle of structured labels; empty elsewhere",
+    **_JUDGED_MEANINGS,
+}
+"""Columns of convergence.csv with their meanings: one row per limit of passes."""
+
+COLUMNS, _JUDGED = tuple(MEANINGS), tuple(_JUDGED_MEANINGS)
 
 
 def trace(cell: Cell, data_dir: Path, *, tol: float, seconds: float) -> list[dict[str, Any]]:

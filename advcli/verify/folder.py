@@ -21,7 +21,7 @@ import io
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -65,16 +65,33 @@ class Verdict:
     method: str
     cell: str
     split: int | None
-    verdict: str  # proved, refuted or cannot
+    verdict: str
     reason: str = ""
-    # the objective and the gap are at most, the optimum is at least this; nan where nothing is proved
     objective: float = math.nan
     dual_objective: float = math.nan
     relative_gap: float = math.nan
     stated_gap: float = math.nan
-    metrics: str = ""  # the metrics of the row whose values follow from theta
-    unfollowed: str = ""  # the others, each with the reason, separated by "; "
+    metrics: str = ""
+    unfollowed: str = ""
     seconds: float = 0.0
+
+
+VERDICT_MEANINGS = {
+    "dataset": "name of the data set",
+    "method": "name of the method",
+    "cell": "key of the cell, as in runs.csv",
+    "split": "number of the split",
+    "verdict": "proved; refuted: a statement of the row or the proof is false; cannot: the checker has no proof for this",
+    "reason": "why it is refuted or cannot be proved",
+    "objective": "proved upper bound of the objective of the fit; nan where nothing is proved",
+    "dual_objective": "proved lower bound of the optimum",
+    "relative_gap": "proved upper bound of the relative gap",
+    "stated_gap": "relative gap of the row in runs.csv",
+    "metrics": "metrics of the row whose values follow from the stored parameters",
+    "unfollowed": "its other metrics, each with the reason, separated by `; `",
+    "seconds": "wall time of the check",
+}
+"""Columns of verify.csv with their meanings, the fields of `Verdict`: one row per reported fit."""
 
 
 def verify_folder(
@@ -105,7 +122,7 @@ def verify_folder(
         verdicts.append(Verdict("", "", key, None, "cannot", "the cell is not in runs.csv; advcli report merges it"))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([entry.name for entry in fields(Verdict)])
+    writer.writerow(VERDICT_MEANINGS)
     shown = as_text if spreadsheets else str
     writer.writerows([shown(format_value(value)) for value in astuple(verdict)] for verdict in verdicts)
     write_text(folder.path / "verify.csv", text.getvalue())
