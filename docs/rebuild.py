@@ -374,7 +374,7 @@ def clean_sample_by_data() -> list[str]:
     ):
         keys = [(dataset, f"{method} [protocol.labelled_share={share}]", "error") for share in SHARES.values()]
         rows.append([data, name, *(summary.text(*key, 3, error=True) if key in summary.frame.index else "-" for key in keys)])
-    return [*pipe(["data", "method", *SHARES], rows), "", summary.made("advcli +experiment=louche2015_fig4")]
+    return [*pipe(["data", "method", *SHARES], rows), "", summary.made("advcli +experiment=louche2015_fig4 protocol.n_splits=10")]
 
 
 def updates() -> list[str]:

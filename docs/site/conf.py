@@ -32,8 +32,8 @@ myst_enable_extensions = ["dollarmath"]
 # One file, without fonts: formulas are drawn as SVG, and no page asks the network.
 mathjax_path = MATHJAX.name
 mathjax3_config = {"svg": {"fontCache": "global"}, "options": {"enableMenu": False}}
-# The configuration of the gallery holds what cannot be kept between builds.
-suppress_warnings = ["config.cache"]
+# The configuration of the gallery holds what cannot be kept between builds; generated pages of the reference may be missing.
+suppress_warnings = ["config.cache", "toc.empty_glob"]
 
 # ---- docstrings -----------------------------------------------------------------------------------------------------------------
 autodoc_typehints = "none"
@@ -89,7 +89,7 @@ html_theme_options = {
     "show_nav_level": 2,
     "show_prev_next": True,
     "use_edit_page_button": True,
-    "secondary_sidebar_items": {"**": ["page-toc", "edit-this-page"], "index": [], "site/**": ["page-toc"]},
+    "secondary_sidebar_items": ["page-toc", "edit-this-page"],
     "footer_start": ["version"],
     "footer_end": ["licence"],
 }

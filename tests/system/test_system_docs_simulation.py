@@ -1,4 +1,4 @@
-"""The simulation behind the page on statistics gives the figures that stand there."""
+"""The simulation behind the page on statistics gives the figures that stand there, and scripts draw the pictures of the pages."""
 
 import re
 import subprocess
@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.module_files import module_of
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -14,6 +15,13 @@ def simulated(*words: str) -> list[str]:
     done = subprocess.run([sys.executable, str(DOCS / "simulate.py"), *words], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
+
+
+def test_the_pictures_of_the_game_are_drawn_by_their_script() -> None:
+    """After a change: `python docs/draw_game.py`."""
+    game = module_of(DOCS / "draw_game.py", "draw_game")
+    for name, draw in game.DRAWN.items():
+        assert (DOCS / "pictures" / name).read_text(encoding="utf-8") == draw()
 
 
 def figures(line: str) -> dict[str, str]:
