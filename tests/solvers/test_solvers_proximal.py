@@ -1,4 +1,4 @@
-"""A family of proximal Newton steps in one file, as docs/architecture.md describes: dual variables in second-order cones."""
+"""A family of proximal Newton steps in one file, as docs/project/architecture.md describes: dual variables in second-order cones."""
 
 import numpy as np
 from hypothesis import given, settings
