@@ -136,6 +136,17 @@ class Source:
         The options that are paths of files or folders, seen from the working folder.
     examples : callable (folder) -> list of mapping, or None
         Options of small data sets for `advcli.testing.check_source`; writes the files that they need into the folder.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli.data import Source, make_dataset
+    >>> def load(options, data_dir):
+    ...     y = np.arange(options["rows"]) % 2
+    ...     return make_dataset(name=options["name"], X=y[:, None], y=y, classes=["no", "yes"], feature_names=["size"])
+    >>> SOURCE = Source("parity", {"rows": 10}, load)
+    >>> SOURCE.load({"name": "parity", "rows": 10}, None).X.shape
+    (10, 1)
     """
 
     name: str

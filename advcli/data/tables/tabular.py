@@ -47,6 +47,16 @@ def from_table(table: pd.DataFrame, options: Mapping[str, Any], *, where: str = 
         A column that is not there, a cell without a value, text in a column of numbers, a target that is no class.
     ConfigError
         Options that contradict each other.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from advcli.data import TABLE_OPTIONS, from_table
+    >>> frame = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "colour": ["red", "blue", "red", "blue"], "label": ["a", "b", "a", "b"]})
+    >>> options = {**TABLE_OPTIONS, "name": "mine", "target": "label", "categorical": ["colour"]}
+    >>> dataset = from_table(frame, options)
+    >>> dataset.classes, dataset.X.shape
+    (('a', 'b'), (4, 3))
     """
     chosen = TableOptions.read(options)
     return table_dataset(frame_table(table, chosen.target, where), chosen)

@@ -225,6 +225,21 @@ class OneVersusAllClassifier(ReductionLearner):
         Number of classes of labels that are codes; the classes from the lowest to the highest; what a row of each weighs.
     warm_start, verbose, random_state
         Whether a fit begins at the last solution, a line about each fit, and the seed of the visits.
+
+    References
+    ----------
+    Rifkin and Klautau (2004), "In defense of one-vs-all classification", JMLR 5.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from advcli import OneVersusAllClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = OneVersusAllClassifier(C=10.0).fit(X, y)
+    >>> round(model.score(X, y), 2)
+    0.95
+    >>> model.certificate_.converged
+    True
     """
 
     method = "ova"
@@ -244,6 +259,21 @@ class OneVersusOneClassifier(ReductionLearner):
         Number of classes of labels that are codes; the classes from the lowest to the highest; what a row of each weighs.
     warm_start, verbose, random_state
         Whether a fit begins at the last solution, a line about each fit, and the seed of the visits.
+
+    References
+    ----------
+    Hsu and Lin (2002), "A comparison of methods for multiclass support vector machines", IEEE Transactions on Neural Networks 13.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from advcli import OneVersusOneClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = OneVersusOneClassifier(C=10.0).fit(X, y)
+    >>> round(model.score(X, y), 2)
+    0.97
+    >>> model.certificate_.converged
+    True
     """
 
     method = "ovo"
@@ -278,10 +308,25 @@ class CostSensitiveClassifier(LearnsFromCosts, ReductionLearner):
     warm_start, verbose, random_state
         Whether a fit begins at the last solution, a line about each fit, and the seed of the visits.
 
+    References
+    ----------
+    Tu and Lin (2010), "One-sided support vector regression for multiclass cost-sensitive classification", ICML.
+
+    Lin (2014), "Reduction from cost-sensitive multiclass classification to one-versus-one binary classification", ACML.
+
+    Lin and Li (2012), "Reduction from cost-sensitive ordinal ranking to weighted binary classification", Neural Computation 24.
+
     Examples
     --------
-    >>> CostSensitiveClassifier(method="csosr", cost="absolute", C=2.0).fit(X, y)            # doctest: +SKIP
-    >>> CostSensitiveClassifier(method="csova").fit(X, costs=array)                          # doctest: +SKIP
+    >>> import numpy as np
+    >>> from advcli import CostSensitiveClassifier
+    >>> X = np.repeat([[0.0], [1.0], [2.0]], 10, axis=0)
+    >>> y = X[:, 0].astype(int)
+    >>> CostSensitiveClassifier(method="csosr", cost="absolute", C=100.0).fit(X, y).predict([[0.0], [2.0]])
+    array([0, 2])
+    >>> costs = np.abs(np.arange(3) - X)  # of every row its own
+    >>> CostSensitiveClassifier(method="csovo", C=100.0).fit(X, costs=costs).predict([[0.0], [2.0]])
+    array([0, 2])
     """
 
     name = "cost_sensitive"

@@ -113,6 +113,23 @@ class ChainClassifier(StructuredLearner):
     -----
     ``fit(X, y, groups=...)`` and ``predict(X, groups=...)`` take the sequence of every row; the rows of a sequence stand together. Without
     groups every row is a sequence of its own.
+
+    References
+    ----------
+    Choi (2018), doctoral thesis, Toyota Technological Institute at Chicago: chapter 3.
+
+    Nowak-Vila, Bach and Rudi (2020), "Consistent structured prediction with max-min margin Markov networks", ICML: the max-min margin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli import ChainClassifier
+    >>> words = np.array(["the", "cat", "sat"] * 8)
+    >>> X = (np.unique(words)[:, None] == words).T.astype(float)
+    >>> y = np.array(["O", "NOUN", "VERB"] * 8)
+    >>> model = ChainClassifier(C=10.0).fit(X, y, groups=np.repeat(np.arange(8), 3))
+    >>> model.predict(X[:3], groups=[0, 0, 0])
+    array(['O', 'NOUN', 'VERB'], dtype='<U4')
     """
 
     has_groups: ClassVar[bool] = True

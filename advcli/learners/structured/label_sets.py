@@ -420,6 +420,23 @@ class MultilabelClassifier(SetLearner):
     Notes
     -----
     y is (n, m) of 0 and 1; rows may be without a label. Labels of one column are sets of one label.
+
+    References
+    ----------
+    Choi (2018), doctoral thesis, Toyota Technological Institute at Chicago: chapters 3 to 5.
+
+    Tsochantaridis, Joachims, Hofmann and Altun (2005), "Large margin methods for structured and interdependent output variables", JMLR 6:
+    slack and margin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli import MultilabelClassifier
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> Y = (X > 0).astype(int)  # each row has some of three labels
+    >>> model = MultilabelClassifier(surrogate="margin", C=100.0).fit(X, Y)
+    >>> bool(np.mean(model.predict(X) == Y) > 0.9), model.certificate_.converged
+    (True, True)
     """
 
     empty_sets: ClassVar[bool] = True

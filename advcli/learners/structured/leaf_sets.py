@@ -174,6 +174,23 @@ class HierarchicalSetClassifier(OverLabelGraph, SetLearner):
     Notes
     -----
     y is (n, k) of 0 and 1 with a 1 in every row, or labels (n,): sets of one leaf, of which the best is predicted.
+
+    References
+    ----------
+    Choi (2018), doctoral thesis, Toyota Technological Institute at Chicago: chapter 4 and section 6.7.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli import HierarchicalSetClassifier
+    >>> edges = [("top", "a"), ("top", "b"), ("a", "a1"), ("a", "a2"), ("b", "b1"), ("b", "b2")]
+    >>> Y = np.array([[1, 1, 0, 0], [0, 0, 1, 0], [0, 1, 0, 1]] * 10)  # leaves a1, a2, b1, b2
+    >>> X = np.tile(np.eye(3), (10, 1))
+    >>> model = HierarchicalSetClassifier(hierarchy=edges, C=100.0).fit(X, Y)
+    >>> model.predict(X[:3]).toarray()
+    array([[1, 1, 0, 0],
+           [0, 0, 1, 0],
+           [0, 1, 0, 1]], dtype=int8)
     """
 
     hierarchy: Any = field(default=None, kw_only=False)
