@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
-from ..core import plugins
-from ..core.paths import conf_dir
+from .meanings import choices, described, first_sentence
 from .schema import leaves
-
-_SENTENCE = re.compile(r"(?<! al)(?<!Fig)\.(?= [A-Z])")  # the end of one
 
 
 @dataclass(frozen=True)
@@ -37,8 +32,7 @@ class Preset:
     @property
     def title(self) -> str:
         """The first sentence of the description."""
-        ends = _SENTENCE.search(self.description)
-        return self.description if ends is None else self.description[: ends.end()]
+        return first_sentence(self.description)
 
     @property
     def n_cells(self) -> int:
@@ -61,27 +55,15 @@ class Preset:
         }
 
 
-def _files() -> dict[str, Path]:
-    folders = [conf_dir(), *map(Path, plugins.folders())]
-    return {file.stem: file for folder in folders for file in sorted((folder / "experiment").glob("*.yaml"))}
-
-
 def names() -> list[str]:
     """Return the names of all presets: first the one for a first look, which needs no data folder, then by the alphabet."""
-    return sorted(_files(), key=lambda name: (name != "quickstart", name))
+    return sorted(choices("experiment"), key=lambda name: (name != "quickstart", name))
 
 
 def about(name: str) -> Preset:
     """Return what the file of a preset says; `KeyError` if there is none."""
-    file = _files()[name]
-    text = file.read_text(encoding="utf-8")
-    comment = []
-    for line in text.splitlines():
-        if not line.startswith("#"):
-            break
-        if not line.startswith("# @package"):
-            comment.append(line.lstrip("# ").strip())
-    config: Any = OmegaConf.to_container(OmegaConf.create(text), resolve=False)
+    file = choices("experiment")[name]
+    config: Any = OmegaConf.to_container(OmegaConf.load(file), resolve=False)
     params = ((config.pop("hydra", None) or {}).get("sweeper") or {}).get("params") or {}
     config.pop("defaults", None)
     config.pop("name", None)
@@ -91,5 +73,10 @@ def about(name: str) -> Preset:
     for key, value in params.items():
         override = parser.parse_override(f"{key}={value}")
         sweep[key] = list(override.sweep_string_iterator()) if override.is_sweep_override() else [str(value)]
-    described = " ".join(comment).partition("Usage: ")[0].strip()
-    return Preset(name, described, published, sweep, {".".join(path): value for path, value in leaves(config).items()})
+    return Preset(
+        name,
+        described(file).partition("Usage: ")[0].strip(),
+        published,
+        sweep,
+        {".".join(path): value for path, value in leaves(config).items()},
+    )

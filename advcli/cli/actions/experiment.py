@@ -14,11 +14,15 @@ from ..task import Task
 class Experiment(Task):
     """List the presets, or show one."""
 
-    place = 2
+    section = "Run and compare"
+    place = 12
+    summary = "list and show presets: sweeps that are ready, such as tables"
     usage = (
         ("experiment list", "every preset: what it is, its cells, the published table beside it"),
         ("experiment show NAME", "one preset in detail; advcli +experiment=NAME runs it"),
     )
+    example = "advcli experiment show quickstart"
+    keys = ("data_dir",)
     choices = ("list", "show")
     named = "the name of a preset; advcli experiment list has them"
 
@@ -37,7 +41,7 @@ class Experiment(Task):
         from tabulate import tabulate
 
         if self.choice == "show":
-            print_lines(about(self.name).lines(_fits(self.name)), 100)
+            print_lines(about(self.name).lines(_fits(self.name)))
         else:
             rows = [[preset.name, str(preset.n_cells), preset.published or "-", preset.title] for preset in map(about, names())]
             print(tabulate(rows, ["name", "cells", "beside", "what it is"], tablefmt="simple", maxcolwidths=[None, None, None, 90]))

@@ -10,8 +10,12 @@ from ..task import Task
 class Runs(Task):
     """List the results folders."""
 
-    place = 3
+    section = "Run and compare"
+    place = 14
+    summary = "list the results folders"
     usage = (("runs list", "every folder in results/: when it ran, its cells, data sets and methods"),)
+    example = "advcli runs list"
+    keys = ("results_dir",)
     choices = ("list",)
 
     def act(self, settings: Settings) -> None:
