@@ -30,8 +30,8 @@ COLUMN_OPTIONS: dict[str, Any] = {
     "units": [],
 }
 
-# Options of sources that read a table with one label a row (`advcli.data.from_table`).
 TABLE_OPTIONS: dict[str, Any] = {**COLUMN_OPTIONS, "order": None, "cut": "none", "n_classes": None, "edges": None}
+"""Options of sources that read a table with one label a row (`advcli.data.from_table`), with their defaults."""
 
 # Options of sources whose rows may form sequences (`advcli.data.tables.encoding`).
 SEQUENCE_OPTIONS: dict[str, Any] = {"sequence": None, "tokens": None}
