@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -11,6 +12,10 @@ from ..core.checks import POSITIVE
 from ..core.errors import ConfigError, IncompatibleError, nearest
 from ..core.typing import Array, Options
 from ..features import feature_class
+
+Kind = TypeVar("Kind", bound=type[Any])
+
+_PARAMETERS = "Parameters\n----------\n"
 
 NOT_OPTIONS = ("name", "description", "learner", "grid", "extend", "calibrate")
 """Keys of the group ``loss`` that say how it is used."""
@@ -72,6 +77,20 @@ def reach(loss: Options, group: str) -> dict[str, tuple[float, float]]:
 
 def _as_tuples(value: Any) -> Any:
     return tuple(map(_as_tuples, value)) if isinstance(value, list | tuple) else value
+
+
+def describes(base: type[Any]) -> Callable[[Kind], Kind]:
+    """Return a decorator of classes that puts the parameters in the docstring of a base behind those in the docstring of the class."""
+
+    def described(cls: Kind) -> Kind:
+        doc, shared = inspect.getdoc(cls) or "", (inspect.getdoc(base) or "").partition(_PARAMETERS)[2].partition("\n\n")[0]
+        head, _, rest = doc.partition(_PARAMETERS)
+        own, _, after = rest.partition("\n\n")
+        section = _PARAMETERS + "\n".join(filter(None, (own, shared)))
+        cls.__doc__ = "\n\n".join(filter(None, (head.rstrip(), section, after)))
+        return cls
+
+    return described
 
 
 def limits_of(solver: Options) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from ...solvers.newton.free_bias import solve_free
 from ..base import Bound, Rows, State, register
 from ..costs.given_costs import LearnsFromCosts, check_costs
 from ..method import register_method
-from ..options import check_options, limits_of, mass_of, one_column, one_of, own_options, refuse_solver, seed_of
+from ..options import check_options, describes, limits_of, mass_of, one_column, one_of, own_options, refuse_solver, seed_of
 from ..refitting import Minimiser
 from .schemes import PAIRS, SCHEMES, Scheme
 
@@ -43,6 +43,17 @@ _FEATURES = "choose features=linear, kernel_pca, nystroem, rbf, poly or precompu
 @dataclass(kw_only=True, eq=False, repr=False)
 class ReductionLearner(Minimiser):
     """Base of the multiclass classifiers made of binary problems, by the equation of the module; a scheme says which problems.
+
+    Parameters
+    ----------
+    features, features_options, bias
+        Linear feature map or kernel, and its options; whether the constants are ``"regularised"`` or ``"free"``.
+    C, lam, tol, max_passes, max_seconds
+        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
+    n_classes, order, class_weight
+        Number of classes of labels that are codes; the classes from the lowest to the highest; what a row of each weighs.
+    warm_start, verbose, random_state
+        Whether a fit begins at the last solution, a line about each fit, and the seed of the visits.
 
     Attributes
     ----------
@@ -212,35 +223,17 @@ class ReductionLearner(Minimiser):
 
 
 @register("ova")
+@describes(ReductionLearner)
 class OneVersusAllClassifier(ReductionLearner):
-    """One-versus-all: a support vector machine for each class against the others; the largest score wins.
-
-    Parameters
-    ----------
-    features, features_options, bias
-        Linear feature map or kernel, and its options; whether the constants are ``"regularised"`` or ``"free"``.
-    C, lam, tol, max_passes, max_seconds
-        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
-    n_classes, order, class_weight
-        Number of classes of labels that are codes; the classes from the lowest to the highest; what a row of each weighs.
-    warm_start, verbose, random_state
-        Whether a fit begins at the last solution, a line about each fit, and the seed of the visits.
-    """
+    """One-versus-all: a support vector machine for each class against the others; the largest score wins."""
 
     method = "ova"
 
 
 @register("ovo")
+@describes(ReductionLearner)
 class OneVersusOneClassifier(ReductionLearner):
-    """One-versus-one: a support vector machine for every pair of classes; each machine votes, and the first of tied classes wins.
-
-    Parameters
-    ----------
-    features, features_options, bias, C, lam, tol, max_passes, max_seconds
-        As in `OneVersusAllClassifier`.
-    n_classes, order, class_weight, warm_start, verbose, random_state
-        As there.
-    """
+    """One-versus-one: a support vector machine for every pair of classes; each machine votes, and the first of tied classes wins."""
 
     method = "ovo"
 
