@@ -372,7 +372,7 @@ def _refuse_noise(cell: Cell, dataset: Any) -> None:
 def _refuse_rows(method: Method, dataset: Any) -> None:
     """Refuse rows that a method cannot learn from."""
     learner, named = method.learner, f"loss={method.loss['name']}"
-    if dataset.example_weight is not None and not learner.takes_weights(method.loss):
+    if dataset.example_weight is not None and not method.sample.takes_weights:
         raise IncompatibleError(named, "rows that count the same", f"{dataset.name} has example weights, which it does not take")
     if isinstance(dataset.X, BlockRows) and not learner.takes_blocks:
         raise IncompatibleError(named, "rows in memory", IN_BLOCKS)

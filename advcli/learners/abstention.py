@@ -304,7 +304,7 @@ class AbstainingClassifier(SurrogateClassifier):
         return "abstention_loss" if np.ndim(self.alpha) == 0 else "cost"
 
     @property
-    def stages_(self) -> dict[str, Certificate]:
+    def stages_(self) -> dict[str, Certificate]:  # type: ignore[override]
         """The certificate of the rejector of two stages."""
         certificate = getattr(self, "rejector_certificate_", None) if self.method == "two_stage" else None
         return {} if certificate is None else {"rejector": certificate}
@@ -327,7 +327,7 @@ class AbstainingClassifier(SurrogateClassifier):
         return matrices.abstain(len(self.classes_), self.alpha) if matrix is None or len(matrix) == len(self.classes_) else matrix
 
     @property
-    def abstention_cost_(self) -> float | None:
+    def abstention_cost_(self) -> float | None:  # type: ignore[override]
         """Alpha; None where it is one for each class."""
         return float(self.alpha) if np.ndim(self.alpha) == 0 else None
 

@@ -167,13 +167,6 @@ class SurrogateClassifier(PlaysGame):
         return options
 
     @classmethod
-    def calibrated(cls, loss: Options) -> type[SurrogateClassifier]:
-        """Return `AdversarialClassifier`; learners that do more with their potentials have none."""
-        if cls is not SurrogateClassifier:
-            super().calibrated(loss)  # refuses
-        return AdversarialClassifier
-
-    @classmethod
     def has_probabilities(cls, loss: Options) -> bool:
         """Tell whether the loss is a game whose predictions are the classes; a matrix tells it once the classes are known."""
         if not issubclass(loss_class(loss["name"]), AdversarialLoss):
@@ -239,7 +232,9 @@ class SurrogateClassifier(PlaysGame):
         if loss is None:
             raise ConfigError(f"loss=None is no loss: choose one of {', '.join(registry)}, or give a cost matrix")
         if isinstance(loss, str) and loss not in registry and loss in learners:
-            raise ConfigError(f"loss={loss} is no surrogate loss but a learner of its own: use {learners.get(loss).in_python()}")
+            kind = learners.get(loss)
+            said = kind.in_python or f"{kind.__name__} ({kind.__module__})"
+            raise ConfigError(f"loss={loss} is no surrogate loss but a learner of its own: use {said}")
 
     def bind(self, rows: Rows, y: Any) -> Bound:
         """Return rows and labels as fits take them: equal rows of equal label merged, in one canonical order.
@@ -261,12 +256,12 @@ class SurrogateClassifier(PlaysGame):
         features = self._bind(X)
         features.check_rows()
         extras = {"loss": loss, "cost": cost, "rows": merged, "total": total, "tolerance": features.tolerance(codes, weights)}
-        return self._as_bound(features, codes, weights, **extras)
+        return Bound.of(self, features, codes, weights, **extras)
 
     def fit_bound(self, bound: Bound, start: SurrogateClassifier | None = None) -> Self:
         """Solve the problem of bound rows; with ``start``, a fit to the same rows at another C, from its solution."""
         self.check_parameters()
-        self._take(bound)
+        bound.set_facts(self)
         self.loss_, self.rows_, total, tolerance = (bound.own[name] for name in ("loss", "rows", "total", "tolerance"))
         self._with_extra_labels(self.loss_.n_predictions)  # refuses a class that is called like what is no class
         lam = self._lam_of(total)
@@ -305,7 +300,7 @@ class SurrogateClassifier(PlaysGame):
         return made_loss(self.loss, self.loss_options, self.order_.tolist())
 
     @property
-    def solver_choice_(self) -> str:
+    def solver_choice_(self) -> str:  # type: ignore[override]
         """What ``solver="auto"`` took for this fit and why, in one line; empty for a solver that was asked for by name."""
         check_is_fitted(self)
         return str(self.solution_.memory.get("choice", ""))
@@ -317,7 +312,7 @@ class SurrogateClassifier(PlaysGame):
         return self._with_extra_labels(self.loss_.n_predictions)
 
     @property
-    def predicts_classes_(self) -> bool:
+    def predicts_classes_(self) -> bool:  # type: ignore[override]
         """Whether the first predictions are the classes, in their order."""
         return not isinstance(self.loss_, AdversarialLoss) or not self.decides or self.loss_.predicts_classes
 
@@ -414,7 +409,7 @@ class SurrogateClassifier(PlaysGame):
         return self.loss_.matrix
 
     @property
-    def abstention_cost_(self) -> float | None:
+    def abstention_cost_(self) -> float | None:  # type: ignore[override]
         """The alpha of the loss, or of the one that it weighs."""
         return self.loss_.alpha
 
@@ -434,9 +429,8 @@ class SurrogateClassifier(PlaysGame):
     # ---- saving ---------------------------------------------------------------------------------------------------
     def saved(self) -> State:
         """Return what a saved model holds: parameters, the fitted ``theta``, and the rows that the features keep."""
-        parameters = self._saved_parameters(self._saved_loss())
         rows, theta = (None, self.theta_) if self.features_ is None else self.features_.support(self.theta_)
-        return parameters, {"theta": theta}, rows
+        return self._saved_loss(), {"theta": theta}, rows
 
     def _saved_loss(self) -> dict[str, Any]:
         """Return the parameters that say the loss, as a saved model holds them."""

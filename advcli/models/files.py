@@ -122,7 +122,7 @@ def _archive(model: Model) -> memoryview:
     if estimator.order_.dtype.kind not in LABELS:
         raise ConfigError(f"cannot save this model: its classes are of the type {estimator.order_.dtype}; give them as text or numbers")
     try:
-        parameters, attributes, rows = estimator.saved()
+        changed, attributes, rows = estimator.saved()
     except NotImplementedError as error:
         raise ConfigError(f"cannot save the model: {error}; give the feature map a method support") from None
     arrays = {name: value for name, value in attributes.items() if isinstance(value, np.ndarray)}
@@ -132,7 +132,7 @@ def _archive(model: Model) -> memoryview:
             raise ConfigError(f"cannot save this model: {name} of {type(estimator).__name__} is neither an array nor plain data")
     arrays |= _arrays_of_map(estimator, rows) | _arrays_before(model.standardiser)
     try:
-        text = json.dumps(_document(model, parameters, facts, arrays), indent=1)
+        text = json.dumps(_document(model, _parameters(estimator, changed), facts, arrays), indent=1)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"cannot save this model: {error}") from error
     members = {"model.json": text.encode(), **{f"arrays/{name}.npy": _npy(array) for name, array in sorted(arrays.items())}}
@@ -142,6 +142,18 @@ def _archive(model: Model) -> memoryview:
         for name, content in members.items():
             archive.writestr(zipfile.ZipInfo(name, _EPOCH), content)
     return buffer.getbuffer()
+
+
+def _parameters(estimator: Learner, changed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a file: with options that the rows settled, a plain seed, and what the estimator has ``changed``."""
+    parameters: dict[str, Any] = estimator.get_params(deep=False)
+    if not isinstance(parameters["random_state"], (int, np.integer)):
+        parameters["random_state"] = 0
+    if estimator.features_ is not None and estimator.features_.settled:
+        parameters["features_options"] = {**(parameters["features_options"] or {}), **estimator.features_.settled}
+    if isinstance(parameters.get("class_weight"), Mapping):  # keys of a mapping in JSON are text
+        parameters["class_weight"] = [[label, weight] for label, weight in parameters["class_weight"].items()]
+    return {**parameters, **changed}
 
 
 def _arrays_of_map(estimator: Learner, rows: Any) -> dict[str, NDArray[Any]]:

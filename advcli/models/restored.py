@@ -103,7 +103,8 @@ def _restored_estimator(document: Mapping[str, Any], rows: Entries, fitted: Entr
     name, parameters = _field(document, "estimator", str), _field(document, "parameters", dict)
     kind = ESTIMATORS[name] if name in ESTIMATORS else registry.get(name)
     _check_parameters(kind, parameters)
-    estimator = kind.from_saved(parameters)
+    weights = parameters.get("class_weight")
+    estimator = kind(**{**parameters, "class_weight": dict(weights)} if isinstance(weights, list) else parameters)
     estimator.check_parameters()
     for parameter in _ALWAYS:
         if parameter in estimator.get_params(deep=False) and parameter not in parameters:

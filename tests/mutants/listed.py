@@ -775,13 +775,13 @@ SETTINGS = (
     Mutant("advcli/learners/method.py", "for name in sorted(set(self.hyper) - valid):", "for name in ():", FACTORY),
     Mutant("advcli/learners/linear.py", "if weights is not None and not weights.all():", "if False:", f"{CELLS} -k clean"),
     Mutant(
-        "advcli/learners/base.py",
-        "codes.min() < least or codes.max() >= self.n_classes",
+        "advcli/data/labels/codes.py",
+        "codes.min() < least or codes.max() >= n_classes",
         "codes.min() < least",
         FACTORY,
     ),
     Mutant(
-        "advcli/learners/base.py",
+        "advcli/data/labels/codes.py",
         "at_least(2, MOST_CLASSES)",
         "at_least(2)",
         "tests/learners/test_learners_estimators_contract.py -k nobody",

@@ -31,7 +31,7 @@ class Fit(Task):
         from ...evaluation import Cell
         from ...learners import Method
 
-        models.check_storable(Method.of(settings).learner.needs_pickle(settings.loss), out, f"loss={settings.loss['name']}")
+        models.check_storable(Method.of(settings).sample.kept_by_pickle, out, f"loss={settings.loss['name']}")
         began = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")

@@ -16,7 +16,7 @@ predictions of least c alone. Hence a prediction is the likeliest of p; ties go 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -206,13 +206,9 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
                 "adversarial_costs", f"at most {_MOST_PARAMETERS} parameters (here {size})", "choose features=kernel_pca"
             )
         extras = {"loss": loss, "cost": loss.cost_weights(y, None), "rows": rows, "total": total, "tolerance": None}
-        return self._as_bound(OutcomeScores(inner, self.outcomes_), y, weights, **extras)
-
-    def _take(self, bound: Bound) -> None:
-        super()._take(bound)
-        assert isinstance(bound.features, OutcomeScores)
-        inner, self.outcomes_ = bound.features.inner, bound.features.outcomes
-        self.features_ = inner if inner.keeps_rows else None
+        bound = Bound.of(self, OutcomeScores(inner, self.outcomes_), y, weights, **extras)
+        kept = {"outcomes_": self.outcomes_, "features_": inner if inner.keeps_rows else None}
+        return replace(bound, facts={**bound.facts, **kept})
 
     def _make_loss(self, k: int) -> Loss:
         return make_loss("general", self.outcomes_.shape[1], matrix=self.outcomes_)
@@ -243,7 +239,7 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
         return self.order_
 
     @property
-    def predicts_classes_(self) -> bool:
+    def predicts_classes_(self) -> bool:  # type: ignore[override]
         """True."""
         return True
 

@@ -68,11 +68,6 @@ class HierarchicalLearner(Refitting, OverLabelGraph, LinearLearner):
         """Return the options that a configuration may set, of those of the models the model's own."""
         return tuple(name for name in super().option_names() if name in cls.own or name not in _OF_MODELS)
 
-    @classmethod
-    def in_python(cls) -> str:
-        """Return how the learner is called in Python."""
-        return f'HierarchicalClassifier(model="{cls.name}")'
-
     def labels(self) -> tuple[LabelGraph, NDArray[np.intp]]:
         """Return the label graph and the position of every class among its leaves; of ``flat`` leaves without edges."""
         return side_by_side(len(self.classes_)) if self.model == "flat" else super().labels()
@@ -204,6 +199,7 @@ class HierarchicalLearner(Refitting, OverLabelGraph, LinearLearner):
 class FlatSVM(HierarchicalLearner):
     """The multiclass support vector machine of Crammer & Singer (2001) over the leaves; a yardstick that knows no hierarchy."""
 
+    in_python = 'HierarchicalClassifier(model="flat")'
     own: ClassVar[tuple[str, ...]] = ()
     takes: ClassVar[tuple[str, ...]] = ()
 
@@ -216,6 +212,7 @@ class FlatSVM(HierarchicalLearner):
 class HierarchicalSVM(HierarchicalLearner):
     """The hierarchical support vector machine of Cai & Hofmann (2004), choi2018 (6.2): margins by the distance of labels in the graph."""
 
+    in_python = 'HierarchicalClassifier(model="hsvm")'
     hyper: ClassVar[tuple[str, ...]] = ("regularisation", "margin_power")
     own: ClassVar[tuple[str, ...]] = ("hierarchy", "margin_power")
 
@@ -227,6 +224,7 @@ class HierarchicalSVM(HierarchicalLearner):
 class NormalisedHierarchicalSVM(HierarchicalLearner):
     """The normalised hierarchical support vector machine, choi2018 (6.10) and (6.13): the hierarchy weighs its nodes."""
 
+    in_python = 'HierarchicalClassifier(model="nhsvm")'
     hyper: ClassVar[tuple[str, ...]] = ("regularisation", "rho")
     own: ClassVar[tuple[str, ...]] = ("hierarchy", "rho", "directional", "largest_sum", "objective")
 
@@ -238,6 +236,7 @@ class NormalisedHierarchicalSVM(HierarchicalLearner):
 class SharedSVM(HierarchicalLearner):
     """The shared support vector machine, choi2018 (6.17): the weights alpha of the nodes are learned, too; trees only."""
 
+    in_python = 'HierarchicalClassifier(model="ssvm")'
     own: ClassVar[tuple[str, ...]] = ("hierarchy", "margin", "rho", "updates")
 
     model: str = field(default="ssvm", init=False)

@@ -28,7 +28,7 @@ from ...solvers.newton.free_bias import solve_free
 from ..base import Bound, Rows, State, register
 from ..costs.given_costs import LearnsFromCosts, check_costs
 from ..method import register_method
-from ..options import check_options, limits_of, mass_of, one_column, one_of, own_options, refuse_solver, seed_of
+from ..options import check_options, describes, limits_of, mass_of, one_column, one_of, own_options, refuse_solver, seed_of
 from ..refitting import Minimiser
 from .schemes import PAIRS, SCHEMES, Scheme
 
@@ -43,6 +43,17 @@ _FEATURES = "choose features=linear, kernel_pca, nystroem, rbf, poly or precompu
 @dataclass(kw_only=True, eq=False, repr=False)
 class ReductionLearner(Minimiser):
     """Base of the multiclass classifiers made of binary problems, by the equation of the module; a scheme says which problems.
+
+    Parameters
+    ----------
+    features, features_options, bias
+        Linear feature map or kernel, and its options; whether the constants are ``"regularised"`` or ``"free"``.
+    C, lam, tol, max_passes, max_seconds
+        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
+    n_classes, order, class_weight
+        Number of classes of labels that are codes; the classes from the lowest to the highest; what a row of each weighs.
+    warm_start, verbose, random_state
+        Whether a fit begins at the last solution, a line about each fit, and the seed of the visits.
 
     Attributes
     ----------
@@ -130,12 +141,12 @@ class ReductionLearner(Minimiser):
         rows = np.arange(len(codes))
         if not feature_class(self.features).pairwise:
             X, codes, weights, costs, rows = merge_rows(X, codes, weights, costs)  # type: ignore[assignment]
-        return self._as_bound(self._bind(X), codes, weights, costs=costs, rows=rows, total=total)
+        return Bound.of(self, self._bind(X), codes, weights, costs=costs, rows=rows, total=total)
 
     def fit_bound(self, bound: Bound, start: ReductionLearner | None = None) -> Self:
         """Solve the problems of bound rows, from the solution of ``start``, a fit to these rows at another strength, if it is given."""
         self.check_parameters()
-        self._take(bound)
+        bound.set_facts(self)
         self.rows_, total = bound.own["rows"], bound.own["total"]
         self.lam_ = self._lam_of(total)
         if start is not None and start.features_ is not bound.features:
@@ -204,7 +215,7 @@ class ReductionLearner(Minimiser):
             size = self.features_.shape[0]  # beyond are the biases
             rows, held = self.features_.support(np.ascontiguousarray(theta[:size]))
             theta = np.ascontiguousarray(np.vstack([held, theta[size:]]))
-        return self._saved_parameters({}), {"theta": theta}, rows
+        return {}, {"theta": theta}, rows
 
     def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model; `classes_`, `features_` and `certificate_` are there already."""
@@ -212,19 +223,9 @@ class ReductionLearner(Minimiser):
 
 
 @register("ova")
+@describes(ReductionLearner)
 class OneVersusAllClassifier(ReductionLearner):
     """One-versus-all: a support vector machine for each class against the others; the largest score wins.
-
-    Parameters
-    ----------
-    features, features_options, bias
-        Linear feature map or kernel, and its options; whether the constants are ``"regularised"`` or ``"free"``.
-    C, lam, tol, max_passes, max_seconds
-        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
-    n_classes, order, class_weight
-        Number of classes of labels that are codes; the classes from the lowest to the highest; what a row of each weighs.
-    warm_start, verbose, random_state
-        Whether a fit begins at the last solution, a line about each fit, and the seed of the visits.
 
     References
     ----------
@@ -246,19 +247,9 @@ class OneVersusAllClassifier(ReductionLearner):
 
 
 @register("ovo")
+@describes(ReductionLearner)
 class OneVersusOneClassifier(ReductionLearner):
     """One-versus-one: a support vector machine for every pair of classes; each machine votes, and the first of tied classes wins.
-
-    Parameters
-    ----------
-    features, features_options, bias
-        Linear feature map or kernel, and its options; whether the constants are ``"regularised"`` or ``"free"``.
-    C, lam, tol, max_passes, max_seconds
-        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
-    n_classes, order, class_weight
-        Number of classes of labels that are codes; the classes from the lowest to the highest; what a row of each weighs.
-    warm_start, verbose, random_state
-        Whether a fit begins at the last solution, a line about each fit, and the seed of the visits.
 
     References
     ----------
