@@ -118,7 +118,8 @@ def _keys(file: Path, prefix: str) -> dict[str, Key]:
         base = entry.partition("@")[0] if isinstance(entry, str) else "_self_"
         if base != "_self_":
             folder = conf_dir() if base.startswith("/") else file.parent
-            known |= _keys(folder / f"{base.lstrip('/')}.yaml", prefix or entry.rpartition("@")[2])
+            inherited = folder / f"{base.lstrip('/')}.yaml"
+            known |= _keys(inherited, prefix or entry.rpartition("@")[2]) if inherited.is_file() else {}  # else one of Hydra's own
     if file.read_text(encoding="utf-8").startswith("# @package _global_"):
         prefix = ""
     for key in _own(file, content, prefix):

@@ -166,6 +166,13 @@ def make_dataset(*, name: str, X: Any, y: Any, classes: Sequence[Any], feature_n
     ------
     DataError
         Only one class, no rows, a feature beyond `advcli.core.checks.LARGEST`, or labels, names or sizes that do not fit the rows.
+
+    Examples
+    --------
+    >>> from advcli.data import make_dataset
+    >>> dataset = make_dataset(name="mine", X=[[0.0], [1.0]], y=[0, 1], classes=["a", "b"], feature_names=["size"])
+    >>> dataset.X.shape, dataset.classes
+    ((2, 1), ('a', 'b'))
     """
     import numpy as np
 

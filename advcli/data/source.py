@@ -30,8 +30,8 @@ COLUMN_OPTIONS: dict[str, Any] = {
     "units": [],
 }
 
-# Options of sources that read a table with one label a row (`advcli.data.from_table`).
 TABLE_OPTIONS: dict[str, Any] = {**COLUMN_OPTIONS, "order": None, "cut": "none", "n_classes": None, "edges": None}
+"""Options of sources that read a table with one label a row (`advcli.data.from_table`), with their defaults."""
 
 # Options of sources whose rows may form sequences (`advcli.data.tables.encoding`).
 SEQUENCE_OPTIONS: dict[str, Any] = {"sequence": None, "tokens": None}
@@ -136,6 +136,17 @@ class Source:
         The options that are paths of files or folders, seen from the working folder.
     examples : callable (folder) -> list of mapping, or None
         Options of small data sets for `advcli.testing.check_source`; writes the files that they need into the folder.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli.data import Source, make_dataset
+    >>> def load(options, data_dir):
+    ...     y = np.arange(options["rows"]) % 2
+    ...     return make_dataset(name=options["name"], X=y[:, None], y=y, classes=["no", "yes"], feature_names=["size"])
+    >>> SOURCE = Source("parity", {"rows": 10}, load)
+    >>> SOURCE.load({"name": "parity", "rows": 10}, None).X.shape
+    (10, 1)
     """
 
     name: str

@@ -174,6 +174,18 @@ def judge_weights(
     ------
     ConfigError
         Weights of another shape or not finite, unknown labels, other features than linear.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import LinearSVC
+    >>> from advcli import AdversarialClassifier
+    >>> from advcli.evaluation.foreign_weights import judge_weights
+    >>> X, y = load_iris(return_X_y=True)
+    >>> theirs = LinearSVC(multi_class="crammer_singer", fit_intercept=False, C=1.0, tol=1e-8, max_iter=100_000, random_state=0).fit(X, y)
+    >>> found = judge_weights(AdversarialClassifier("cs", C=1.0, fit_intercept=False), X, y, theirs.coef_)
+    >>> bool(found.relative_gap < 1e-2)
+    True
     """
     return Judge(estimator, X, y, sample_weight, intercept is not None)(coef, intercept, classes)
 

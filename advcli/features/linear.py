@@ -156,7 +156,16 @@ def _tiled(X: Any, theta: Array, threads: int) -> Array:
 
 @register("linear", "multiclass")
 class LinearFeatures(ExplicitMap):
-    """Scores F = X Theta with Theta of shape (d, k); every weight is regularised, a constant column of X like any other."""
+    """Scores F = X Theta with Theta of shape (d, k); every weight is regularised, a constant column of X like any other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli.features.linear import LinearFeatures
+    >>> features = LinearFeatures(np.array([[1.0, 2.0], [3.0, 4.0]]), 3)
+    >>> features.scores(np.zeros((2, 3))).shape
+    (2, 3)
+    """
 
     multiclass_linear = True
 

@@ -65,6 +65,18 @@ def fit(estimator: Fitted, rows: str | Path | Sequence[Read], label: str | None 
         Rows that cannot be read or used.
     KilledError
         A worker died more often than ``solver_options["restarts"]`` allows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli import AdversarialClassifier
+    >>> from advcli.learners.distributed import fit
+    >>> def read():
+    ...     X = np.linspace(0.0, 1.0, 60).reshape(20, 3)
+    ...     return X, (X[:, 0] > 0.5).astype(int)
+    >>> model = fit(AdversarialClassifier(solver="distributed", solver_options={"workers": 1}), [read])
+    >>> model.certificate_.converged
+    True
     """
     with named_in_errors(estimator):
         estimator.check_parameters()

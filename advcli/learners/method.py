@@ -23,7 +23,14 @@ from .surrogate import AdversarialClassifier, SurrogateClassifier
 
 
 def learner_class(name: str) -> type[Learner]:
-    """Return the class of learners behind a name; `ConfigError` names the nearest if there is none."""
+    """Return the class of learners behind a name; `ConfigError` names the nearest if there is none.
+
+    Examples
+    --------
+    >>> from advcli.learners import learner_class
+    >>> learner_class("zero_one").__name__, learner_class("uma").__name__
+    ('SurrogateClassifier', 'UMAClassifier')
+    """
     if name in losses.registry:
         return SurrogateClassifier
     return registry.get(name, others=losses.registry)

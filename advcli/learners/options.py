@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -11,6 +13,11 @@ from ..core.checks import POSITIVE
 from ..core.errors import ConfigError, IncompatibleError, nearest
 from ..core.typing import Array, Options
 from ..features import feature_class
+
+Kind = TypeVar("Kind", bound=type[Any])
+
+_PARAMETERS = "Parameters\n----------\n"
+_SECTION = re.compile(r"^\w[\w ]*\n---+$", re.MULTILINE)
 
 NOT_OPTIONS = ("name", "description", "learner", "grid", "extend", "calibrate")
 """Keys of the group ``loss`` that say how it is used."""
@@ -72,6 +79,21 @@ def reach(loss: Options, group: str) -> dict[str, tuple[float, float]]:
 
 def _as_tuples(value: Any) -> Any:
     return tuple(map(_as_tuples, value)) if isinstance(value, list | tuple) else value
+
+
+def describes(base: type[Any]) -> Callable[[Kind], Kind]:
+    """Return a decorator of classes that puts the parameters in the docstring of a base behind those in the docstring of the class."""
+
+    def described(cls: Kind) -> Kind:
+        doc, shared = inspect.getdoc(cls) or "", (inspect.getdoc(base) or "").partition(_PARAMETERS)[2].partition("\n\n")[0]
+        first = _SECTION.search(doc)
+        head, rest = (doc, "") if first is None else (doc[: first.start()], doc[first.start() :])
+        own, _, after = rest.removeprefix(_PARAMETERS).partition("\n\n") if rest.startswith(_PARAMETERS) else ("", "", rest)
+        section = _PARAMETERS + "\n".join(filter(None, (own, shared)))
+        cls.__doc__ = "\n\n".join(filter(None, (head.rstrip(), section, after)))
+        return cls
+
+    return described
 
 
 def limits_of(solver: Options) -> dict[str, Any]:

@@ -423,6 +423,26 @@ class OrdinalClassifier(Calibrated, ThresholdLearner):
         Number of different scores g of the training rows: hinges make scores equal (arXiv 2405.13288).
     certificate_ : Certificate
         Primal and dual value of the module's objective.
+
+    References
+    ----------
+    Shashua and Levin (2003), "Ranking with large margin principle", NIPS 15: at and it.
+
+    Chu and Keerthi (2007), "Support vector ordinal regression", Neural Computation 19: svorim and svorex.
+
+    Li and Lin (2007), "Ordinal regression by extended binary classification", NIPS 19: red_th.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli import OrdinalClassifier
+    >>> X = np.linspace(0.0, 3.0, 60)[:, None]
+    >>> y = (X[:, 0] // 1.01).astype(int)
+    >>> model = OrdinalClassifier(method="at", C=100.0).fit(X, y)
+    >>> model.predict([[0.2], [1.6], [2.9]])
+    array([0, 1, 2])
+    >>> model.certificate_.converged
+    True
     """
 
     name = "ordinal_thresholds"

@@ -65,6 +65,15 @@ class OutsideClassifier(RowLearner):
     `potentials` are the estimator's ``decision_function`` where it has one column for each class; of two classes with one column f they are
     -f/2 and f/2. Without a decision function they are the probabilities, and without these 1 at the prediction and 0 elsewhere. A class
     without rows has the least potential, and probability 0.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from advcli.learners.sklearn import OutsideClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> OutsideClassifier(estimator=KNeighborsClassifier()).fit(X, y).predict(X[:2])
+    array([0, 0])
     """
 
     searched_in = "loss.options"

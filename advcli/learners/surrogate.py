@@ -116,6 +116,18 @@ class SurrogateClassifier(PlaysGame):
         where rows were read in blocks, which are all rows of the problem.
     solver_choice_ : str
         What ``solver="auto"`` took and why.
+
+    References
+    ----------
+    Fathony et al. (2018), arXiv 1812.07526: eq. 10 is the surrogate of a cost matrix, eq. 131 to 133 are the predictions.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from advcli import SurrogateClassifier
+    >>> model = SurrogateClassifier("cs", C=10.0).fit(*load_iris(return_X_y=True))
+    >>> model.certificate_.converged, model.theta_.shape
+    (True, (5, 3))
     """
 
     endless = True
@@ -513,6 +525,21 @@ class AdversarialClassifier(Calibrated, SurrogateClassifier):
     calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
         How `predict_proba` estimates class probabilities from cross-fitted potentials, at up to six times the cost (`Calibrated`). None:
         it is the strategy of the game.
+
+    References
+    ----------
+    Fathony et al. (2018), arXiv 1812.07526: eq. 10 is the surrogate of a cost matrix, section 3 the zero-one loss.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from advcli import AdversarialClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AdversarialClassifier(loss="zero_one", C=10.0).fit(X, y)
+    >>> round(model.score(X, y), 2), model.certificate_.relative_gap <= 1e-3
+    (0.97, True)
+    >>> AdversarialClassifier(loss=[[0, 1, 4], [1, 0, 1], [4, 1, 0]]).fit(X, y).predict(X[[0, 60, 140]])
+    array([0, 1, 2])
     """
 
 
@@ -540,6 +567,20 @@ class OrdinalAdversarialClassifier(Calibrated, SurrogateClassifier):
         Whether a fit begins at the last solution, a line about each fit, the seed of the visits, and the rule of `predict`.
     calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
         How `predict_proba` estimates class probabilities, as in `AdversarialClassifier`.
+
+    References
+    ----------
+    Fathony et al. (2018), arXiv 1812.07526: Theorems 6 and 7 are the absolute and the squared loss, eq. 70 and 71 the feature maps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli import OrdinalAdversarialClassifier
+    >>> X = np.linspace(0.0, 3.0, 60)[:, None]
+    >>> grades = np.array(["low", "middle", "high"])[(X[:, 0] // 1.01).astype(int)]
+    >>> model = OrdinalAdversarialClassifier("absolute", order=["low", "middle", "high"], features="threshold", C=100.0).fit(X, grades)
+    >>> model.predict([[0.2], [1.6], [2.9]]), model.thresholds_.shape
+    (array(['low', 'middle', 'high'], dtype='<U6'), (2,))
     """
 
     loss: Any = field(default="absolute", kw_only=False)

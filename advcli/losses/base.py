@@ -41,7 +41,16 @@ class Answer:
 
 
 class Loss(ABC):
-    """A convex surrogate loss for ``n_classes`` >= 1 true classes, evaluated by the compiled family ``kernel`` with its ``parameters``."""
+    """A convex surrogate loss for ``n_classes`` >= 1 true classes, evaluated by the compiled family ``kernel`` with its ``parameters``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli.losses import make_loss
+    >>> loss = make_loss("cs", 3)
+    >>> loss.value(np.array([[2.0, 0.0, 0.0]]), np.array([0])), loss.predict(np.array([[2.0, 0.0, 0.0]]))
+    (array([0.]), array([0]))
+    """
 
     name: ClassVar[str]
     kernel: ClassVar[str]
@@ -335,12 +344,29 @@ loss_class = registry.get
 
 
 def loss_names() -> list[str]:
-    """Return every registered name, aliases included, sorted."""
+    """Return every registered name, aliases included, sorted.
+
+    Examples
+    --------
+    >>> from advcli.losses import loss_names
+    >>> "zero_one" in loss_names()
+    True
+    """
     return list(registry)
 
 
 def make_loss(name: str, n_classes: int, **options: Any) -> Loss:
-    """Build the loss registered under ``name`` for ``n_classes`` classes; `ConfigError` for an unknown option."""
+    """Build the loss registered under ``name`` for ``n_classes`` classes; `ConfigError` for an unknown option.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli.losses import make_loss
+    >>> loss = make_loss("zero_one", 3)
+    >>> answer = loss.oracle(np.array([[0.0, 0.0, 0.0]]), np.array([0]))
+    >>> answer.value.round(3), answer.R.round(3)
+    (array([0.667]), array([[-0.667,  0.333,  0.333]]))
+    """
     cls = loss_class(name)
     try:
         loss = cls(n_classes, **options)

@@ -158,7 +158,16 @@ class _ConvexGame(AdversarialLoss):
 
 @register("convex")
 class ConvexColumnsLoss(_ConvexGame):
-    """The adversarial loss of any l x k matrix whose columns are convex in the prediction; options as in `GeneralLoss`."""
+    """The adversarial loss of any l x k matrix whose columns are convex in the prediction; options as in `GeneralLoss`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli.losses.convex_columns import ConvexColumnsLoss
+    >>> loss = ConvexColumnsLoss(3, matrix=[[0, 1, 2], [1, 0, 1], [2, 1, 0]])
+    >>> loss.value(np.zeros((1, 3)), np.array([0])).round(3)
+    array([1.])
+    """
 
     def __init__(
         self,

@@ -123,6 +123,14 @@ class GeneralLoss(AdversarialLoss):
     structure is answered by its closed form, unless ``structure`` is false, and ``note`` says so. Negative entries and a diagonal that is
     not zero are allowed; ``note`` says which guarantees are lost. Other games are solved by the ``backend`` simplex, or highs, also in
     `value` and `oracle`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli.losses.general import GeneralLoss
+    >>> loss = GeneralLoss(2, matrix=[[0, 4], [1, 0]])
+    >>> loss.predictor(np.zeros((1, 2))).round(3)
+    array([[0.2, 0.8]])
     """
 
     metric = "cost"

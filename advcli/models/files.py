@@ -83,6 +83,16 @@ def save(model: Model | Learner | Pipeline, path: str | Path) -> None:
         An estimator of another package that is not a learner here, or whose options or fitted attributes are not plain data.
     ResultsError
         If the file cannot be written.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from advcli import AdversarialClassifier, models
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AdversarialClassifier("cs").fit(X, y)
+    >>> models.save(model, "iris.model")
+    >>> models.load("iris.model").predict(X[:3])
+    array([0, 0, 0])
     """
     if not isinstance(model, Model):
         learner, steps, encoding, about = _taken_apart(model)
@@ -272,6 +282,16 @@ def load(path: str | Path, trust: bool = False) -> Any:
     ------
     ModelError
         As `read`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from advcli import AdversarialClassifier, models
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AdversarialClassifier("cs").fit(X, y)
+    >>> models.save(model, "iris.model")
+    >>> bool((models.load("iris.model").predict(X) == model.predict(X)).all())
+    True
     """
     return read(path, trust).as_estimator()
 
@@ -288,6 +308,16 @@ def read(path: str | Path, trust: bool = False) -> Model:
     ModelError
         No such file, no model, damaged, of a newer format, made with a part that is not installed here, or with an entry that is not what
         it must be.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from advcli import AdversarialClassifier, models
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AdversarialClassifier("cs").fit(X, y)
+    >>> models.save(model, "iris.model")
+    >>> models.read("iris.model").classes
+    (0, 1, 2)
     """
     path = Path(path)
     if path.suffix == PICKLED and path.is_file() and not zipfile.is_zipfile(path):

@@ -48,7 +48,19 @@ _LOST = 1e-3  # share of an objective up to which the rounding of scores is not 
 
 @dataclass(frozen=True)
 class Problem:
-    """A regularised empirical risk: feature map, surrogate, labels, lambda and weights. Solvers and referee see nothing else."""
+    """A regularised empirical risk: feature map, surrogate, labels, lambda and weights. Solvers and referee see nothing else.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli.features import make_features
+    >>> from advcli.losses import make_loss
+    >>> from advcli.problems.risk import Problem
+    >>> X, y = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([0, 1, 2])
+    >>> problem = Problem(make_features("linear", X, 3), make_loss("zero_one", 3), y, lam=0.1)
+    >>> round(problem.primal(np.zeros((2, 3))), 3)
+    0.667
+    """
 
     features: FeatureMap  # bound to the n training rows
     loss: Loss  # the surrogate for k classes

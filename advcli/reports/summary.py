@@ -179,6 +179,14 @@ def summarise(runs: pd.DataFrame, significance: Significance = DEFAULT, metric: 
         For a metric that no row has.
     ResultsError
         If there are no rows.
+
+    Examples
+    --------
+    >>> from advcli.evaluation import sweep
+    >>> from advcli.reports import summarise
+    >>> rows = sweep("dataset=iris loss=zero_one,cs hyper.C=1 protocol.n_splits=2", "results/two", workers=1, quiet=True)
+    >>> sorted(summarise(rows)["method"].unique())
+    ['cs linear', 'zero_one linear']
     """
     if runs.empty:
         raise ResultsError("no rows to summarise; run an experiment first")

@@ -104,6 +104,14 @@ def mark_best(
 
     ``values`` hold the paired means per test row (J,) of every method over the same splits; ``n_train`` and ``n_test`` are the rows in the
     parts of a split, for the corrected test.
+
+    Examples
+    --------
+    >>> from advcli.statistics import Significance, mark_best
+    >>> errors = {"A": [0.10, 0.12, 0.11, 0.13, 0.11], "B": [0.11, 0.11, 0.12, 0.14, 0.10], "C": [0.30, 0.33, 0.32, 0.31, 0.35]}
+    >>> marks = mark_best(errors, Significance("ttest", 0.05, "holm"))
+    >>> {name: mark.bold for name, mark in marks.items()}
+    {'A': True, 'B': True, 'C': False}
     """
     arrays = {method: np.asarray(value, dtype=float) for method, value in values.items()}
     complete = {method: array for method, array in arrays.items() if len(array) and np.isfinite(array).all()}
@@ -174,6 +182,15 @@ def wins_ties_losses(
     cases: a count says how differences are spread, `friedman` and `wilcoxon` over the means say whether there is one. ``first`` and
     ``second`` hold the paired values (J,) of every data set; ``n_train`` and ``n_test``, one for all or for each, are the rows in the parts
     of a split.
+
+    Examples
+    --------
+    >>> from advcli.statistics import Significance, wins_ties_losses
+    >>> first = [[0.10, 0.11, 0.12], [0.20, 0.21, 0.20]]  # errors of a method on the splits of two data sets
+    >>> second = [[0.20, 0.22, 0.21], [0.21, 0.20, 0.20]]
+    >>> found = wins_ties_losses(first, second, Significance("ttest", 0.05, "none"))
+    >>> found.wins, found.ties, found.losses
+    (1, 1, 0)
     """
     if len(first) != len(second):
         raise ValueError(f"both methods need values of the same data sets, got {len(first)} and {len(second)}")

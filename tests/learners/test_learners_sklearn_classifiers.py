@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import json
 import pickle
 import sys
 import types
 import warnings
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,7 @@ from advcli.learners import Method
 from advcli.learners.options import candidates, reach
 from advcli.learners.sklearn import OutsideClassifier
 from advcli.models import read, save
+from advcli.models.restored import rebuild
 from advcli.testing import check_learner
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
@@ -266,14 +269,15 @@ def test_an_untrusted_pickle_is_not_executed(tmp_path: Path) -> None:
 
 
 def test_a_model_file_that_names_an_estimator_imports_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from advcli.core.stored_arrays import Entries
-    from advcli.models import restored
-
     (tmp_path / "evil.py").write_text("raise SystemExit('executed')\n")
     monkeypatch.syspath_prepend(tmp_path)
-    document = {"estimator": "sklearn", "parameters": {"estimator": "evil.Thing"}}
+    save(fitted(LogisticRegression()), tmp_path / "m.model")
+    with zipfile.ZipFile(tmp_path / "m.model") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    document = json.loads(members["model.json"])
+    document["parameters"]["estimator"] = "evil.Thing"
     with pytest.raises(ModelError, match=r"a model file holds no estimator 'evil\.Thing'"):
-        restored._restored_estimator(document, *[Entries({}) for _ in range(3)])
+        rebuild(document, members)
     assert "evil" not in sys.modules
 
 

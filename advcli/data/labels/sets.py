@@ -142,6 +142,16 @@ class LabelClosures:
     """The nodes that count for every label, itself and its ancestors: ``closure`` (k, M') has ones, label x nodes.
 
     A stub leaf represents the node above it and does not count itself; neither does a root, which all labels share.
+
+    Examples
+    --------
+    >>> from advcli.core.label_graph import LabelGraph
+    >>> from advcli.data.labels.sets import LabelClosures
+    >>> graph = LabelGraph.from_edges([("animal", "bird"), ("animal", "mammal"), ("mammal", "cat"), ("mammal", "dog")])
+    >>> LabelClosures.of(graph, ["bird", "cat", "dog"]).closure.toarray()
+    array([[1, 0, 0, 0],
+           [0, 1, 1, 0],
+           [0, 1, 0, 1]])
     """
 
     closure: csr_array

@@ -46,6 +46,16 @@ def from_table(table: pd.DataFrame, options: Mapping[str, Any], *, where: str = 
         A missing column, a cell without a value, text in a column of numbers, a target that does not hold classes.
     ConfigError
         Options that contradict each other.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from advcli.data import TABLE_OPTIONS, from_table
+    >>> frame = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "colour": ["red", "blue", "red", "blue"], "label": ["a", "b", "a", "b"]})
+    >>> options = {**TABLE_OPTIONS, "name": "mine", "target": "label", "categorical": ["colour"]}
+    >>> dataset = from_table(frame, options)
+    >>> dataset.classes, dataset.X.shape
+    (('a', 'b'), (4, 3))
     """
     return table_dataset(frame_table(table, where, TableOptions.read(options)))
 

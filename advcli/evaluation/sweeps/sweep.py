@@ -61,6 +61,15 @@ def sweep(
         The folder cannot be written or belongs to another configuration.
     KilledError
         A worker process died; finished cells are kept.
+
+    Examples
+    --------
+    >>> from advcli.evaluation import sweep
+    >>> rows = sweep("dataset=iris loss=zero_one,cs hyper.C=1 protocol.n_splits=2", "results/two", workers=1, quiet=True)
+    >>> sorted(rows["method"].unique())
+    ['cs linear', 'zero_one linear']
+    >>> bool((rows["relative_gap"] <= 1e-3).all())
+    True
     """
     from ...config import check
     from ...config.composing import compose_cells

@@ -120,9 +120,22 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
     certificate_, rows_
         As in `SurrogateClassifier`.
 
+    References
+    ----------
+    Fathony, Asif, Liu, Bashiri, Xing, Behpour, Zhang and Ziebart (2018), "Consistent robust adversarial prediction for general multiclass
+    classification", arXiv 1812.07526: eq. 10 is the game of a matrix, here of the vectors of costs.
+
     Examples
     --------
-    >>> AdversarialCostClassifier(C=10.0).fit(X, costs=array)                                # doctest: +SKIP
+    >>> import numpy as np
+    >>> from advcli import AdversarialCostClassifier
+    >>> X = np.repeat([[0.0], [1.0], [2.0]], 10, axis=0)
+    >>> costs = np.abs(np.arange(3) - X)  # of predicting 0, 1 or 2
+    >>> model = AdversarialCostClassifier(C=100.0).fit(X, costs=costs)
+    >>> model.predict([[0.0], [1.0], [2.0]])
+    array([0, 1, 2])
+    >>> model.certificate_.converged
+    True
     """
 
     takes_blocks = False

@@ -281,6 +281,26 @@ class HierarchicalClassifier(HierarchicalLearner):
     ----------
     coef_, certificate_, dual_, alpha_, n_updates_
         As in `HierarchicalLearner`.
+
+    References
+    ----------
+    Choi (2018), doctoral thesis, Toyota Technological Institute at Chicago: chapter 6; eq. 6.2 is hsvm, eq. 6.10 and 6.13 are nhsvm, eq.
+    6.17 is ssvm.
+
+    Cai and Hofmann (2004), "Hierarchical document categorization with support vector machines", CIKM: hsvm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli import HierarchicalClassifier
+    >>> tree = {"animal": ["mammal", "bird"], "mammal": ["cat", "dog"], "bird": ["hawk", "owl"]}
+    >>> y = np.array(["cat", "dog", "hawk", "owl"] * 10)
+    >>> X = (np.unique(y)[:, None] == y).T.astype(float)
+    >>> model = HierarchicalClassifier(hierarchy=tree, model="nhsvm", C=10.0).fit(X, y)
+    >>> model.predict(X[:4])
+    array(['cat', 'dog', 'hawk', 'owl'], dtype='<U4')
+    >>> model.certificate_.converged
+    True
     """
 
     name = "hierarchical"
