@@ -39,19 +39,22 @@ from .newton.kernel import CoefficientSmoothed
 from .newton.linear import NewtonPoint, ProximalStep, search_by_steps
 from .newton.proximal import CLOSE, NewtonRun, minimise
 
-# of slacks, in units of the loss: violations that count, and an accuracy below which a master has stalled; what a master aims at
-_ACCURACY, _TIGHT = 1e-6, 1e-8
-_SHARE = 1e-3  # of a round's violation, times its mean: the gap at which the next master ends
-_WEIGHT, _HELD = 1e-6, 1e-9  # shares of a row's weight from which a constraint counts as active, and has weight at all
-# proximal weights in units of C |x|^2, the first and the least: rounding errors of scores enter a master's weights divided by it
-_FIRST, _SMALLEST = 0.03, 1e-8
-_NEAR = 0.1  # slack in units of the loss: with a kernel, rows that have a constraint nearer to being tight take part in a master
+_ACCURACY = 1e-6  # violation in units of the loss that counts, and accuracy below which a master has stalled
+_TIGHT = 1e-8  # distance of a constraint with weight from its row's largest, in units of the loss, at which a master ends
+_SHARE = 1e-3  # share of a round's violation, times its mean: the gap at which the next master ends
+_WEIGHT = 1e-6  # share of a row's weight from which a constraint counts as active
+_HELD = 1e-9  # share of a row's weight from which a constraint has weight at all
+_FIRST = 0.03  # the first proximal weight in units of C |x|^2
+_SMALLEST = 1e-8  # the least proximal weight: rounding errors of scores enter a master's weights divided by it
+_NEAR = 0.1  # slack in units of the loss up to which, with a kernel, a constraint brings its row into a master
 _MOST_PROXIMAL = 100  # proximal steps of a master
 _IDLE = 5  # proximal steps that do not halve the distance to the aim, after which rounding has won
-# of the ascent with a kernel: passes between two looks at its gap, and looks that do not halve the gap, after which it is stuck
-_PASSES, _LEAST_LOOKS, _MOST_LOOKS = 20, 2.0, 200.0
-# of Newton where the ascent is stuck: systems that it is expected to factorise, its first number of rows, and the growth of that number
-_FACTORS, _FEWEST, _GROWTH = 10, 50, 4
+_PASSES = 20  # passes of the ascent with a kernel between two looks at its gap
+_LEAST_LOOKS = 2.0  # least looks that do not halve the gap, after which the ascent is stuck
+_MOST_LOOKS = 200.0  # most of these looks
+_FACTORS = 10  # systems that Newton's method is expected to factorise where the ascent is stuck
+_FEWEST = 50  # rows of its first system
+_GROWTH = 4  # factor of that number where the gap does not halve
 
 
 class _Master(ProximalStep):

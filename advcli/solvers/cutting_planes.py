@@ -35,11 +35,14 @@ from .base import Limits
 Positions = NDArray[np.intp]
 
 IDLE_ROUNDS = 10  # rounds after which a plane of weight 0 is forgotten
-PAIRWISE_STEPS = 10  # of one visit to an example
-INNER_PASSES, BLOCK_PASSES = 20, 5  # most passes of pairwise steps between two searches of all, and after a block of examples
+PAIRWISE_STEPS = 10  # pairwise steps of one visit to an example
+INNER_PASSES = 20  # most passes of pairwise steps between two searches of all
+BLOCK_PASSES = 5  # most passes of pairwise steps after a block of examples
 INNER_SHARE = 0.2  # share of the gap that the stored planes' own gap is brought down to between two searches
-SWEEPS, SWEPT_SHARE = 8, 0.3  # most sweeps by blocks between two looks at all, and the share of the last look's gap from which to look
-LOOK_SWEEPS, ROUND_SWEEPS = 10, 5  # sweeps by rows between two looks at all, and of them for one proximal point
+SWEEPS = 8  # most sweeps by blocks between two looks at all
+SWEPT_SHARE = 0.3  # share of the last look's gap at which sweeps end
+LOOK_SWEEPS = 10  # sweeps by rows between two looks at all
+ROUND_SWEEPS = 5  # sweeps by rows for one proximal point
 FINE = 1e-3  # relative gap from which on planes are ascended by many passes between searches again, which ends sooner there
 PULL = 9.0  # weight of the distance from the centre of a proximal point, in lambda
 

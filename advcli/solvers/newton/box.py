@@ -26,7 +26,8 @@ from ..base import Limits, Solver, register
 from ..best import BestSeen
 from .proximal import NewtonRun, ProximalMethod, line_search, minimise
 
-_MAX_INNER, _MAX_OUTER = 40, 200  # Newton steps after which the proximal terms weigh more, proximal steps after which a fit has stalled
+_MAX_INNER = 40  # Newton steps after which the proximal terms weigh more
+_MAX_OUTER = 200  # proximal steps after which a fit has stalled
 _TRIALS = 30  # step lengths that are tried in a line search
 _SMALLEST_C = 1e-9  # as in `linear`
 

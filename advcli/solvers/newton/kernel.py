@@ -31,12 +31,14 @@ MAX_FACTORED = 2500  # the same with free thresholds, which need a factor of n^3
 _MOST_PARAMETERS = 1500  # k times the rank of K up to which Newton works on a factor of K
 _MOST_FREE = 4000  # free directions up to which their system is factorised
 _FEW_FREE = 1000  # up to which that takes no longer than iterations
-_QUARTER = 4  # columns of a sketch of the system are at most this part of its own
+_QUARTER = 4  # times the columns of a sketch that a system has at least
 _GATHERED = 2**20  # entries of K in a part of the system that a thread gathers at a time
 _LARGEST_BLOCK = 2000  # directions of a block of the preconditioner
-_ITERATIONS, _ACCURACY = 100, 1e-8  # of conjugate gradients: most of them, and what is left of the right side
+_ITERATIONS = 100  # most iterations of conjugate gradients
+_ACCURACY = 1e-8  # what conjugate gradients leave of the right side
 _READ = 64  # rows of K that a product takes at a time: some thousand values each, they stay in the second cache
-_LEFT, _EXPECTED = 0.1, 10.0  # what a sketch of K may leave, in shifts, and the iterations that it then takes
+_LEFT = 0.1  # what a sketch of K may leave, in shifts
+_EXPECTED = 10.0  # iterations that such a sketch takes
 
 
 @register("kernel_newton")
@@ -283,7 +285,9 @@ def sketch(kernel: KernelMap, free: int, k: int, shift: float) -> Array | None:
 
 
 _STEPS = 4  # Newton steps expected after the block method
-_TIMES, _LEAST_C, _LARGEST_C = 10.0, 1.0, 30.0  # the first c of these, between these bounds: from 3 on it matters little
+_TIMES = 10.0  # the first c after it, in gaps over squares of the dual point: from 3 on it matters little
+_LEAST_C = 1.0  # least first c
+_LARGEST_C = 30.0  # largest first c
 _FLOPS = 1.5e10  # operations a second of one core
 
 

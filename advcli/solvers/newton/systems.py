@@ -16,10 +16,10 @@ from scipy.linalg.lapack import dgetrf, dgetrs, dpotrf, dpotrs
 
 from ...core.typing import Array, Labels
 
-_PRECISION = 1e-3  # of a solution by conjugate gradients, in the norm of the system: a direction, which a line search follows
-_FIRST = 3.0  # iterations that a system is taken to need before one has told
-_READS = 2.5  # how much longer an operation takes in a product of a few columns, which waits for memory, than in a factor
-_ROWS = 400  # below which every system has a factor of its own
+_PRECISION = 1e-3  # error of a solution by conjugate gradients, in the norm of the system: a line search follows the direction
+_FIRST = 3.0  # iterations that the first system is taken to need
+_READS = 2.5  # time of an operation in a product of a few columns, which waits for memory, in operations of a factor
+_ROWS = 400  # rows below which every system is factorised anew
 
 
 class KernelSystems:
