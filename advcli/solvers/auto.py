@@ -89,7 +89,7 @@ def first_passes(problem: Problem) -> tuple[float, float]:
 def choose(problem: Problem, threads: int | str = 1) -> Plan:
     """Return the plan for a problem, from what it is: loss, features, n, d, k and sparsity.
 
-    ``threads`` are those of the block method on linear features and of Newton's (`DualSolver`, `NewtonSolver`, `KernelNewtonSolver`).
+    ``threads`` share the work of `DualSolver`, `NewtonSolver` and `KernelNewtonSolver`.
     """
     if isinstance(problem, BlockProblem):
         blocks = BlockDualSolver(threads=threads)
@@ -108,7 +108,7 @@ def _alone(solver: Solver, reason: str) -> Plan:
 
 
 def _shared(solver: ThreadedSolver, problem: Problem) -> str:
-    """Return what is to be said of a fit's threads: nothing of one."""
+    """Return the words for the threads of a fit, none for one thread."""
     return f", {count} threads" if (count := solver.threads_for(problem)) > 1 else ""
 
 
@@ -146,7 +146,7 @@ def _with_kernel(problem: Problem, threads: int | str) -> Plan:
 
 
 def _block_passes(problem: Problem, solution: Solution, start: Solution | None) -> float | None:
-    """Return how many passes more the block method with a kernel gets, until its cost is about that of Newton steps; asked again and again.
+    """Return how many passes more the block method with a kernel gets, until its cost is about the cost of Newton steps.
 
     The support settles meanwhile, and with it the cost of Newton steps.
     """
@@ -199,7 +199,7 @@ def _last_weight(problem: Problem, solution: Solution, start: Solution | None) -
 class AutoSolver(ThreadedSolver):
     """Picks solvers for the problem (`choose`); `Solution.memory["choice"]` names the solvers taken and the reason.
 
-    ``threads`` are those of `choose`, and of the certificates.
+    ``threads`` share the work of the solvers (`choose`), and of the certificates.
     """
 
     takes_box = takes_blocks = True

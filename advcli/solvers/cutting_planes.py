@@ -62,9 +62,9 @@ class Cuts(NamedTuple):
 class Turns(NamedTuple):
     """Labels of rows as sets of their K coordinates that are turned away from the true label, each of them free.
 
-    A set of l coordinates S is the plane slope_l sum over S of sign_ij u_ij + offset_l at scores u_i, so that at every l that of the l
+    A set of l coordinates S is the plane slope_l sum over S of sign_ij u_ij + offset_l at scores u_i, so that at every l the plane of the l
     largest sign_ij u_ij is the highest. ``sign`` (n, K) is what the turn of a coordinate adds to the margin, times its score; ``slope`` and
-    ``offset`` (K + 1,) are above 0 beyond l = 0, where both are those of the true label.
+    ``offset`` (K + 1,) are above 0 beyond l = 0, where both belong to the true label.
     """
 
     sign: NDArray[np.int8]
@@ -134,7 +134,7 @@ class CuttingPlanes:
         self.alpha: Array = np.zeros(0)
         self.owner: Positions = np.zeros(0, dtype=np.intp)  # the planes' examples, never falling
         self.idle: Positions = np.zeros(0, dtype=np.intp)  # rounds since alpha was above 0
-        self.mixtures: NDArray[np.object_] = np.zeros(0, dtype=object)  # those of `Cuts`, None for planes of one label
+        self.mixtures: NDArray[np.object_] = np.zeros(0, dtype=object)  # as in `Cuts`, None for planes of one label
 
     @property
     def start(self) -> Positions:
@@ -301,7 +301,7 @@ class RowSweeps:
     """Sweeps by rows (`Visits.sweep`) towards accelerated proximal points (Lin, Mairal and Harchaoui 2015).
 
     At small lambda steps at one row after the other get on slowly. Sweeps ascend the dual of P + kappa/2 |w - y|^2, which is far better
-    conditioned; its point is w = (lambda w(alpha) + kappa y) / (lambda + kappa), w(alpha) that of (1). After `ROUND_SWEEPS` the centre y
+    conditioned; its point is w = (lambda w(alpha) + kappa y) / (lambda + kappa), w(alpha) as in (1). After `ROUND_SWEEPS` the centre y
     moves to w and on by a share of the way that w has come since the round before. alpha stays in its simplices, so that D(alpha) is a
     bound whatever the centre is, and where y is the optimum w(alpha) is w.
     """
@@ -342,7 +342,7 @@ class CuttingPlaneFit(NamedTuple):
     passes: int  # searches of all examples
     stopped: str
     seconds: float
-    targets: Array | None = None  # those of `Cuts` at w
+    targets: Array | None = None  # as in `Cuts`, at w
     solver: str = "planes"
 
 

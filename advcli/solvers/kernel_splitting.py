@@ -8,7 +8,7 @@ grow with the number of such rows, which under llw are nearly all. Cipolla and G
 binary machines with such a shared factor.
 
 Where few rows of a Cholesky factor with pivoting leave little of K (small gamma), the iterations solve the system of these rows, at a cost
-of 4 n p k in the place of 2 n^2 k. Both bounds are K's own whenever a gap is claimed: the function of such an iterate is one of K too,
+of 4 n p k instead of 2 n^2 k. Both bounds are K's own whenever a gap is claimed: the function of such an iterate is one of K too,
 with coefficients on the pivots, and the dual value is computed with K. A gap that then stays open takes more rows, at last all of K.
 
 Every x is primal feasible and every z dual feasible, so that both bounds come from iterates.
@@ -297,8 +297,8 @@ def _sigma(problem: Problem, features: KernelMap) -> float:
     """Return sigma, the ratio of scores to coefficients, as a power of `_STEP`.
 
     Scores are of the size of w. Coefficients are of the size of w / K_ii where rows are free, and C s, the most they can be, at bounds. The
-    root of the product of the smaller of these sizes and C s stands for both: times a constant, its sigma needed at most twice the
-    iterations of the best one for C of 1 to 2^12 and gamma of 2^-12 to 1. Means over rows stand for every row. No sigma is below what
+    root of the product of the smaller of these sizes and C s covers both cases: times a constant, its sigma needed at most twice the
+    iterations of the best one for C of 1 to 2^12 and gamma of 2^-12 to 1. Means over rows are taken for every row. No sigma is below what
     rounding may take off an eigenvalue of K.
     """
     cost = 1.0 if problem.cost_weight is None else float(problem.cost_weight.mean())

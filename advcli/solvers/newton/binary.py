@@ -231,7 +231,7 @@ class _ColumnPoint(NamedTuple):
 class _ColumnStep(ProximalMethod):
     """One problem in C form on its own rows; parameters v are weights, or coefficients over these rows.
 
-    The stopping rules, the fall of rho and the recovery are those of docs/notes/large-c.md, sections 5 and 6.
+    The stopping rules, the fall of rho and the recovery: docs/notes/large-c.md, sections 5 and 6.
     """
 
     label: Signs
@@ -415,7 +415,7 @@ class _KernelColumn(_ColumnStep):
     def judge(self, point: _ColumnPoint, steps: int) -> bool:
         solved = super().judge(point, steps)
         if self.best.reached(self.tol) and not point.fresh:
-            # the scores are sums of steps: the values that count are those of scores made anew
+            # the scores are sums of steps: the final values take scores made anew
             self.best = BestSeen(self.best.theta, self.best.R)
             point.u[:] = self.scores(point.v)
             solved = super().judge(point, steps)

@@ -48,8 +48,8 @@ class KernelNewtonSolver(ThreadedSolver):
     Parameters
     ----------
     threads : int or "auto"
-        Threads that share the assembly of Newton systems, those of `NewtonSolver` where K has a factor; no bit depends on their number, and
-        Cholesky factors take one. ``"auto"`` as in `DualSolver`.
+        Threads that share the assembly of Newton systems, and the work of `NewtonSolver` on a factor of K; Cholesky factors take one. No
+        bit depends on their number. ``"auto"`` as in `DualSolver`.
     """
 
     def reads(self, problem: Problem) -> float:
@@ -129,7 +129,7 @@ class CoefficientSmoothed(ProximalStep):
         self.age = 0  # points since the scores of theta were computed afresh
 
     def at(self, theta: Array, F: Array, R: Array, where: Any) -> NewtonPoint:
-        """Return the point at theta, whose scores are F up to the rounding of steps; those of the residual are F less theta(r)'s."""
+        """Return the point at theta, whose scores are F up to the rounding of steps; the residual has F less the scores of theta(r)."""
         residual = self.residual(theta, R)
         if self.whole:
             k = theta.shape[1]
@@ -215,7 +215,7 @@ class _System:
         return A, F
 
     def _sketched(self, rows: Array) -> Callable[[Array], Array]:
-        """Return the inverse of diag(shift) + G G', by Woodbury's formula; G has the columns of Z with L' in the place of all of K."""
+        """Return the inverse of diag(shift) + G G', by Woodbury's formula; G has the columns of Z with L' instead of K."""
         root = 1.0 / np.sqrt(self.shift)
         G = ((root[:, None] * self.B)[:, :, None] * rows.T[self.owner][:, None, :]).reshape(len(root), -1)
         gram = G.T @ G

@@ -132,7 +132,7 @@ def _by_pairs(problem: ThresholdProblem, rows: KernelRows, tol: float, max_steps
 def to_face_optimum(problem: ThresholdProblem, rows: KernelRows, alpha: Array, g: Array, most: int) -> int:
     """Move dual variables inside their ends towards their best values, others and constraints held; return how many systems that took.
 
-    One variable a row moves, the first inside: of two the slopes rarely agree. One that reaches an end stays there, and the next of
+    One variable a row moves, the first inside: of two the slopes rarely agree. A variable that reaches an end stays there, and the next of
     ``most`` systems does without it. In place on alpha (m, n) and its scores g (n,). With x the changes of beta in the rows R, E (R, m)
     ones at their thresholds and h their slopes, the optimum has (K_RR + sigma) x - E deta = h, E'x + M deta = 0: the system of a Newton
     step (`ScoredRows.by_rows`), here with a sigma that is rounding beside K.
@@ -310,7 +310,7 @@ class _ThresholdStep(ProximalMethod):
         return super().ended(descent)
 
     def _evaluate(self, point: _Thresholds) -> bool:
-        """Compare the point, and the one that its dual point spans, with the best; return whether a bound became better."""
+        """Compare the point, and the point spanned by its dual point, with the best; return whether a bound became better."""
         p, rows = self.problem, self.rows
         spanned = _point_of(p, rows, self.alpha)
         theta, value = _Thresholds(spanned.v, spanned.g, spanned.eta), spanned.primal
