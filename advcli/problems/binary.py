@@ -78,7 +78,7 @@ class BinaryProblems:
 
     @property
     def least_scale(self) -> float:
-        """Nothing: the primal is no sum of terms of both signs."""
+        """0: all terms of the primal are at least 0."""
         return 0.0
 
     @cached_property
@@ -146,7 +146,7 @@ class BinaryProblems:
         return float((self._counted(R) * self._margins).sum()) / self.n - self.ridge(self.parameters(R))
 
     def game_value(self, theta: Array, primal: float | None = None) -> float:
-        """Return nan: hinges are no game."""
+        """Return nan: hinges have no game."""
         return float("nan")
 
 

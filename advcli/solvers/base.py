@@ -50,7 +50,7 @@ class Solver(ABC):
     name: ClassVar[str]
     takes_box: ClassVar[bool] = False  # whether it can solve problems with a tolerance, an L1 penalty
     takes_blocks: ClassVar[bool] = False  # whether it can solve a `BlockProblem`, rows that are read in blocks
-    comparison: ClassVar[bool] = False  # whether it is there to be compared with: lists say so, and `auto` never takes it
+    comparison: ClassVar[bool] = False  # whether it exists for comparison alone; `auto` never takes it
     precision: ClassVar[float] = 0.0  # relative gap below which the solver takes too long to be asked for it; 0: any tolerance
 
     @abstractmethod

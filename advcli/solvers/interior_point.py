@@ -129,7 +129,7 @@ class _Iterate:
         K[:, :k, k] = K[:, k, :k] = -g
         K[:, k, k] = b.sum(axis=1)
         K[:, :k, k + 1] = K[:, k + 1, :k] = 1.0
-        # entries run over many powers of ten near the end: scaled to a unit diagonal, the rounding is that of each row's own size
+        # entries run over many powers of ten near the end: scaled to a unit diagonal, rounding is relative to each row's size
         scale = np.ones((n, k + 2))
         scale[:, : k + 1] = 1.0 / np.sqrt(np.einsum("iaa->ia", K)[:, : k + 1])
         scale[:, k + 1] = 1.0 / scale[:, :k].max(axis=1)

@@ -6,7 +6,7 @@ and Lipschitz. Between runs the centres move, and the limit is the optimum of th
 would gain little beside new centres; mu shrinks when few iterations were needed.
 
 Moments in a box are an L1 penalty. With theta = u - v and u, v >= 0 the penalty is sum_j tolerance_j (u_j + v_j), which is smooth, and the
-bounds are those of the "B" in L-BFGS-B (Byrd, Lu, Nocedal and Zhu 1995).
+bounds are the "B" of L-BFGS-B (Byrd, Lu, Nocedal and Zhu 1995).
 """
 
 from __future__ import annotations

@@ -33,18 +33,24 @@ from .proximal import CLOSE, NewtonRun, ProximalMethod, line_search
 from .scored_rows import KernelRows, ScoredRows, ThresholdSystem
 
 _PAIRED = {"each": 0, "ordered": 1, "sum": 2}  # couplings that the ascent by pairs keeps, and how it knows them
-# the ascent by pairs: most pairs in units of the rows, and pairs after which a gap this large sends the problem to Newton's method
-_PAIRS, _HOPELESS = 40, ((10, 0.9), (20, 0.5))
-_CLOSER, _NEAR = 0.9, 0.2  # share of the tolerance at which it stops, as its gap is summed from updates; gap from which Newton goes on
-# systems for the best values of the variables inside: the share of these that may change while n pairs move, the most variables, systems
-# after which pairs have the turn again, and the proximal weight in units of the mean of the diagonal of K
-_SETTLED, _LARGEST_FACE, _FACES, _RIGID = 0.02, 1000, 4, 1e-10
-_WIDTH, _AFTER, _WARM = 2.0, 0.1, 0.03  # of the first smoothing in units of the margin, and over it after a part of the rows, from a start
-# a problem begins with every fourth row from so many rows on, where C |x|^2 is at most this: their solution is near that of all
-_LEAST, _THIN, _THINNED = 150, 4, 200.0
+_PAIRS = 40  # most pairs of the ascent, in units of the rows
+_HOPELESS = ((10, 0.9), (20, 0.5))  # pairs in units of the rows, and the gap after them that sends the problem to Newton's method
+_CLOSER = 0.9  # share of the tolerance at which the ascent stops, as its gap is summed from updates
+_NEAR = 0.2  # gap of the ascent up to which Newton's method begins from its point
+_SETTLED = 0.02  # share of the variables inside that may change while n pairs move, for a system of their best values
+_LARGEST_FACE = 1000  # most variables of such a system
+_FACES = 4  # such systems in a row
+_RIGID = 1e-10  # proximal weight of such a system, in units of the mean of the diagonal of K
+_WIDTH = 2.0  # the first smoothing in units of the margin
+_AFTER = 0.1  # share of it after a part of the rows
+_WARM = 0.03  # share of it from a start
+_LEAST = 150  # rows from which a problem begins with every `_THIN`-th row
+_THIN = 4  # rows for one of the part that a problem begins with
+_THINNED = 200.0  # C |x|^2 up to which the solution of a part of the rows is near the solution of all
 _IDLE = 12  # proximal steps without a better bound, or that have failed, after which rounding has won
-_TRIALS, _ACCEPT = 30, 0.1  # step lengths that a line search tries, and the share of the first slope at which it ends
-_ROUNDING = float(np.finfo(np.float64).eps)  # of the sum of all dual variables: what a residual is made of, and cannot tell from 0
+_TRIALS = 30  # step lengths that a line search tries
+_ACCEPT = 0.1  # share of the first slope at which a line search ends
+_ROUNDING = float(np.finfo(np.float64).eps)  # share of the summed dual variables below which a residual is rounding
 _SETTLES = 0.1  # step length up to which thresholds are not settled next
 _EASE = 1e-3  # proximal weight of the order's multipliers, in units of sigma over the rows
 
@@ -126,7 +132,7 @@ def _by_pairs(problem: ThresholdProblem, rows: KernelRows, tol: float, max_steps
 def to_face_optimum(problem: ThresholdProblem, rows: KernelRows, alpha: Array, g: Array, most: int) -> int:
     """Move dual variables inside their ends towards their best values, others and constraints held; return how many systems that took.
 
-    One variable a row moves, the first inside: of two the slopes rarely agree. One that reaches an end stays there, and the next of
+    One variable a row moves, the first inside: of two the slopes rarely agree. A variable that reaches an end stays there, and the next of
     ``most`` systems does without it. In place on alpha (m, n) and its scores g (n,). With x the changes of beta in the rows R, E (R, m)
     ones at their thresholds and h their slopes, the optimum has (K_RR + sigma) x - E deta = h, E'x + M deta = 0: the system of a Newton
     step (`ScoredRows.by_rows`), here with a sigma that is rounding beside K.
@@ -304,7 +310,7 @@ class _ThresholdStep(ProximalMethod):
         return super().ended(descent)
 
     def _evaluate(self, point: _Thresholds) -> bool:
-        """Compare the point, and the one that its dual point spans, with the best; return whether a bound became better."""
+        """Compare the point, and the point spanned by its dual point, with the best; return whether a bound became better."""
         p, rows = self.problem, self.rows
         spanned = _point_of(p, rows, self.alpha)
         theta, value = _Thresholds(spanned.v, spanned.g, spanned.eta), spanned.primal

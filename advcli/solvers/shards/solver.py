@@ -153,7 +153,7 @@ class RayWorkers(Workers):
             except (OSError, ValueError, RuntimeError) as error:
                 raise ConfigError(f"solver.address={address}: no Ray cluster answers there; start one with: ray start --head") from error
             RayWorkers.joined = (address,)
-        # on this machine workers share what cores there are; a cluster finds each a core of its own
+        # on this machine workers share the cores; a cluster finds a core for each
         self.kind = ray.remote(num_cpus=1 if address else 0, max_restarts=0, scheduling_strategy="SPREAD")(_Host)
         self.actors: dict[int, Any] = {}
         for name, module in list(sys.modules.items()):

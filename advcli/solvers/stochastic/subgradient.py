@@ -9,7 +9,7 @@ since the steps of a method that settles cancel on average. For SGD with a permu
 
 Moments in a box, an L1 penalty: AdaGrad and Adam end every step with the proximal map of the penalty in the metric of the step (Duchi,
 Hazan & Singer 2011), and SGD becomes regularised dual averaging (Xiao 2010), which needs no lambda for its steps and gives exact zeros. The
-certificate is that of the mean answers, scaled back until their moments lie in the box.
+certificate takes the mean answers, scaled back until their moments lie in the box.
 
 PEGASOS (Shalev-Shwartz et al. 2011) is SGD from 0 on rows drawn at random, for every surrogate, linear and with a kernel (Fathony et al.
 2018, Algorithm 1). Step t takes the oracle's answer r at a row's scores and sets theta <- (1 - 1/t) theta - r phi(x)/(lambda t). So before
