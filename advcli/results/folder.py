@@ -372,20 +372,13 @@ class ResultsFolder:
             return []
         return [tables.headers[table], *(line for cell in tables.cells() for line in tables.lines(cell, table))]
 
-    def runs_of_cells(self) -> pd.DataFrame:
-        """Return the rows of the cell files as a merge would put them into runs.csv; without cell files the rows of runs.csv."""
-        return self._of_cells("runs", self.runs)
-
-    def search_of_cells(self) -> pd.DataFrame:
-        """Return the rows of search.csv, as `runs_of_cells` returns the rows of runs.csv."""
-        return self._of_cells("search", self.search)
-
-    def _of_cells(self, table: str, read: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+    def of_cells(self, table: str = "runs") -> pd.DataFrame:
+        """Return the rows of a table, ``runs`` or ``search``, as a merge of the cell files would; without cell files the merged table."""
         import pandas as pd
 
         merged = self._merged(table)
         if not merged:
-            return read()
+            return self.runs() if table == "runs" else self.search()
         try:
             return with_types(pd.DataFrame(merged[1:], columns=merged[0], dtype=str))
         except ValueError as error:

@@ -37,40 +37,13 @@ Those that are a learner's alone are named by the key that fixes them, ``loss.op
 OWN_HYPER = "loss."
 """How the columns of a learner's own hyper-parameters begin."""
 
+_CERTIFICATE = ("objective", "dual_objective", "relative_gap", "gap_scale", "passes", "converged")
+
 RUN_COLUMNS = (
-    "dataset",
-    "loss",
-    "features",
-    "solver",
-    "method",
-    "split",
-    "metric",
-    "value",
-    *HYPER_COLUMNS,
-    "n_train",
-    "n_test",
-    "n_features",
-    "n_classes",
-    "objective",
-    "dual_objective",
-    "relative_gap",
-    "gap_scale",
-    "passes",
-    "converged",
-    "game_value",
-    "train_expected_loss",
-    "test_expected_loss",
-    "label_error",
-    "confusion_norm",
-    "condition",
-    "fit_seconds",
-    "predict_seconds",
-    "seed",
-    "status",
-    "error",
-    "options",
-    "proof",
-    "cell",
+    *("dataset", "loss", "features", "solver", "method", "split", "metric", "value", *HYPER_COLUMNS),
+    *("n_train", "n_test", "n_features", "n_classes", *_CERTIFICATE, "game_value", "train_expected_loss", "test_expected_loss"),
+    *("label_error", "confusion_norm", "condition"),  # of corrupted training labels
+    *("fit_seconds", "predict_seconds", "seed", "status", "error", "options", "proof", "cell"),
 )
 """Columns of runs.csv: one row per (cell, split, metric)."""
 
@@ -80,24 +53,8 @@ STAGE_COLUMNS = ("rejector_objective", "rejector_dual_objective", "rejector_rela
 NEEDED = ("dataset", "loss", "features", "solver", "method", "split", "metric", "value", "n_train", "n_test", "seed", "status", "cell")
 
 SEARCH_COLUMNS = (
-    "cell",
-    "dataset",
-    "method",
-    "split",
-    "stage",
-    "fold",
-    *HYPER_COLUMNS,
-    "metric",
-    "value",
-    "n_train",
-    "n_test",
-    "objective",
-    "dual_objective",
-    "relative_gap",
-    "gap_scale",
-    "passes",
-    "converged",
-    "seconds",
+    *("cell", "dataset", "method", "split", "stage", "fold", *HYPER_COLUMNS),
+    *("metric", "value", "n_train", "n_test", *_CERTIFICATE, "seconds"),
 )
 """Columns of search.csv: one row per cross-validation fit."""
 

@@ -149,7 +149,7 @@ def test_a_damaged_file_is_told_set_aside_and_computed_again(kind: str, two: tup
     before = snapshot(reader)
     assert not reader.read_cell(outcome.key)
     assert reader.read_cell(outcome.key) is None
-    assert set(reader.runs_of_cells()["method"]) == {asked[1].method}
+    assert set(reader.of_cells()["method"]) == {asked[1].method}
     assert reader.disagreement()
     (remark,) = reader.remarks
     assert remark.startswith(f"{path} is damaged (")
@@ -224,7 +224,7 @@ def test_a_table_of_damaged_cells_alone_has_no_rows(two: tuple[ResultsFolder, li
     folder, asked, _ = two
     for path in folder.cells_path.glob("*.json"):
         damage("one bit", path)
-    assert len(folder.runs_of_cells()) == 0
+    assert len(folder.of_cells()) == 0
     folder.merge()
     assert len(folder.runs()) == 0
     folder.prepare({"seed": 0})

@@ -249,14 +249,14 @@ def choose_column(name: str, names: Sequence[str]) -> str:
     return clause if len(clause) <= 200 else f"it has {len(names)} columns: {', '.join(names[:5])}, ..., {names[-1]}"
 
 
-def table_sha256(table: Table, target: str = "target", ignore: Sequence[str] = ("split",)) -> str:
-    """Return the canonical checksum of a table: shape, then every feature column in order, then the target.
+def table_sha256(table: Table, target: str = "target") -> str:
+    """Return the canonical checksum of a table: shape, then every feature column in order, then the target; a column ``split`` is left out.
 
     Names of columns, the way numbers are written, line ends and compression do not matter; the order of rows and columns and every value
     do. It recognises a data set that came another way than as the very file whose checksum is known.
     """
     frame = table.frame
-    columns = [name for name in table.names if name != target and name not in ignore] + [target]
+    columns = [name for name in table.names if name not in (target, "split")] + [target]
     digest = hashlib.sha256(f"advcli table 1: {len(frame)} rows, {len(columns)} columns".encode())
     for name in columns:
         column = frame[name]
