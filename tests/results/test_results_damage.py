@@ -35,10 +35,10 @@ def _put(column: str, value: Any) -> Callable[[Content], Content]:
 
 
 def _drop_column(content: Content) -> Content:
-    at = content["runs"]["columns"].index("value")
-    content["runs"]["columns"].pop(at)
+    place = content["runs"]["columns"].index("value")
+    content["runs"]["columns"].pop(place)
     for row in content["runs"]["values"]:
-        row.pop(at)
+        row.pop(place)
     return content
 
 
@@ -212,8 +212,8 @@ def test_any_other_byte_is_seen(data: st.DataObject, tmp_path: Path) -> None:
         folder.write_cell("k", [{"dataset": "iris", "method": "ww", "split": 1, "metric": "error", "value": 0.1, "cell": "k"}])
         (tmp_path / "kept").write_bytes((folder.cells_path / "k.json").read_bytes())
     raw = bytearray((tmp_path / "kept").read_bytes())
-    at = data.draw(st.integers(0, len(raw) - 1))
-    raw[at] = data.draw(st.integers(0, 255).filter(lambda byte: byte != raw[at]))
+    place = data.draw(st.integers(0, len(raw) - 1))
+    raw[place] = data.draw(st.integers(0, 255).filter(lambda byte: byte != raw[place]))
     path = folder.cells_path / "k.json"
     path.write_bytes(raw)
     with pytest.raises(DamagedError):
