@@ -130,10 +130,9 @@ class Notation:
 
     def numbers(self, text: pd.Series) -> NDArray[np.float64]:
         """Return the numbers that cells of text write, nan where they write none; TRUE and FALSE are 1 and 0."""
-        if self != PLAIN:
-            codes, distinct = pd.factorize(text)
-            return np.array([*map(self.number, distinct), np.nan])[codes]
-        values: NDArray[np.float64] = pd.to_numeric(text, errors="coerce").to_numpy(np.float64, copy=True)
+        values = np.full(len(text), np.nan)
+        if self == PLAIN:
+            values = pd.to_numeric(text, errors="coerce").to_numpy(np.float64, copy=True)
         rest = np.flatnonzero(np.isnan(values))
         if rest.size:
             codes, distinct = pd.factorize(text.iloc[rest])
