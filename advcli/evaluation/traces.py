@@ -67,8 +67,6 @@ def check_traceable(cell: Cell) -> None:
         raise IncompatibleError("advcli bench", "fits with a certificate", f"loss={cell.loss['name']} has none: leave it out")
     for name in method.searched:
         if name in cell.loss and cell.hyper.get(name) is None:
-            raise ConfigError(
-                f"advcli bench searches nothing, and loss={cell.loss['name']} has no {name} of its own: give hyper.{name}=VALUE"
-            )
+            raise ConfigError(f"advcli bench searches nothing, and loss={cell.loss['name']} sets no {name}: give hyper.{name}=VALUE")
     if cell.noise:
         raise ConfigError(f"advcli bench traces fits to the labels of the data; leave out noise={cell.noise['name']}")

@@ -82,8 +82,8 @@ def coverage_file(
     labels = table.text(target).tolist()
     codes = [-1 if code is None else code for code in match_labels(labels, model.classes)]
     if -1 in codes:
-        unknown = codes.index(-1)
-        raise DataError(f"{source}: {labels[unknown]!r} of row {unknown + 1} is no label of the model; {nearest(labels[unknown], names)}")
+        row = codes.index(-1)
+        raise DataError(f"{source}: {labels[row]!r} of row {row + 1} is not a label of the model; {nearest(labels[row], names)}")
     model.encoding.check_columns(source, table.names)
     report = coverage_of(model, model.encoding.encode(table), np.array(codes, dtype=np.intp), epsilons, confidence)
     write(replace(report, confusion=frame_as_text(report.confusion)) if spreadsheets else report, out, draw)

@@ -115,7 +115,7 @@ def test_labels_order_weights_and_costs() -> None:
         (np.zeros((1, 13)), None, None, r"coef has the shape \(1, 13\)"),
         (np.zeros((3, 13)), np.zeros(2), None, r"intercept has the shape \(2,\)"),
         (np.full((3, 13), np.nan), None, None, "not finite"),
-        (np.zeros((3, 13)), None, [0, 1, 5], "classes of the weights are 0, 1, 5; those of the data are 0, 1, 2"),
+        (np.zeros((3, 13)), None, [0, 1, 5], "classes of the weights are 0, 1, 5; the classes of the data are 0, 1, 2"),
     ],
 )
 def test_weights_that_do_not_fit_are_refused(coef, intercept, classes, message) -> None:
@@ -179,8 +179,8 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pyt
         ("model=bare.npz", "holds no array coef"),
         ("model=more.npz", "holds an array intercepts; did you mean intercept"),
         ("model=text.npz", "is no npz file"),
-        ("model=pipe.npz", "it is a folder, a pipe or a device, no file"),
-        ("model=objects.npz", "is no npz file without pickle (coef.npy holds neither numbers nor text)"),
+        ("model=pipe.npz", "it is a folder, a pipe or a device, not a file"),
+        ("model=objects.npz", "is not an npz file without pickle (coef.npy holds neither numbers nor text)"),
     ):
         assert main(["certify", *([model] if model else []), "dataset=wine", "loss=cs"]) == 2
         assert message in capfd.readouterr().err

@@ -224,4 +224,4 @@ def test_proofs_are_verified_where_the_files_are_now(tmp_path: Path, capfd: pyte
     assert "C.csv holds something else than when the cell was made" in capfd.readouterr().out
     table(1.0, "elsewhere/a.csv")
     assert main(["verify", "results=results/costs", "data_dir=elsewhere"]) == 1
-    assert "the data are not those of the rows" in capfd.readouterr().out
+    assert "the data are not the data of the rows" in capfd.readouterr().out

@@ -271,7 +271,7 @@ def test_any_damage_is_said_or_harmless(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"PK", b"hello", pickle.dumps({"a": 1}), b"\x1f\x8b\x08\x00"])
 def test_other_files_are_no_models(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "m").write_bytes(content)
-    with pytest.raises(ModelError, match="it is no model of advcli, or damaged; copy or fit it again"):
+    with pytest.raises(ModelError, match="it is not a model of advcli, or damaged; copy or fit it again"):
         read(tmp_path / "m")
 
 
@@ -365,14 +365,14 @@ def test_nothing_is_executed(tmp_path: Path) -> None:
     [
         (edited(format_version=FORMAT_VERSION + 1, advcli="9.9"), "made by advcli 9.9; this version reads format 1: update advcli"),
         (edited(format_version=0), "fit it again"),
-        (edited(format="other"), "no model of advcli"),
+        (edited(format="other"), "not a model of advcli"),
         (edited(parameters={"loss": "unheard_of"}), "cannot be used here: unknown loss 'unheard_of'"),
         (edited(parameters={"los": "ww"}), "unexpected keyword"),
         (edited(estimator="unheard_of"), "cannot be used here: unknown loss 'unheard_of'"),
         (edited(estimator="os.system"), "os.system"),
         (oversized, "cannot read the model"),
         (lambda members: members.pop("arrays/theta.npy"), "arrays/theta.npy"),
-        (lambda members: members.pop("model.json"), "no model of advcli"),
+        (lambda members: members.pop("model.json"), "not a model of advcli"),
     ],
 )
 def test_files_that_do_not_fit_are_refused(change: Any, said: str, tmp_path: Path) -> None:
@@ -388,7 +388,7 @@ def test_compressed_archives_are_refused(tmp_path: Path) -> None:
     """A small file could unpack to more than there is memory."""
     save(fitted(), tmp_path / "m")
     rewrite(tmp_path / "m", lambda members: None, zipfile.ZIP_DEFLATED)
-    with pytest.raises(ModelError, match="no model of advcli"):
+    with pytest.raises(ModelError, match="not a model of advcli"):
         read(tmp_path / "m")
 
 

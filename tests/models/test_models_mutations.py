@@ -202,7 +202,7 @@ def test_what_is_no_file_is_not_waited_for(models: tuple[Path, Any], capsys: pyt
 def test_documents_that_are_none(content: bytes, models: tuple[Path, Any]) -> None:
     members = dict(unpacked(models[0] / "linear.model")) | {"model.json": content}
     (models[0] / "document").write_bytes(packed([*members.items()]))
-    assert "it is no model of advcli, or damaged" in refused(models[0] / "document")
+    assert "it is not a model of advcli, or damaged" in refused(models[0] / "document")
 
 
 def test_entries_that_share_their_bytes_are_refused(tmp_path: Path) -> None:

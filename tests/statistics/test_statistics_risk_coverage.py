@@ -109,7 +109,7 @@ def test_the_rows_set_apart_are_not_tested_on() -> None:
         ({"thresholds": [0.1, 0.2]}, ConfigError, "thresholds must be numbers that fall"),
         ({"thresholds": []}, ConfigError, "thresholds must be numbers that fall"),
         ({"thresholds": [np.nan, 0.0]}, ConfigError, "thresholds must be numbers that fall"),
-        ({"margin": np.r_[np.nan, np.zeros(99)]}, DataError, "a margin is no number"),
+        ({"margin": np.r_[np.nan, np.zeros(99)]}, DataError, "a margin is nan"),
         ({"margin": np.zeros(3)}, DataError, "one number a row"),
         ({"margin": [], "wrong": []}, DataError, "one number a row"),
         ({"margin": np.zeros(15), "wrong": np.zeros(15)}, DataError, "15 held-out rows are too few: 20 are set apart"),

@@ -301,5 +301,5 @@ def test_another_strength_option_or_table_is_refuted(made: Path, tmp_path: Path)
     lines[3] = lines[3].replace(lines[3].split(",")[0], "2.5", 1)
     table.write_text("\n".join(lines) + "\n")
     assert {each.reason for each in judged(copy) if each.verdict == "refuted"} == {
-        "the data are not those of the rows: their checksum is another"
+        "the data are not the data of the rows: their checksum differs"
     }

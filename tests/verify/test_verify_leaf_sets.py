@@ -111,9 +111,9 @@ def test_arrays_of_another_problem_are_refused(change: str) -> None:
         ({"search": "angular"}, TREE, "loss.search=angular"),
         ({"training": "sgd"}, TREE, "loss.training=sgd"),
         ({}, [*TREE, ("b", "f")], "'f' has several parents"),
-        ({}, TREE[:-1], "'f' is no leaf"),
-        ({}, None, "'b' is no leaf"),
-        ({}, [*TREE, ("f", "r")], "'f' is no leaf"),
+        ({}, TREE[:-1], "'f' is not a leaf"),
+        ({}, None, "'b' is not a leaf"),
+        ({}, [*TREE, ("f", "r")], "'f' is not a leaf"),
     ],
 )
 def test_what_it_cannot_prove_has_a_reason(change: dict[str, Any], edges: Any, said: str) -> None:

@@ -123,7 +123,7 @@ def _attach(edges: Edges, rows: list[list[str]], options: TableOptions, notes: l
     if lifted and not options.stub_leaves:
         raise DataError(
             f"{len(lifted)} of {len(named)} labels are inner nodes of {options.hierarchy}, in {touched} of {len(rows)} rows "
-            f"(the first is {lifted[0]!r}); attach a leaf of its own to each with dataset.stub_leaves=true"
+            f"(the first is {lifted[0]!r}); attach a leaf to each with dataset.stub_leaves=true"
         )
     if lifted:
         notes.append(f"{len(lifted)} labels of {touched} rows are inner nodes: each has a stub leaf below it")
