@@ -67,7 +67,7 @@ def coverage_file(
 
     ``draw`` makes the figure, as `advcli.reports.drawing.draw` does. With ``spreadsheets`` labels that look like formulas get an apostrophe
     there (`advcli.core.spreadsheets`). Raises `ConfigError` for a model of sets of labels, for a model that does not predict classes or was
-    not fitted to a table, and `DataError` for no column of labels, an unknown one, or rows that the model cannot take.
+    not fitted to a table. Raises `DataError` for a missing column of labels, an unknown label, or rows that the model cannot take.
     """
     if model.encoding is None or model.of_sets:
         raise ConfigError("risk over coverage is for models that advcli fit made from rows with one label")

@@ -274,8 +274,8 @@ def read(path: str | Path, trust: bool = False) -> Model:
     Raises
     ------
     ModelError
-        No such file, no model, damaged, of a newer format, made with a part that is not installed here, or with an entry that is not what
-        it must be.
+        A file that is missing, damaged, of a newer format or not a model; a model made with a part that is not installed here, or with a
+        wrong entry.
     """
     path = Path(path)
     if path.suffix == PICKLED and path.is_file() and not zipfile.is_zipfile(path):

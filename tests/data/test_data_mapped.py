@@ -88,11 +88,11 @@ def test_other_files_are_no_arrays(tmp_path: Path) -> None:
     dataset = saved(tmp_path, features=rows(), labels=LABELS)
     for content in (b"", b"\x93NUMPY", b"hello"):
         (tmp_path / "features.npy").write_bytes(content)
-        with pytest.raises(AdvcliError, match=r"is no \.npy file"):
+        with pytest.raises(AdvcliError, match=r"is not a \.npy file"):
             load(dataset, tmp_path)
     np.save(tmp_path / "labels.npy", np.array([1, "a"], dtype=object), allow_pickle=True)
     np.save(tmp_path / "features.npy", rows())
-    with pytest.raises(AdvcliError, match=r"labels\.npy is no \.npy file"):
+    with pytest.raises(AdvcliError, match=r"labels\.npy is not a \.npy file"):
         load(dataset, tmp_path)
     (tmp_path / "folder").mkdir()
     with pytest.raises(AdvcliError, match=r"holds no \.parquet file"):

@@ -1,7 +1,7 @@
 """A cell of a table, read once: its writing as text, whether it holds a value, and the number that it writes.
 
-Every reader of cells, of features, labels, weights and costs, at fit and at predict, calls these functions, so that a cell means the
-same in every file and whatever the other rows of its part of the file hold.
+Every reader of features, labels, weights and costs calls these functions, at fit and at predict. So a cell means the same in every file,
+whatever the other rows of its part of the file hold.
 """
 
 from __future__ import annotations
