@@ -47,7 +47,7 @@ def load_author_splits(options: Mapping[str, Any], data_dir: Path, load: Callabl
     dataset = load(options, data_dir)
     if dataset.X.shape != (values.shape[0], values.shape[1] - 1) or not np.array_equal(np.asarray(dataset.X), values[:, :-1]):
         raise DataError(
-            f"the rows of data set {name!r} are not those of {data_dir / FOLDER / (name + '.csv')}: the authors' splits "
+            f"the rows of data set {name!r} differ from the rows of {data_dir / FOLDER / (name + '.csv')}: the authors' splits "
             "do not apply; leave dataset.features and dataset.drop at their defaults or use protocol=standard"
         )
     return dataclasses.replace(dataset, splits=splits, notes=(*dataset.notes, f"the authors' {len(splits)} splits"))

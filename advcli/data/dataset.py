@@ -149,7 +149,7 @@ def content_sha256(data: Dataset) -> str:
 
 
 LONGEST_LABEL = 1000
-"""Characters of a label at most: it stands in tables, model files and messages."""
+"""Characters of a label at most: tables, model files and messages hold it."""
 
 
 def make_dataset(*, name: str, X: Any, y: Any, classes: Sequence[Any], feature_names: Sequence[str], **more: Any) -> Dataset:

@@ -128,7 +128,7 @@ class Source:
         Whether `Dataset.ordered` will be true, before loading; it returns None where only loading tells. None: what the options do not say
         is known after loading only.
     foresee : callable (Dataset) -> list of str, or None
-        The data set is loaded before any work, so that its faults are raised then, and this function returns the notes on it that the user
+        The data set is loaded before any work, so that its faults are raised then. This function returns the notes on it that the user
         should read, a line each. None: loading is too much work to do it twice, or nothing can be wrong.
     files : callable (options, data_dir) -> list of Path, or None
         The files of the data folder that a data set is read from, here or not. None: it reads none of that folder.

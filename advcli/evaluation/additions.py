@@ -48,7 +48,7 @@ def other_content(what: str, folder: ResultsFolder, made: Iterable[tuple[str, st
     cells = [", ".join(cell) for cell in made]
     listed = "; ".join(cells[:2]) + (f" and {len(cells) - 2} more" if len(cells) > 2 else "")
     return (
-        f"{what} since these cells of {folder.path} were made: {listed}; old and new rows cannot stand in one table: "
+        f"{what} since these cells of {folder.path} were made: {listed}; one table cannot hold old and new rows: "
         f"advcli drop results={folder.path} {remedy} takes the old ones out, another name= keeps them"
     )
 

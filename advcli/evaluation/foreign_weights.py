@@ -72,14 +72,14 @@ class Judgement:
 def read_weights(path: Path) -> dict[str, NDArray[Any]]:
     """Return ``coef`` and, where they are there, ``intercept`` and ``classes`` of a file in NumPy's npz format, else a `ModelError`."""
     if path.exists() and not path.is_file():  # a pipe would wait for a writer
-        raise ModelError(f"cannot read {path}: it is a folder, a pipe or a device, no file")
+        raise ModelError(f"cannot read {path}: it is a folder, a pipe or a device, not a file")
     try:
         arrays = read_archive(path)
     except OSError as error:
         raise ModelError(f"cannot read {path}: {error.strerror or type(error).__name__}") from None
     except Exception as error:  # zipfile, zlib and NumPy raise a dozen kinds
         raise ModelError(
-            f"{path} is no npz file without pickle ({' '.join(str(error).split()) or type(error).__name__}); "
+            f"{path} is not an npz file without pickle ({' '.join(str(error).split()) or type(error).__name__}); "
             "write it with numpy.savez(FILE, coef=...)"
         ) from None
     if "coef" not in arrays:
@@ -214,7 +214,7 @@ def _order(labels: Any, classes: Sequence[Any]) -> list[int]:
     names = [str(label) for label in classes]
     missing = [str(label) for label in labels if str(label) not in names]
     if missing or len(set(names)) != len(labels):
-        raise ConfigError(f"classes of the weights are {', '.join(names)}; those of the data are {', '.join(map(str, labels))}")
+        raise ConfigError(f"classes of the weights are {', '.join(names)}; the classes of the data are {', '.join(map(str, labels))}")
     return [names.index(str(label)) for label in labels]
 
 
@@ -266,7 +266,7 @@ def judge_file(path: Path, cell: Cell, data_dir: Path) -> tuple[Judgement, str]:
     weights = read_weights(path)
     method = Method.of(cell).uncalibrated
     if method.learner is not SurrogateClassifier:
-        raise ConfigError(f"loss={cell.loss['name']} is no surrogate with a dual; advcli certify takes zero_one, ww, cs, llw and the like")
+        raise ConfigError(f"loss={cell.loss['name']} is not a surrogate with a dual; advcli certify takes zero_one, ww, cs, llw and others")
     recipe = Recipe(replace(cell, loss=method.loss), data_dir, search=False)
     dataset, k = recipe.dataset, recipe.n_classes
     hyper = dict(recipe.axes.fixed) or {"C": 1.0}

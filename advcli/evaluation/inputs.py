@@ -18,7 +18,7 @@ from ..data.labels.noise import PATHS
 from ..results.tables import plain
 
 GROUPS = ("loss", "features", "solver", "noise")
-"""The groups whose files count by their bytes; those of ``dataset`` count by the rows and labels that are read from them."""
+"""The groups whose files count by their bytes; files of ``dataset`` count by the rows and labels that are read from them."""
 
 _CHOICES = ("name", "learner", "base", "source", "description")
 """Options of a group itself that name a choice or explain it."""

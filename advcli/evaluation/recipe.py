@@ -37,7 +37,7 @@ from .standardise import SPARSE_NOTE, Standardiser
 from .training_labels import TrainingLabels, training_labels
 
 ALL = "all rows"
-"""In the place of a split's number: the part is the whole data set."""
+"""The part is the whole data set; used where else the number of a split is."""
 
 _last: list[tuple[Any, Any]] | None = None
 """Inside `shared_data`: the last data set and what it was loaded by."""

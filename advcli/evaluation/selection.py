@@ -253,9 +253,9 @@ class HyperSearch:
         """Choose hyper-parameters by two-stage cross-validation on one training part; seed, data set and stage determine the folds.
 
         Within a fold and for each value of the other hyper-parameters, the path runs from strong to weak regularisation and every fit
-        starts from the one before. While the best value of an axis lies at an end of what stage 1 has tried, the next one outside is tried
-        with all values of the other axes, as far as ``protocol.extend`` goes, or ``loss.extend`` for the method's own; such fits start
-        anew. It counts if it is better than all before; else the search stops at that end.
+        starts from the one before. While the best value of an axis lies at an end of what stage 1 has tried, the next value outside is
+        tried with all values of the other axes; such fits start anew. ``protocol.extend`` bounds these values, ``loss.extend`` for the
+        method's own hyper-parameters. A value counts if it is better than all before; else the search stops at that end.
         """
         protocol, axes = self.protocol, self.axes
         if not axes.names:

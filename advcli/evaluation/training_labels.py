@@ -22,7 +22,7 @@ from .cell import Cell
 from .splits import SplitSeeds
 
 CONFUSION = "confusion"
-"""The option of a method's loss group that takes the confusion matrix; null there means the one of these labels."""
+"""The option of a method's loss group that takes the confusion matrix; null there means the matrix of these labels."""
 
 
 @dataclass(frozen=True)

@@ -17,18 +17,5 @@ from .fitting import fit
 from .model import ABSTAIN, Model, describe
 from .predicting import Predicted, predict_file
 
-__all__ = [
-    "ABSTAIN",
-    "FORMAT",
-    "FORMAT_VERSION",
-    "PICKLED",
-    "Model",
-    "Predicted",
-    "check_storable",
-    "describe",
-    "fit",
-    "load",
-    "predict_file",
-    "read",
-    "save",
-]
+__all__ = ["FORMAT", "FORMAT_VERSION", "PICKLED", "check_storable", "fit", "load", "read", "save"]
+__all__ += ["ABSTAIN", "Model", "Predicted", "describe", "predict_file"]

@@ -306,8 +306,8 @@ def read(path: str | Path, trust: bool = False) -> Model:
     Raises
     ------
     ModelError
-        No such file, no model, damaged, of a newer format, made with a part that is not installed here, or with an entry that is not what
-        it must be.
+        A file that is missing, damaged, of a newer format or not a model; a model made with a part that is not installed here, or with a
+        wrong entry.
 
     Examples
     --------
@@ -331,7 +331,7 @@ def read(path: str | Path, trust: bool = False) -> Model:
     except FileNotFoundError:
         raise ModelError(f"there is no model {path}; advcli fit ... out={path.name} makes one") from None
     except _UNREADABLE as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is no model of advcli, or damaged"
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is not a model of advcli, or damaged"
         raise ModelError(f"cannot read the model {path}: {reason}; copy or fit it again") from None
     if version != FORMAT_VERSION:
         newer = isinstance(version, int) and version > FORMAT_VERSION
@@ -363,7 +363,7 @@ def _unpickled(path: Path, trust: bool) -> Model:
     except Exception as error:
         raise ModelError(f"cannot read the model {path}: {type(error).__name__}: {_shortened(error)}; fit it again") from error
     if not isinstance(model, Model):
-        raise ModelError(f"{path} holds a {type(model).__name__}, no model of advcli")
+        raise ModelError(f"{path} holds a {type(model).__name__}, not a model of advcli")
     return model
 
 
@@ -376,7 +376,7 @@ def _shortened(error: Exception) -> str:
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) < len(pairs):
-        raise ValueError("a key of model.json stands there twice")
+        raise ValueError("model.json has a key twice")
     return document
 
 
@@ -386,7 +386,7 @@ def _members(path: Path) -> dict[str, bytes]:
     with open(os.open(path, UNDELAYED), "rb") as file:
         mode = os.fstat(file.fileno()).st_mode
         if not stat.S_ISREG(mode):
-            raise OSError(errno.EINVAL, "it is a directory" if stat.S_ISDIR(mode) else "it is a pipe or a device, no file")
+            raise OSError(errno.EINVAL, "it is a directory" if stat.S_ISDIR(mode) else "it is a pipe or a device, not a file")
         with zipfile.ZipFile(file) as archive:
             entries = sorted(archive.infolist(), key=lambda entry: entry.header_offset)
             # a small file could unpack to more than there is memory, by compression or by entries that share their bytes

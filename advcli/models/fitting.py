@@ -38,7 +38,7 @@ def fit(cell: Cell, data_dir: Path) -> Model:
     recipe = Recipe(cell, data_dir)
     if recipe.protocol.rough_per_class is not None:
         raise ConfigError(
-            "protocol.rough_per_class makes labels for an experiment; advcli fit learns from those of the data: set it to null"
+            "protocol.rough_per_class makes labels for an experiment; advcli fit learns from the labels of the data: set it to null"
         )
     dataset, everything = recipe.dataset, recipe.part()
     with threadpool_limits(limits=1):

@@ -92,19 +92,19 @@ def packed(steps: Steps) -> NDArray[np.uint8]:
 def unpacked(content: NDArray[np.uint8]) -> Steps:
     """Return the steps that `packed` wrote; `ModelError` for anything else."""
     if content.dtype != np.uint8 or content.ndim != 1:
-        raise ModelError("its steps are no text")
+        raise ModelError("its steps are not text")
     steps: list[tuple[str, Any]] = []
     for stored in json.loads(content.tobytes()):
         name, kind = stored["name"], TRANSFORMERS.get(stored["type"])
         if kind is None or not isinstance(name, str) or name in dict(steps):
-            raise ModelError(f"its step {str(name)[:40]!r} is no transformer that a model file can hold")
+            raise ModelError(f"its step {str(name)[:40]!r} is not a transformer that a model file can hold")
         parameters, step = {key: _restored(value) for key, value in stored["parameters"].items()}, kind()
         if set(parameters) - set(step.get_params(deep=False)):
             raise ModelError(f"its step {name!r} has parameters that {kind.__name__} of this scikit-learn does not have")
         step.set_params(**parameters)
         for key, value in stored["state"].items():
             if not (key.endswith("_") or key.startswith("_")) or key.startswith("__") or hasattr(kind, key):
-                raise ModelError(f"{key[:40]!r} is no attribute of a fitted {kind.__name__}")
+                raise ModelError(f"{key[:40]!r} is not an attribute of a fitted {kind.__name__}")
             setattr(step, key, _restored(value))
         steps.append((name, step))
     return Steps(tuple(steps))
@@ -129,7 +129,7 @@ def _plain(value: Any, what: str) -> Any:
         # products of matrices have the bits of the order in memory
         order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
         return {"array": list(value.shape), "type": kind, "order": order, "value": values}
-    raise ConfigError(f"{what} that is no plain data ({type(value).__name__}): transform X before, or keep the pipeline by joblib")
+    raise ConfigError(f"{what} that is not plain data ({type(value).__name__}): transform X before, or keep the pipeline by joblib")
 
 
 def _restored(value: Any) -> Any:

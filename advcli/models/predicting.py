@@ -107,8 +107,7 @@ class _Writer:
     def write(self, table: Table) -> None:
         """Predict the rows of a part and write them."""
         if self._first:
-            names = [str(name) for name in table.frame.columns]
-            self.ignored = self.encoding.check_columns(self.source, names, "extra" in self.ignore)
+            self.ignored = self.encoding.check_columns(self.source, table.names, "extra" in self.ignore)
         cells, faults = self.encoding.cells(table)
         skipped = {_IGNORED.get(kind) for kind in self.ignore}
         good = self._sound(table, [fault for fault in faults if fault.kind not in skipped])

@@ -236,7 +236,7 @@ def _restored_column(stored: Mapping[str, Any]) -> Column:
         raise ModelError("encoding in model.json has attributes that are not different names")
     places = range(len(categories or ()) + 1)
     if hot is not None and (categories is None or not all(type(code) is int and code in places for code in hot) or sorted(set(hot)) != hot):
-        raise ModelError(f"encoding in model.json has features of {name!r:.60} that are no categories")
+        raise ModelError(f"encoding in model.json has features of {name!r:.60} that are not categories")
     if (learned.get("other") and categories is None) or (learned.get("indicator") and (categories is not None or fill is None)):
         raise ModelError(f"encoding in model.json has features of {name!r:.60} that it cannot have")
     if fill is not None and not (is_real(fill) and abs(fill) <= LARGEST and (categories is None or fill in (-1, *places))):

@@ -74,7 +74,7 @@ def read_cell_file(path: Path) -> dict[str, Any]:
     if seal is None:
         raise DamagedError("its checksum is missing")
     if hashlib.sha256(raw[: seal.start()] + b"}").hexdigest().encode() != seal[1]:
-        raise DamagedError("its checksum is not that of its content")
+        raise DamagedError("its checksum does not fit its content")
     if content.get("schema") == SCHEMA_VERSION:
         _check_names(path, content)
     return content

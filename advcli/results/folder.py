@@ -50,9 +50,9 @@ class ResultsFolder:
     """One results folder: the only door through which files of results are written and read; `prepare` creates it.
 
     Cells that are computed keep the proofs of their fits with ``proofs``, with ``distributions`` also distributions over the
-    classes that none of their metrics reads. ``remarks`` has lines about damage that was left out or mended as its keys, ``makers`` those
-    of the cells that the tables were last made of, and ``stands_on`` the checksum of the content that finished cells were made from, by
-    the name of a data set and whether its authors' splits are taken.
+    classes that none of their metrics reads. ``remarks`` has lines about damage that was left out or mended as its keys, ``makers`` the
+    makers of the cells that the tables were last made of. ``stands_on`` has the checksum of the content that finished cells were made
+    from, by the name of a data set and whether its authors' splits are taken.
 
     Objects hold no open files and can be pickled; several processes may work in one folder at once.
     """
@@ -114,8 +114,8 @@ class ResultsFolder:
     def prepare(self, identity: Mapping[str, Any], review: Callable[[Mapping[str, Any]], None] | None = None) -> None:
         """Claim the folder for a configuration, making it if it is not there; set damaged cell files aside.
 
-        A folder belongs to the configuration that wrote its identity.json first. While it has neither cells nor rows nor an open
-        `session`, or nothing but cells that failed, another one may take it over, as after a mistake in the first command. Every cell
+        A folder belongs to the configuration that wrote its identity.json first. Another one may take it over, as after a mistake in the
+        first command, while it has neither cells nor rows nor an open `session`, or only cells that failed. Every cell
         file has the identity too: a lost or damaged identity.json is written again if they agree. ``review`` is called with the content
         (`read_cell_file`) of every finished cell that is there. Raises `ResultsError` for the folder of another configuration, naming the
         keys that differ, or of none that is known.
@@ -372,20 +372,13 @@ class ResultsFolder:
             return []
         return [tables.headers[table], *(line for cell in tables.cells() for line in tables.lines(cell, table))]
 
-    def runs_of_cells(self) -> pd.DataFrame:
-        """Return the rows of the cell files as a merge would put them into runs.csv; without cell files the rows of runs.csv."""
-        return self._of_cells("runs", self.runs)
-
-    def search_of_cells(self) -> pd.DataFrame:
-        """Return the rows of search.csv, as `runs_of_cells` returns the rows of runs.csv."""
-        return self._of_cells("search", self.search)
-
-    def _of_cells(self, table: str, read: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+    def of_cells(self, table: str = "runs") -> pd.DataFrame:
+        """Return the rows of a table, ``runs`` or ``search``, as a merge of the cell files would; without cell files the merged table."""
         import pandas as pd
 
         merged = self._merged(table)
         if not merged:
-            return read()
+            return self.runs() if table == "runs" else self.search()
         try:
             return with_types(pd.DataFrame(merged[1:], columns=merged[0], dtype=str))
         except ValueError as error:

@@ -38,7 +38,7 @@ _HYPER_MEANINGS = {
 HYPER_COLUMNS = tuple(_HYPER_MEANINGS)
 """Hyper-parameters that always have a column; others are inserted after them in alphabetical order.
 
-Those that are a learner's alone are named by the key that fixes them, ``loss.options.C``; their values may be texts (`hyper_value`)."""
+A hyper-parameter of one learner alone is named by the key that fixes it, ``loss.options.C``; its values may be texts (`hyper_value`)."""
 
 OWN_HYPER = "loss."
 """How the columns of a learner's own hyper-parameters begin."""

@@ -147,5 +147,5 @@ def _checked(margin: Any, wrong: Any) -> tuple[Array, NDArray[np.bool_]]:
     if margin.ndim != 1 or margin.shape != wrong.shape or not len(margin):
         raise DataError(f"margins and errors must be one number a row each, got {margin.shape} and {wrong.shape}")
     if np.isnan(margin).any():
-        raise DataError("a margin is no number")
+        raise DataError("a margin is nan")
     return margin, wrong

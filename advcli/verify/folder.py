@@ -234,14 +234,14 @@ def _open(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir:
     protocol, seed = config["protocol"], int(config["seed"])
     for group in ("loss", "features"):
         if any(row[group] != str(config[group]["name"]) for row in rows):
-            raise RefutedError(f"the rows' {group} is not that of their cell")
+            raise RefutedError(f"the rows' {group} differs from their cell's")
     if not any(row["proof"] for row in rows):
         if not stored["about"].get("proofs"):
             raise CannotError("kept without proofs")
         kind = f" with loss.surrogate={config['loss']['surrogate']}" if "surrogate" in config["loss"] else ""
         raise CannotError(f"nothing was kept of loss={config['loss']['name']}{kind}")
     if protocol.get("rough_per_class") is not None:
-        raise CannotError("the training labels are those of a rough classifier")
+        raise CannotError("a rough classifier made the training labels")
     current = _with_moved_files(config, stored["about"], data_dir)
     request = canonical_json([current["dataset"], protocol["splits"] == "author"])
     try:
@@ -253,7 +253,7 @@ def _open(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir:
     except AdvcliError as error:
         raise CannotError(" ".join(str(error).split())) from None
     if dataset.sha256 != stored["about"]["dataset_sha256"]:
-        raise RefutedError("the data are not those of the rows: their checksum is another")
+        raise RefutedError("the data are not the data of the rows: their checksum differs")
     try:
         arrays = proofs.read(folder, key)
     except ResultsError as error:
@@ -363,7 +363,7 @@ def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tu
         raise RefutedError("the proof holds numbers that are not finite")
     expected = proofs.digest(lasting(config), split, arrays)
     if any(entry["proof"] != expected for entry in rows):
-        raise RefutedError("the hash of the proof is not that of the row")
+        raise RefutedError("the hash of the proof differs from the row's")
     if "r" not in arrays:
         raise CannotError("the solver has no dual point")
     train, test = cell.splits[split - 1]
@@ -386,7 +386,7 @@ def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tu
     groups, groups_of_test = (None if groups is None else groups[part] for part in (train, test))
     lam = 0.0 if features.box else hyper["lambda"] if "lambda" in hyper else 1.0 / (hyper["C"] * _mass(s, groups, X.shape[0]))
     if not (features.box or 0 < lam < math.inf):
-        raise RefutedError("lambda is no number above 0")
+        raise RefutedError("lambda is not a number above 0")
     learned = LearnedRows(y, s, weight, None if dataset.costs is None else dataset.costs[train], groups)
     bounds = cell.method.bounds(features, learned, lam, arrays)
     stated = _claims(row, bounds, cell.method, float(config["solver"]["tol"]))

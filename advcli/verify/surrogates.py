@@ -90,7 +90,7 @@ class Surrogate:
             numbers = {key: settings[key] for key in ("p", "delta", "quantile", "alpha") if key in settings}
             self.matrix = getattr(matrices, self.name)(k, **numbers)
         else:
-            raise CannotError(f"loss={self.name} is no surrogate that the checker knows")
+            raise CannotError(f"loss={self.name} is not a surrogate that the checker knows")
         self.form = closed_form(self.matrix, settings)
         if self.name in _CONVEX:
             self.form = matrices.Description("convex", 1.0, None, ())

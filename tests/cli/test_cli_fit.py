@@ -301,7 +301,7 @@ def test_words_that_make_no_sense_are_refused(capfd: pytest.CaptureFixture[str])
         (["predict", "model=m.model", "input=train.csv", "out=m.model"], "out=m.model is also an input"),
         (["fit", *FIT, "out=train.csv"], "out=train.csv is also an input"),
         (["predict", "model=n.model", "input=train.csv", "out=p.csv"], "there is no model"),
-        (["predict", "model=train.csv", "input=train.csv", "out=p.csv"], "it is no model of advcli, or damaged"),
+        (["predict", "model=train.csv", "input=train.csv", "out=p.csv"], "it is not a model of advcli, or damaged"),
         (["predict", "model=m.model", "input=trian.csv", "out=p.csv"], "did you mean train.csv?"),
     ):
         assert said in refused(words, capfd), words

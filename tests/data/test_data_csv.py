@@ -368,8 +368,8 @@ def test_canonical_checksum_ignores_spelling_but_no_value(tmp_path: Path) -> Non
 )
 def test_svmlight_labels_keep_their_writing(tmp_path: Path, written: tuple[str, ...], classes: tuple[Any, ...]) -> None:
     """But a number that is written in two ways is one label."""
-    rows = [written[at % len(written)] for at in range(12)]
-    text = "# rows\n" + "".join(f"{label} {1 + at % 3}:1 # row {at}\n" for at, label in enumerate(rows))
+    rows = [written[i % len(written)] for i in range(12)]
+    text = "# rows\n" + "".join(f"{label} {1 + i % 3}:1 # row {i}\n" for i, label in enumerate(rows))
     data = read(write(tmp_path, text, "t.svm"), format="svmlight")
     assert data.classes == classes
     assert [float(classes[code]) for code in data.y] == list(map(float, rows))

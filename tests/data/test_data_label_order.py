@@ -49,11 +49,11 @@ def orders():
 
 
 @pytest.mark.parametrize("learner", STEPS, ids=repr)
-@pytest.mark.parametrize(("given"), [given for _, given in orders()], ids=[kind for kind, _ in orders()])
+@pytest.mark.parametrize(("labelling"), [labelling for _, labelling in orders()], ids=[kind for kind, _ in orders()])
 @pytest.mark.filterwarnings("ignore:A column-vector y")
-def test_an_order_is_that_of_codes(learner, given, drawn):
+def test_an_order_is_that_of_codes(learner, labelling, drawn):
     X, codes = drawn
-    parameters, y = given(codes)
+    parameters, y = labelling(codes)
     fitted, plain = clone(learner).set_params(**parameters).fit(X, y), clone(learner).fit(X, codes)
     assert (list(fitted.order_), list(fitted.classes_)) == (list(NAMES), sorted(NAMES))
     assert np.array_equal(fitted.potentials(X), plain.potentials(X))

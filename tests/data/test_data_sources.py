@@ -141,18 +141,18 @@ def test_a_yaml_file_holds_only_what_is_its_own(name: str) -> None:
     """No value that it inherits is written again."""
 
     def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-        own = yaml.safe_load(path.read_text())
+        defaults = yaml.safe_load(path.read_text())
         inherited: dict[str, Any] = {}
-        for parent in own.pop("defaults", ()):
+        for parent in defaults.pop("defaults", ()):
             if parent != "_self_":
                 folder = CONF.parent if parent.startswith("/") else path.parent
                 values = read(folder / f"{parent.removeprefix('/').removesuffix('@_here_')}.yaml")
                 inherited |= {**values[0], **values[1]}
-        return inherited, own
+        return inherited, defaults
 
-    inherited, own = read(CONF / f"{name}.yaml")
-    assert {**inherited, **own} == options(name)
-    assert [key for key, value in own.items() if key in inherited and inherited[key] == value] == []
+    inherited, defaults = read(CONF / f"{name}.yaml")
+    assert {**inherited, **defaults} == options(name)
+    assert [key for key, value in defaults.items() if key in inherited and inherited[key] == value] == []
 
 
 @pytest.mark.parametrize("name", [name for name in YAML if name not in TEMPLATES])
@@ -227,7 +227,7 @@ def test_the_benchmarks_classes_are_cut_where_no_target_lies(shared: Path) -> No
     path = Path(catalogue.__file__).parent / "ordinal_edges.csv"
     with path.open(newline="", encoding="utf-8") as stream:
         rows = {row["dataset"]: row for row in csv.DictReader(stream)}
-    assert set(rows) == {name for name, known in CATALOGUE["folder"].items() if known.options.get("cut") == "edges"}
+    assert set(rows) == {name for name, facts in CATALOGUE["folder"].items() if facts.options.get("cut") == "edges"}
     assert {name for name in TABLE_3 if name not in rows} == {"bank", "computer", "calhousing"}
     for name, row in rows.items():
         target = read_table(find_file(name, None, shared, read_manifest(shared))).frame["target"].to_numpy(float)
@@ -267,18 +267,18 @@ def test_the_official_split_is_no_feature(shared: Path) -> None:
 def test_catalogue_agrees_with_the_manifest_and_the_files(shared: Path) -> None:
     with (shared / "MANIFEST.csv").open(newline="") as stream:
         manifest = {row["name"]: row for row in csv.DictReader(stream)}
-    for name, known in CATALOGUE["folder"].items():
+    for name, facts in CATALOGUE["folder"].items():
         row = manifest[name]
-        assert (known.rows, known.features, known.task) == (int(row["rows"]), int(row["features"]), row["task"])
-        assert known.classes == (int(row["classes"]) if row["classes"] else None)
-        assert known.citation == row["upstream_citation"]
+        assert (facts.rows, facts.features, facts.task) == (int(row["rows"]), int(row["features"]), row["task"])
+        assert facts.classes == (int(row["classes"]) if row["classes"] else None)
+        assert facts.citation == row["upstream_citation"]
         table = read_table(shared / row["file"])
-        assert table_sha256(table) == known.content
-        if known.upstream is not None:
-            assert row["source_repo"] == f"{known.upstream.repository}@{known.upstream.commit}"
-            assert row["source_path"] == ";".join(known.upstream.paths)
-            assert [column for column in table.frame.columns if column not in ("split", "target")] == list(known.upstream.columns)
-            assert len(known.upstream.urls()) == len(known.upstream.paths)
+        assert table_sha256(table) == facts.content
+        if facts.upstream is not None:
+            assert row["source_repo"] == f"{facts.upstream.repository}@{facts.upstream.commit}"
+            assert row["source_path"] == ";".join(facts.upstream.paths)
+            assert [column for column in table.frame.columns if column not in ("split", "target")] == list(facts.upstream.columns)
+            assert len(facts.upstream.urls()) == len(facts.upstream.paths)
 
 
 def test_all_of_table_1_has_a_public_address() -> None:
@@ -294,9 +294,9 @@ def test_author_splits(shared: Path, name: str, rows: int, train: int, classes: 
     assert data.classes == classes
     assert data.splits is not None
     assert len(data.splits) == 20
-    for left, right in data.splits:
-        assert left.size == train
-        assert np.array_equal(np.sort(np.concatenate([left, right])), np.arange(rows))
+    for remaining, right in data.splits:
+        assert remaining.size == train
+        assert np.array_equal(np.sort(np.concatenate([remaining, right])), np.arange(rows))
     first = [int(number) for number in (shared / "author_splits" / f"{name}.train").read_text().split("\n")[0].split(",")]
     assert (data.splits[0][0] + 1).tolist() == first
     assert load(options(name), shared).splits is None

@@ -33,7 +33,7 @@ class Name(str):
 
 
 def names(d: int) -> list[str]:
-    return [Name(f"x{at}") for at in range(d)]
+    return [Name(f"x{i}") for i in range(d)]
 
 
 def table(d: int) -> Table:
@@ -43,14 +43,14 @@ def table(d: int) -> Table:
 
 def every_step(d: int) -> None:
     """Do what reading and predicting do with the names of d columns."""
-    given = names(d)
+    features = names(d)
     whole = table(d)
-    chosen = TableOptions.read({"target": "label", "features": given, "drop": given[:1]})
+    chosen = TableOptions.read({"target": "label", "features": features, "drop": features[:1]})
     columns = feature_columns(replace(whole, options=chosen))
     learn_encoding(Inspection(whole, [Name(name) for name in columns]), [])
-    encoding = Encoding(tuple(Column(name) for name in given), tuple(Name(f"other {at}") for at in range(d)))
-    encoding.check_columns(Path("wide"), [*names(d), *(Name(f"other {at}") for at in range(d))])
-    targets = pd.DataFrame(np.eye(2, d, dtype=int), columns=[f"label_{at}" for at in range(d)])
+    encoding = Encoding(tuple(Column(name) for name in features), tuple(Name(f"other {i}") for i in range(d)))
+    encoding.check_columns(Path("wide"), [*names(d), *(Name(f"other {i}") for i in range(d))])
+    targets = pd.DataFrame(np.eye(2, d, dtype=int), columns=[f"label_{i}" for i in range(d)])
     targets.columns = [Name(name) for name in targets.columns]
     frame_table(targets, "wide", TableOptions(target="label_*"))
 

@@ -271,7 +271,7 @@ def test_unconverged_fits_are_said_once(fakes, folder):
 
 
 @pytest.mark.parametrize(
-    ("status", "own", "searched"),
+    ("status", "advice", "searched"),
     [
         ("max_passes", "raise solver.max_passes or solver.tol", "raise solver.max_passes or solver.search_tol"),
         ("max_seconds", "raise solver.max_seconds or solver.tol", "raise solver.max_passes or solver.search_tol"),
@@ -281,14 +281,14 @@ def test_unconverged_fits_are_said_once(fakes, folder):
         ("exhausted", "the solver says exhausted", "raise solver.max_passes or solver.search_tol"),
     ],
 )
-def test_advice_is_that_of_the_status(fakes, folder, status, own, searched):
+def test_advice_is_that_of_the_status(fakes, folder, status, advice, searched):
     cell = dataclasses.replace(fakes.cell(), loss={"name": "zero_one", "unconverged": status})
     with pytest.warns(NotConvergedWarning) as caught:
         outcome = run_cell(cell, folder, DATA)
     text = str(caught[0].message)
     assert text == outcome.warning
-    assert text.endswith(f"{own}; {searched}" if searched else own)
-    assert ("raise" in text) == ("raise" in own + searched)
+    assert text.endswith(f"{advice}; {searched}" if searched else advice)
+    assert ("raise" in text) == ("raise" in advice + searched)
 
 
 def test_interrupt_passes_through_and_leaves_nothing(fakes, folder, monkeypatch):
@@ -325,7 +325,7 @@ def test_one_thread_for_linear_algebra(fakes, folder, monkeypatch):
 
 def test_published_splits_and_weights(fakes, folder, monkeypatch):
     n = 60
-    splits = tuple((np.arange(at, at + 40) % n, np.arange(at + 40, at + 60) % n) for at in (0, 7))
+    splits = tuple((np.arange(i, i + 40) % n, np.arange(i + 40, i + 60) % n) for i in (0, 7))
     weight = np.linspace(1, 2, n)
     data = fakes.make_dataset(n=n, splits=splits, example_weight=weight)
     monkeypatch.setattr("advcli.evaluation.recipe.load_data", lambda *arguments, **more: data)

@@ -999,13 +999,13 @@ CHECK = (
     Mutant("advcli/reports/regression/check.py", "if new.passes > COST_FACTOR * old.passes:", "if False:", CHECKED),
     Mutant(
         "advcli/reports/regression/baseline.py",
-        "    runs = folder.runs_of_cells()",
+        "    runs = folder.of_cells()",
         "    folder.merge()\n    runs = folder.runs()",
         CHECKED,
     ),
     Mutant(
         "advcli/reports/regression/baseline.py",
-        "    runs = folder.runs_of_cells()",
+        "    runs = folder.of_cells()",
         "    runs = folder.runs()",
         CHECKED,
     ),

@@ -86,7 +86,7 @@ def test_cells_of_two_configurations_make_no_table(tmp_path: Path) -> None:
     for state in ("there", "lost"):
         if state == "lost":
             (one.path / "identity.json").unlink()
-        for work in (one.merge, one.runs_of_cells, one.disagreement):
+        for work in (one.merge, one.of_cells, one.disagreement):
             with pytest.raises(ResultsError, match=r"b\.json was made by another config .*hyper\.C") as caught:
                 work()
             assert "\n" not in str(caught.value)

@@ -30,8 +30,8 @@ class IllConditionedWarning(UserWarning):
 def check_confusion(matrix: Any, n_classes: int, names: Sequence[Any] | None = None, where: str = "confusion") -> tuple[Array, float]:
     """Return a confusion matrix (k, k) as float64, row = label seen, column = true class, and its condition number (spectral norm).
 
-    ``names`` are the classes and ``where`` the matrix in messages. Refused are other shapes, entries below 0 or above 1, columns
-    that do not sum to 1, and a matrix close to singular, with the classes that it does not tell apart; above `ILL_CONDITIONED` an
+    ``names`` are the classes and ``where`` the matrix in messages. Other shapes, entries below 0 or above 1 and columns that do not sum to
+    1 are refused, and so is a matrix close to singular; the error names the classes that it does not tell apart. Above `ILL_CONDITIONED` an
     `IllConditionedWarning` is raised.
     """
     try:

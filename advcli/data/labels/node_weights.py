@@ -10,8 +10,8 @@ The shared Frobenius norm of leaf weights (choi2018, sections 6.6 and 6.7.2) is 
 
     |U|_{s,N}^2 = min over alpha >= 0 with path sums <= 1 of tr(U' K(alpha)^+ U),   K(alpha) = A diag(alpha) A'                   (6.19)
 
-A is the membership matrix of the label graph. For given node weights U_n, U_l = sum of U_n over the nodes of leaf l, the alpha of least
-sum |U_n|^2 / alpha_n has a closed form on trees, and so has its dual bound.
+A is the membership matrix of the label graph. Node weights U_n give leaf weights U_l, the sum of U_n over the nodes of leaf l. For given
+U_n the alpha of least sum |U_n|^2 / alpha_n has a closed form on trees, and so has its dual bound.
 """
 
 from __future__ import annotations

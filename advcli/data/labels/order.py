@@ -41,7 +41,7 @@ def codes_of(y: Any, labels: NDArray[Any]) -> Labels:
     cells = np.asarray(y).ravel().tolist()
     strange = next((row for row, label in enumerate(cells) if label not in place), None)
     if strange is not None:
-        raise ConfigError(f"y holds {cells[strange]!r} in row {strange + 1}, which is no class of the fit; the classes are {_said(labels)}")
+        raise ConfigError(f"y holds {cells[strange]!r} in row {strange + 1}, which is not a class of the fit; it has {_said(labels)}")
     return np.array([place[label] for label in cells], dtype=np.intp)
 
 
@@ -140,7 +140,7 @@ def weighted_by_class(class_weight: Any, classes: NDArray[Any], codes: Labels, w
         by_class, place = np.ones(len(classes)), {label: code for code, label in enumerate(classes.tolist())}
         for label, weight in class_weight.items():
             if label not in place:
-                raise ConfigError(f"class_weight names {label!r}, which is no class: {nearest(str(label), map(str, place))}")
+                raise ConfigError(f"class_weight names {label!r}, which is not a class: {nearest(str(label), map(str, place))}")
             refuse_parameter(f"class_weight of {label!r}", weight, NOT_NEGATIVE)
             by_class[place[label]] = float(weight)
     else:

@@ -16,9 +16,8 @@ from ...core.label_graph import LabelGraph, stub
 from ...core.paths import expanded
 from ..dataset import Edges
 from ..tables.cells import PLAIN
-from ..tables.opening import decode, read_bytes
 from ..tables.options import TableOptions
-from ..tables.table import Table, check_shape, parse
+from ..tables.table import Table, read_table
 
 
 @dataclass(frozen=True)
@@ -35,19 +34,15 @@ class CodedLabels:
 
 
 def read_edges(path: Path) -> Edges:
-    """Read an edge list, CSV with columns ``parent`` and ``child``, or ``node`` and ``parent``; `LabelGraph` checks the graph."""
-    content, separator = decode(path, read_bytes(path))
-    names, lines, text = check_shape(path, content, separator)
-    child = next((name for name in ("child", "node") if name in names), None)
-    if child is None or "parent" not in names:
-        raise DataError(f"{path} has no columns parent and child (or node and parent), one edge a row; it has {', '.join(names)}")
-    frame = parse(path, text, names, ["parent", child], separator)
-    pairs = [(str(above).strip(), str(below).strip()) for above, below in zip(frame["parent"], frame[child], strict=True)]
+    """Read an edge list, a table with columns ``parent`` and ``child``, or ``node`` and ``parent``; `LabelGraph` checks the graph."""
+    table = read_table(path, TableOptions(target=None, categorical=("parent", "child", "node")))
+    child = next((name for name in ("child", "node") if name in table.names), None)
+    if child is None or "parent" not in table.names:
+        raise DataError(f"{path} has no columns parent and child (or node and parent), one edge a row; it has {', '.join(table.names)}")
+    pairs = list(zip(table.text("parent"), table.text(child), strict=True))
     for row, pair in enumerate(pairs):
         if not all(pair):
-            raise DataError(
-                f"{path}: {Table(path, frame, lines=lines).place(row)} has no {'parent' if not pair[0] else child}; name it or remove it"
-            )
+            raise DataError(f"{path}: {table.place(row)} has no {'parent' if not pair[0] else child}; name it or remove it")
     return tuple(dict.fromkeys(pairs))
 
 
@@ -128,7 +123,7 @@ def _attach(edges: Edges, rows: list[list[str]], options: TableOptions, notes: l
     if lifted and not options.stub_leaves:
         raise DataError(
             f"{len(lifted)} of {len(named)} labels are inner nodes of {options.hierarchy}, in {touched} of {len(rows)} rows "
-            f"(the first is {lifted[0]!r}); attach a leaf of its own to each with dataset.stub_leaves=true"
+            f"(the first is {lifted[0]!r}); attach a leaf to each with dataset.stub_leaves=true"
         )
     if lifted:
         notes.append(f"{len(lifted)} labels of {touched} rows are inner nodes: each has a stub leaf below it")

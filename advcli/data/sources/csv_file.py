@@ -58,8 +58,9 @@ def _load_svmlight(path: Path, options: Mapping[str, Any], chosen: TableOptions)
     if bad.size:
         row = int(np.searchsorted(X.indptr, bad[0], side="right"))
         raise DataError(f"{path}: row {row} has no finite number in column {X.indices[bad[0]] + 1}; correct it or remove the row")
-    if not np.all(np.isfinite(values)):
-        raise DataError(f"{path}: row {int(np.flatnonzero(~np.isfinite(values))[0]) + 1} has a label that is no finite number; correct it")
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        raise DataError(f"{path}: row {int(bad[0]) + 1} has a label that is not a finite number; correct it")
     notes = [f"sparse features: {X.nnz} of {X.shape[0] * X.shape[1]} values are not zero"]
     if chosen.cut != "none":
         y, levels, cut_notes = cut_target(values, chosen)

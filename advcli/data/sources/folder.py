@@ -64,7 +64,7 @@ def _load_hierarchical(options: Mapping[str, Any], data_dir: Path) -> Dataset:
 
 def _load_sequences(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     if options["sequence"] is None:
-        raise ConfigError("dataset.sequence=null names no column; give the one that says which rows form a sequence")
+        raise ConfigError("dataset.sequence=null names no column; give the column that names the sequence of every row")
     return _load_table(options, data_dir, read_manifest(data_dir))
 
 

@@ -51,7 +51,7 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         )
     labels = cell_text(frame[options["target"]]).tolist()
     distinct = sorted(set(labels))
-    notes = ["TF-IDF of words; the document frequencies are those of all rows, training and test, without their labels"]
+    notes = ["TF-IDF of words; the document frequencies count all rows, training and test, without their labels"]
     codes = np.array([distinct.index(label) for label in labels], dtype=np.intp)
     y, classes, ordered = order_labels(codes, distinct, chosen, str(path), notes)
     vectorizer = TfidfVectorizer(**{key: options[key] for key in _RULES})

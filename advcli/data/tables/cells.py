@@ -1,7 +1,7 @@
 """A cell of a table, read once: its writing as text, whether it holds a value, and the number that it writes.
 
-Every reader of cells, of features, labels, weights and costs, at fit and at predict, calls these functions, so that a cell means the
-same in every file and whatever the other rows of its part of the file hold.
+Every reader of features, labels, weights and costs calls these functions, at fit and at predict. So a cell means the same in every file,
+whatever the other rows of its part of the file hold.
 """
 
 from __future__ import annotations
@@ -130,10 +130,9 @@ class Notation:
 
     def numbers(self, text: pd.Series) -> NDArray[np.float64]:
         """Return the numbers that cells of text write, nan where they write none; TRUE and FALSE are 1 and 0."""
-        if self != PLAIN:
-            codes, distinct = pd.factorize(text)
-            return np.array([*map(self.number, distinct), np.nan])[codes]
-        values: NDArray[np.float64] = pd.to_numeric(text, errors="coerce").to_numpy(np.float64, copy=True)
+        values = np.full(len(text), np.nan)
+        if self == PLAIN:
+            values = pd.to_numeric(text, errors="coerce").to_numpy(np.float64, copy=True)
         rest = np.flatnonzero(np.isnan(values))
         if rest.size:
             codes, distinct = pd.factorize(text.iloc[rest])

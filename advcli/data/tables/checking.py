@@ -268,7 +268,7 @@ def _target(table: Table, target: str, options: dict[str, Any], remarks: list[st
         remarks.append(f"{target} holds {len(labels)} different numbers: cut into five ordered classes of equal size")
         return []
     for group in written_alike(labels):
-        remarks.append(f"{target} holds what looks like one label in several writings, each a class of its own: {listed(group)}")
+        remarks.append(f"{target} holds what looks like one label in several writings, each a separate class: {listed(group)}")
     counted = None if numbers is None else likely_order([int(number) if number.is_integer() else number for number in numbers])
     order = likely_order(labels) if counted is None else labels
     if order is not None:

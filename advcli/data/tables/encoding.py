@@ -20,7 +20,7 @@ from ...core.arrays import dense, is_sparse
 from ...core.errors import DataError, refuse_all
 from ...core.groups import interrupted
 from .cells import PLAIN, Notation, gaps_in, numbers_of
-from .table import Table, choose_column, listed
+from .table import Table, listed
 from .target import match_labels
 
 Remedies = Callable[[str], tuple[str, str]]
@@ -144,8 +144,6 @@ def number_faults(table: Table, name: str, values: Any, text: Any, purpose: str,
 # ---- rows that are elements of sequences, such as tokens of sentences -------------------------------------------------
 def read_groups(table: Table, column: str) -> NDArray[np.intp]:
     """Return the number of every row's sequence, shape (n,), counted from 0 in the order of the rows, which must stand together."""
-    if column not in table.names:
-        raise DataError(f"{table.path} has no column {column!r}, which dataset.sequence names; {choose_column(column, table.names)}")
     text = table.text(column)
     empty = np.flatnonzero(text == "")
     if empty.size:

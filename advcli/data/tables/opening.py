@@ -79,7 +79,7 @@ def check_encoding(name: Any) -> str | None:
     try:
         io.TextIOWrapper(io.BytesIO(), encoding=str(name))  # refuses codecs that make no text too
     except (LookupError, ValueError):
-        raise ConfigError(f"dataset.encoding={name} is no encoding of text; {nearest(str(name), ENCODINGS)}") from None
+        raise ConfigError(f"dataset.encoding={name} is not an encoding of text; {nearest(str(name), ENCODINGS)}") from None
     return str(name)
 
 

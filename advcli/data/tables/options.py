@@ -115,14 +115,15 @@ class TableOptions:
             return None
         return (*(self.categorical or ()), *(name for name in (self.sequence, self.tokens) if name is not None))
 
-    @property
-    def label_column(self) -> str | None:
-        """The column that a table must have for its labels: the target, or the first column of costs, as labels follow from costs."""
-        return self.costs[0] if self.costs else self.target
-
     def names_prefix(self, names: Collection[str]) -> bool:
         """Return whether the target is ``PREFIX*`` for columns of labels, and not one of the ``names`` of columns itself."""
         return self.target is not None and self.target.endswith("*") and self.target not in names
+
+    def target_columns(self, names: Sequence[str]) -> list[str]:
+        """Return the columns among ``names`` that the target means: one column, or all columns of ``PREFIX*``."""
+        if self.names_prefix(names):
+            return [name for name in names if name.startswith(str(self.target)[:-1])]
+        return [self.target] if self.target is not None and self.target in names else []
 
     def has_label_sets(self, names: Collection[str] = ()) -> bool:
         """Return whether the target holds nodes of a hierarchy or sets of labels; ``names`` as for `names_prefix`."""
@@ -130,7 +131,7 @@ class TableOptions:
 
 
 DEFAULTS = TableOptions()
-"""The options of a table of which nothing is chosen: labels in the column ``target``, all other columns as their cells are."""
+"""The default options of a table: labels in the column ``target``, columns of numbers as features."""
 
 
 def _names_of(value: Any, key: str) -> tuple[str, ...]:

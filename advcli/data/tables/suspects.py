@@ -125,7 +125,7 @@ def notation_words(look: Look, name: str) -> str:
     """Return the remark on a column whose numbers look to be written in another notation, and the options that read them."""
     way = look.columns[name]
     if look.notation == PLAIN:
-        return f"its numbers look written in another way than those of other columns ({way} would read them): write all in one way"
+        return f"its numbers look written in another way than the numbers of other columns ({way} would read them): write all in one way"
     words = f"it {SUSPECT} numbers: {look.notation} reads them"
     if name in look.unclear:
         other = Notation(way.thousands or ".", None, way.units) if way.thousands else Notation(".", way.decimal, way.units)

@@ -77,8 +77,8 @@ class Table:
 
     @property
     def targets(self) -> list[str]:
-        """The columns that the target of the options names: one column, or all columns of ``PREFIX*``."""
-        return target_columns(self.options.target, self.names)
+        """The columns that the target of the options means (`TableOptions.target_columns`)."""
+        return self.options.target_columns(self.names)
 
     def text(self, name: str) -> pd.Series:
         """Return the cells of a column as stripped text (`advcli.data.tables.cells.cell_text`)."""
@@ -109,18 +109,9 @@ def read_table(path: Path, options: TableOptions = DEFAULTS, form: str = "csv", 
 def table_of(path: Path, content: str, separator: str, options: TableOptions) -> Table:
     """Return the table of a decoded text whose fields are separated by ``separator``."""
     names, lines, content = check_shape(path, content, separator)
-    targets, text = find_target(path, options.label_column, names), options.text
+    targets, text = find_target(path, options, names), options.text
     frame = parse(path, content, names, None if text is None else [*targets, *text], separator)
     return Table(path, frame, options, lines)
-
-
-def target_columns(target: str | None, names: Sequence[str]) -> list[str]:
-    """Return the columns that a target names: one column, or all columns that begin as the name does before a final ``*``."""
-    if target is None:
-        return []
-    if target.endswith("*") and target not in names:
-        return [name for name in names if name.startswith(target[:-1])]
-    return [target] if target in names else []
 
 
 def parse(path: Path, text: str, names: list[str], as_text: Sequence[str] | None, separator: str) -> pd.DataFrame:
@@ -227,9 +218,13 @@ def check_names(path: Path | str, names: Sequence[str]) -> None:
         raise DataError(f"{path} has more than one column named {' and '.join(map(repr, twice))}; rename them")
 
 
-def find_target(path: Path | str, target: str | None, names: Sequence[str]) -> list[str]:
-    """Return the columns that a target means, at least one where there is a target; a `DataError` names the columns of the table."""
-    columns = target_columns(target, names)
+def find_target(path: Path | str, options: TableOptions, names: Sequence[str]) -> list[str]:
+    """Return the columns of labels, which stay text: the target's, or the first column of costs, from which labels follow.
+
+    Without a target there are none; a `DataError` for a missing column names the columns of the table.
+    """
+    target = options.costs[0] if options.costs else options.target
+    columns = [name for name in options.costs[:1] if name in names] if options.costs else options.target_columns(names)
     if target is None or columns:
         return columns
     if target == "target":  # by default: nobody asked for it
@@ -249,14 +244,14 @@ def choose_column(name: str, names: Sequence[str]) -> str:
     return clause if len(clause) <= 200 else f"it has {len(names)} columns: {', '.join(names[:5])}, ..., {names[-1]}"
 
 
-def table_sha256(table: Table, target: str = "target", ignore: Sequence[str] = ("split",)) -> str:
-    """Return the canonical checksum of a table: shape, then every feature column in order, then the target.
+def table_sha256(table: Table, target: str = "target") -> str:
+    """Return the canonical checksum of a table: shape, then every feature column in order, then the target; a column ``split`` is left out.
 
     Names of columns, the way numbers are written, line ends and compression do not matter; the order of rows and columns and every value
     do. It recognises a data set that came another way than as the very file whose checksum is known.
     """
     frame = table.frame
-    columns = [name for name in table.names if name != target and name not in ignore] + [target]
+    columns = [name for name in table.names if name not in (target, "split")] + [target]
     digest = hashlib.sha256(f"advcli table 1: {len(frame)} rows, {len(columns)} columns".encode())
     for name in columns:
         column = frame[name]
@@ -316,7 +311,7 @@ def frame_table(frame: pd.DataFrame, where: str, options: TableOptions = UNLABEL
         raise DataError(f"{where} has columns but no rows")
     for name, (_, column) in zip(names, frame.items(), strict=True):
         _refuse_broken(column, name, where)
-    special, typed = set(find_target(where, options.label_column, names)), (_typed(column) for _, column in frame.items())
+    special, typed = set(find_target(where, options, names)), (_typed(column) for _, column in frame.items())
     columns = {
         name: _plain(column) if is_number(column) and name not in special else cell_text(column).reset_index(drop=True)
         for name, column in zip(names, typed, strict=True)

@@ -200,7 +200,7 @@ def _automatic(inspection: Inspection, notes: list[str]) -> tuple[list[str], set
     notes += left_out.values()
     columns = [name for name in inspection.columns if name not in left_out]
     if not columns:
-        raise DataError(f"{table.path} has no feature columns left; keep one that was left out: {listed(notes)}")
+        raise DataError(f"{table.path} has no feature columns left; keep one of these: {listed(notes)}")
     taken = {name for name in columns if name not in table.numbers and name not in written and name != options.tokens}
     return columns, {name for name in taken if not reads_as_numbers(table.frame[name], options.notation)}
 
@@ -262,7 +262,7 @@ def _token_column(table: Table, tokens: list[str], notes: list[str]) -> Column:
     train = "split" in table.frame
     rows = (table.frame["split"] == "train").to_numpy() if train else np.ones(len(tokens), dtype=bool)
     attributes = attribute_columns(tokens, groups, rows)
-    of_train = ", those of the training rows" if train else ""
+    of_train = ", met in the training rows" if train else ""
     notes.append(f"{len(attributes)} attributes of the tokens of column {options.tokens!r}{of_train}")
     return Column(str(options.tokens), attributes=attributes)
 

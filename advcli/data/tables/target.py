@@ -110,7 +110,7 @@ def target_codes(table: Table, notes: list[str]) -> tuple[NDArray[np.intp], list
         return codes, list(levels), True
     codes, labels = code_labels(text, notation)
     notes += [
-        f"column {target!r} holds what {SUSPECT} one label in several writings, each a class of its own: {', '.join(map(repr, group))}"
+        f"column {target!r} holds what {SUSPECT} one label in several writings, each a separate class: {', '.join(map(repr, group))}"
         for group in written_alike(labels)
     ]
     likely = likely_order(labels) if isinstance(labels[0], str) else None
