@@ -151,9 +151,9 @@ def _corrected(
     """Return the p-value of two methods of a row after its correction.
 
     The best method is read off the row, so that its comparison with k - 1 others looks at the extremes of all k (k - 1) / 2 pairs: these
-    pairs are the family of Holm's correction. With k - 1 comparisons instead some of four equal methods lose their mark in 7 % of
-    the rows, some of six in 9 % (docs/explanation/statistics.md has the simulation). Of more than `MOST_IN_HOLM` methods the pairs are too many to
-    test; Bonferroni's correction over the same family, a little stricter, needs the tests with the best alone.
+    pairs are the family of Holm's correction. With k - 1 comparisons instead some of four equal methods lose their mark in 7 % of the
+    rows, some of six in 9 % (docs/explanation/statistics.md has the simulation). Of more than `MOST_IN_HOLM` methods the pairs are too
+    many to test; Bonferroni's correction over the same family, a little stricter, needs the tests with the best alone.
     """
     if correction == "none":
         return lambda method, best: compared(content[method], content[best]).p_value
