@@ -192,17 +192,15 @@ def facts_of(file: Path) -> tuple[str, str, str, str]:
         what = "game" if isinstance(made, losses.AdversarialLoss) else "hinge"
         return what, "yes" if made.compiled else "no", "yes", f'`AdversarialClassifier(loss="{name}")`'
     learner = learner_class(learner_name(file))
-    python = re.sub(
-        r"^(\w+) \((.*)\)$", lambda match: match[1] if match[1] in advcli.__all__ else f"{match[2]}.{match[1]}", learner.in_python()
-    )
-    return "learner", "-", "yes" if learner.certified else "no", f"`{python}`"
+    own = learner.__name__ if learner.__name__ in advcli.__all__ else f"{learner.__module__}.{learner.__name__}"
+    return "learner", "-", "yes" if learner.certified else "no", f"`{learner.in_python or own}`"
 
 
 def learner_name(file: Path) -> str:
     """Return the name of the learner of a file, which may stand in a file that it inherits from."""
     content: Any = OmegaConf.load(file)
     inherited = [choices("loss")[entry] for entry in content.get("defaults", ()) if entry in choices("loss")]
-    return str(content.get("learner") or (learner_name(inherited[0]) if inherited else content["name"]))
+    return str(content.get("learner") or content.get("name") or learner_name(inherited[0]))
 
 
 def features() -> Iterator[str]:
