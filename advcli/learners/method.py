@@ -256,6 +256,6 @@ def register_method(name: str, family: type[Learner], hidden: Collection[str] = 
         repr=False,
     )
     arguments = [(f"{name}=" if parameters[name].kw_only else "") + f'"{fixed[name]}"' for name in parameters if name in fixed]
-    made.in_python = f"{family.__name__}({', '.join(arguments)})"
+    made.in_python = f"{family.__name__}({', '.join(arguments)})" if arguments else ""
     setattr(sys.modules[family.__module__], made.__name__, made)  # where pickle looks for it
     return register(name)(made)
