@@ -54,7 +54,18 @@ _registry: Registry[Metric] = Registry("metric", "metric")
 
 
 def register(name: str, **about: Any) -> Callable[[Function], Function]:
-    """Register a function as a metric; ``about`` are the other attributes of `Metric`."""
+    """Register a function as a metric; ``about`` are the other attributes of `Metric`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli import metrics
+    >>> @metrics.register("share_of_first", higher_is_better=False)
+    ... def share_of_first(y_true, y_predicted, n_classes, facts):
+    ...     return float(np.mean(y_predicted == 0))
+    >>> metrics.compute("share_of_first", np.array([0, 1]), np.array([0, 0]), 2, {})
+    1.0
+    """
 
     def keep(function: Function) -> Function:
         _registry.put(name, Metric(name, function, **about))
@@ -115,6 +126,13 @@ def compute(name: str, y_true: Any, y_predicted: Any, n_classes: int, facts: Map
     where a row has a label. ``facts`` are what the metric may ask for (`FACTS`); ``probabilities`` are an array (n, n_classes) of rows that
     sum to 1. `ConfigError` if there is no metric of that name, a fact that it needs is missing, or it is for one label a row and rows have
     several.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli import metrics
+    >>> metrics.compute("mae", np.array([0, 1, 2, 2]), np.array([0, 2, 2, 0]), 3, {})
+    0.75
     """
     metric = check_metric(name)
     assert metric.function is not None
@@ -287,6 +305,15 @@ def reliability(
 
     Bin b holds the rows whose confidence, the probability of the likeliest class, lies in ((b - 1)/bins, b/bins]; a row is right where its
     likeliest class, of equally likely ones the first, is the true one. ``probabilities`` (n, k) have rows that sum to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli import metrics
+    >>> probabilities = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]])
+    >>> rows, confidence, accuracy = metrics.reliability(np.array([0, 0, 1, 1]), probabilities, bins=4)
+    >>> rows, confidence.round(2), accuracy
+    (array([2, 2]), array([0.65, 0.85]), array([0.5, 1. ]))
     """
     P = np.asarray(probabilities, dtype=np.float64)
     largest, right = P.max(axis=1), P.argmax(axis=1) == y_true

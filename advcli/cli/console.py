@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sys
-from collections.abc import Iterable, Mapping
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..results.progress import warning
+
+_NARROW = 30
+"""Columns below which a text is hard to read."""
 
 
 def say(text: str) -> None:
@@ -43,11 +48,44 @@ def hyper_words(values: Mapping[str, Any], fixed: Iterable[str]) -> list[str]:
     return [f"{name} = {hyper_text(value)}{' (fixed)' if name in fixed else ''}" for name, value in values.items()]
 
 
-def print_lines(lines: Mapping[str, Any], width: int | None = None) -> None:
-    """Print labelled lines one below the other, their texts broken at ``width`` columns."""
-    from tabulate import tabulate
+def filled(text: str, indent: int = 0) -> list[str]:
+    """Return a text in lines as wide as the terminal, each behind ``indent`` spaces; no word is broken."""
+    return wrap(text, max(terminal_width() - indent, 20), indent)
 
-    print(tabulate([[f"{key}:", text] for key, text in lines.items()], tablefmt="plain", disable_numparse=True, maxcolwidths=[None, width]))
+
+def wrap(text: str, width: int, indent: int = 0) -> list[str]:
+    """Return a text in lines of at most ``width`` columns, each behind ``indent`` spaces; a word that is longer has a line of its own."""
+    lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+    return [f"{'':<{indent}}{line}" for line in lines] or [""]
+
+
+def terminal_width() -> int:
+    """Return the columns of the terminal, or of the environment variable COLUMNS; 80 where there is neither."""
+    return shutil.get_terminal_size().columns
+
+
+def columns(rows: Iterable[Sequence[str]], indent: int = 0, least: int = 0) -> list[str]:
+    """Return rows of short texts and one long text in lines as wide as the terminal.
+
+    Short texts are in columns of at least ``least`` characters; the long text, the last one, takes the rest of the line and as many further
+    lines as it needs. Where the rest is narrow the long text begins below.
+    """
+    table = [tuple(map(str, row)) for row in rows]
+    widths = [max(least, *map(len, column)) for column in list(zip(*table, strict=True))[:-1]]
+    start = indent + sum(widths) + 2 * len(widths)
+    room = terminal_width() - start
+    below = room < min(_NARROW, max(len(row[-1]) for row in table))
+    lines = []
+    for *short, text in table:
+        head = " " * indent + "".join(f"{word:<{width}}  " for word, width in zip(short, widths, strict=True))
+        rest = filled(text, indent + 4 if below else start)
+        lines += [head.rstrip(), *rest] if below else [(head + rest[0].lstrip()).rstrip(), *rest[1:]]
+    return lines
+
+
+def print_lines(lines: Mapping[str, Any]) -> None:
+    """Print labelled lines one below the other, their texts broken at the width of the terminal."""
+    print("\n".join(columns([(f"{key}:", str(text)) for key, text in lines.items()])))
 
 
 def print_table(summary: Any) -> None:

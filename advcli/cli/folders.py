@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..config import Settings
+from ..config import STARTED, Settings
 from ..core.errors import ConfigError, ResultsError, nearest
 from ..core.files import destination, reason
 from ..core.paths import expanded
@@ -21,12 +22,24 @@ if TYPE_CHECKING:
 def existing_folders(settings: Settings) -> list[Path]:
     """Return the results folders that were asked for, each once."""
     paths = list(dict.fromkeys(settings.results or (settings.folder,)))
+    if not settings.results and settings.name == os.environ.get(STARTED) and not settings.folder.is_dir():
+        raise ResultsError(f"no results folder is given; {_newest(settings.results_dir)}")
     for path in paths:
         if not path.is_dir():
             others = [entry.name for entry in path.parent.iterdir() if entry.is_dir()] if path.parent.is_dir() else []
             hint = f"; {nearest(path.name, others)}" if others else ""
             raise ResultsError(f"no results folder {short(path)}{hint}")
     return paths
+
+
+def _newest(results_dir: Path) -> str:
+    """Return the clause that offers the newest results folder."""
+    from ..results.folder import overview
+
+    runs = overview(results_dir)
+    if not runs:
+        return f"there are none in {short(results_dir)}: advcli -m dataset=iris,wine name=first makes one"
+    return f"the newest is results={shlex.quote(short(results_dir / str(runs[-1]['name'])))} (advcli runs list shows all)"
 
 
 def existing_folder(settings: Settings) -> Path:

@@ -13,7 +13,6 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.plugins import Plugins
 from hydra.errors import OverrideParseException
 
-from ..config import register_resolver
 from ..config.explaining import explain
 from ..config.words import BASE
 from ..core.errors import ConfigError
@@ -21,22 +20,6 @@ from ..core.paths import conf_dir
 from . import actions
 from .launching import CellSweeper, RayLauncher
 from .task import Task
-
-_NO_CHOICES = {"hydra", "base"}  # Hydra's own groups, and files that others inherit from
-
-
-def groups() -> str:
-    """Return what ``advcli --help`` says about the groups, those of users' folders among them."""
-    application = GlobalHydra.instance().hydra
-    assert application is not None
-    text = application.format_config_groups(lambda group: group.split("/")[0] not in _NO_CHOICES)
-    return "\n  ".join(text.splitlines())  # as deep as the line in conf/hydra/help
-
-
-# The text of conf/hydra/help is resolved by every composition, and reading all folders of choices takes longer than the rest of it:
-# only --help gets them.
-register_resolver("advcli_actions", actions.usage, replace=True)
-register_resolver("advcli_groups", str, replace=True)
 
 
 def run_hydra(task: Task, words: list[str], flags: argparse.Namespace) -> int | None:
@@ -48,7 +31,6 @@ def run_hydra(task: Task, words: list[str], flags: argparse.Namespace) -> int | 
         None when the task ran; an exit code when Hydra only showed something (help, config, completion).
     """
     _register_plugins()
-    register_resolver("advcli_groups", groups if flags.help else str, replace=True)
     application = hydra.main(**BASE, config_path=str(conf_dir()), config_name="config")(task)
     arguments, full_error = sys.argv, os.environ.get("HYDRA_FULL_ERROR")
     # With this variable Hydra raises its errors, otherwise it prints several lines and exits.
@@ -73,7 +55,6 @@ def run_hydra(task: Task, words: list[str], flags: argparse.Namespace) -> int | 
         if full_error is None:
             del os.environ["HYDRA_FULL_ERROR"]
         GlobalHydra.instance().clear()
-        register_resolver("advcli_groups", str, replace=True)
     return 0 if flags.cfg or flags.info or flags.shell_completion else None
 
 

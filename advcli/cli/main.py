@@ -19,14 +19,15 @@ from typing import NoReturn
 from hydra._internal.utils import get_args_parser
 
 from .. import config as configuration
-from ..config.words import refuse_paths, with_options_of_swept_groups, with_own_keys
+from ..config.words import refuse_paths, suggestion, with_options_of_swept_groups, with_own_keys
 from ..core import plugins
-from ..core.errors import AdvcliError, ConfigError, nearest
+from ..core.errors import AdvcliError, ConfigError
 from ..core.files import explained
 from ..core.streams import forget_output, open_descriptors, standard_streams
 from ..results.progress import warning
 from . import actions
 from .console import say
+from .help import page as help_page
 from .hydra_app import run_hydra
 from .task import Task
 
@@ -123,6 +124,8 @@ def _command(words: list[str]) -> int:
     queried = any(word.startswith("query=") for word in words) and any(word in ("-sc", "--shell-completion") for word in words)
     if queried and _complete_action():
         return 0
+    if words[:1] == ["help"] or {"-h", "--help"} & set(words):
+        return _help(words)
     verb, words = _split_verb(words)
     task = actions.get(verb)(words)
     try:
@@ -132,23 +135,36 @@ def _command(words: list[str]) -> int:
         raise
 
 
-def _perform(task: Task, verb: str) -> int:
-    words = task.overrides
+def _help(words: list[str]) -> int:
+    """Print the page about an action, a group, a choice or a key (``advcli help WORD``, ``advcli ACTION --help``), or about all actions."""
+    first, *rest = [word for word in words if word not in ("-h", "--help")] or ["help"]
+    asked = _read(rest if first == "help" else [first, *rest])[-1].overrides
+    print(help_page(asked if first == "help" else [word for word in [first] if word in actions.names()]))
+    return 0
+
+
+def _read(words: list[str]) -> tuple[list[str], list[str], argparse.Namespace]:
+    """Return options, overrides and what Hydra's parser makes of both; a folder of a user's own files is in use from then on."""
     # argparse reads options and overrides only when they are not mixed
     is_override = [re.match(r"[^-][^=]*=|~", word) is not None for word in words]
     options = [word for word, override in zip(words, is_override, strict=True) if not override]
     overrides = [word for word, override in zip(words, is_override, strict=True) if override]
-    refuse_paths(overrides)
-    _refuse_sweepers(overrides)
     flags = _flags([*options, *overrides])
     if flags.config_dir is not None:
         plugins.add_folder(flags.config_dir)
+    return options, overrides, flags
+
+
+def _perform(task: Task, verb: str) -> int:
+    options, overrides, flags = _read(task.overrides)
+    refuse_paths(overrides)
+    _refuse_sweepers(overrides)
     overrides = with_own_keys(overrides)
     if flags.multirun:
         overrides = with_options_of_swept_groups(overrides)
     if task.single and flags.multirun:
         raise ConfigError(f"advcli {verb} does one thing at a time; leave out -m")
-    if task.single and not flags.cfg and not flags.help and not flags.shell_completion:
+    if task.single and not flags.cfg and not flags.shell_completion:
         overrides.append("hydra.mode=RUN")  # a preset given to find its results folder would ask for a sweep
     try:
         code = run_hydra(task, [*options, *overrides], flags)
@@ -176,8 +192,14 @@ def _split_verb(words: list[str]) -> tuple[str, list[str]]:
     if not words or words[0][:1] in ("-", "+", "~") or "=" in words[0]:
         return "run", words
     if words[0] not in actions.names():
-        raise ConfigError(f"unknown action {words[0]!r}; {nearest(words[0], actions.names())} (settings are written KEY=VALUE)")
+        raise ConfigError(
+            f"unknown action {words[0]!r}; {suggestion(words[0], _first_words(), 'advcli help')} (settings are written KEY=VALUE)"
+        )
     return words[0], words[1:]
+
+
+def _first_words() -> list[str]:
+    return [*actions.names(), "help"]
 
 
 def _flags(words: list[str]) -> argparse.Namespace:
@@ -199,7 +221,7 @@ def _complete_action() -> bool:
     if line.endswith(" "):
         words.append("")
     if len(words) < 2:
-        print(" ".join(name for name in actions.names() if words and name.startswith(words[0])))
+        print(" ".join(name for name in _first_words() if words and name.startswith(words[0])))
         return False
     if words[0] in actions.names():
         choices, taken = actions.get(words[0]).complete(words[1:])

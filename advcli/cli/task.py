@@ -30,16 +30,29 @@ PARTICULAR = {
     "input": ("coverage", "predict"),
     "trust": ("coverage", "model", "predict"),
 }
-"""Keys that some actions read, these, and whose values are empty unless somebody has set them."""
+"""Keys whose values are empty unless somebody has set them, and the actions that have them among their `Task.keys`."""
+
+METHOD = ("dataset", "loss", "features", "solver")
+"""Groups of every action that fits a method to data."""
 
 
 class Task:
     """What Hydra calls with a composed config, and what happens before and after; its subclasses are the actions."""
 
+    section: ClassVar[str]
+    """Heading of ``advcli --help`` under which the action is listed."""
     place: ClassVar[int]
-    """Where ``advcli --help`` lists the action."""
+    """Position of the action in ``advcli --help``."""
+    summary: ClassVar[str]
+    """Line about the action in ``advcli --help``."""
     usage: ClassVar[Sequence[tuple[str, str]]]
-    """Lines of ``advcli --help``: the words after ``advcli``, and what they do."""
+    """Forms of the command for ``advcli help ACTION``: the words after ``advcli``, and what they do."""
+    example: ClassVar[str] = ""
+    """A command that can be pasted into a shell."""
+    groups: ClassVar[Sequence[str]] = ()
+    """Groups of the configuration that the action reads, for ``advcli help ACTION``."""
+    keys: ClassVar[Sequence[str]] = ()
+    """Further keys that the action reads, most used first; the name of a node stands for all of its keys."""
     single = True
     """Whether the action makes no sense in a sweep."""
     code = 0

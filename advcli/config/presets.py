@@ -13,11 +13,8 @@ from typing import Any
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
-from ..core import plugins
-from ..core.paths import conf_dir
+from .meanings import choices, defaults, described, first_sentence
 from .schema import leaves
-
-_SENTENCE = re.compile(r"(?<! al)(?<!Fig)\.(?= [A-Z])")  # the end of one
 
 
 @dataclass(frozen=True)
@@ -25,7 +22,7 @@ class Preset:
     """What the file of a preset says: the comment at its top, without how to run it, as ``description``.
 
     ``published`` is the published table that its report sets beside the results, ``sweep`` the keys that it varies with the values of each
-    as they are written, ``fixed`` further keys that it sets, with dots.
+    as they are written, ``fixed`` further keys that it sets, with dots, ``datasets`` the names of its data sets.
     """
 
     name: str
@@ -33,12 +30,18 @@ class Preset:
     published: str | None
     sweep: dict[str, list[str]]
     fixed: dict[str, Any]
+    datasets: tuple[str, ...]
 
     @property
     def title(self) -> str:
         """The first sentence of the description."""
-        ends = _SENTENCE.search(self.description)
-        return self.description if ends is None else self.description[: ends.end()]
+        return first_sentence(self.description)
+
+    @property
+    def takes(self) -> str:
+        """The time of one core that the description states, ``4 min``; empty where it states none."""
+        stated = re.search(r"Takes about (\S+ \S+) of one core\.", self.description)
+        return stated[1] if stated else ""
 
     @property
     def n_cells(self) -> int:
@@ -61,35 +64,35 @@ class Preset:
         }
 
 
-def _files() -> dict[str, Path]:
-    folders = [conf_dir(), *map(Path, plugins.folders())]
-    return {file.stem: file for folder in folders for file in sorted((folder / "experiment").glob("*.yaml"))}
-
-
 def names() -> list[str]:
     """Return the names of all presets: first the one for a first look, which needs no data folder, then by the alphabet."""
-    return sorted(_files(), key=lambda name: (name != "quickstart", name))
+    return sorted(choices("experiment"), key=lambda name: (name != "quickstart", name))
 
 
 def about(name: str) -> Preset:
     """Return what the file of a preset says; `KeyError` if there is none."""
-    file = _files()[name]
-    text = file.read_text(encoding="utf-8")
-    comment = []
-    for line in text.splitlines():
-        if not line.startswith("#"):
-            break
-        if not line.startswith("# @package"):
-            comment.append(line.lstrip("# ").strip())
-    config: Any = OmegaConf.to_container(OmegaConf.create(text), resolve=False)
+    file = choices("experiment")[name]
+    config: Any = OmegaConf.to_container(OmegaConf.load(file), resolve=False)
     params = ((config.pop("hydra", None) or {}).get("sweeper") or {}).get("params") or {}
-    config.pop("defaults", None)
-    config.pop("name", None)
-    published = config.pop("published", None)
     parser = OverridesParser.create()
     sweep = {}
     for key, value in params.items():
         override = parser.parse_override(f"{key}={value}")
         sweep[key] = list(override.sweep_string_iterator()) if override.is_sweep_override() else [str(value)]
-    described = " ".join(comment).partition("Usage: ")[0].strip()
-    return Preset(name, described, published, sweep, {".".join(path): value for path, value in leaves(config).items()})
+    files = [file, *(choices(key.lstrip("+"))[choice] for key, added in sweep.items() if key.startswith("+") for choice in added)]
+    datasets = sweep.get("dataset") or [dataset for other in files for dataset in _datasets(other)] or [defaults()["dataset"]]
+    config.pop("defaults", None)
+    config.pop("name", None)
+    published = config.pop("published", None)
+    fixed = {".".join(path): value for path, value in leaves(config).items()}
+    return Preset(name, described(file).partition("Usage: ")[0].strip(), published, sweep, fixed, tuple(dict.fromkeys(datasets)))
+
+
+def _datasets(file: Path) -> list[str]:
+    """Return the data set that a file chooses in its list of defaults, or for itself; none where it leaves the choice to others."""
+    config: Any = OmegaConf.to_container(OmegaConf.load(file), resolve=False)
+    named = (config.get("dataset") or {}).get("name")
+    chosen = [
+        entry["override /dataset"] for entry in config.get("defaults", ()) if isinstance(entry, dict) and "override /dataset" in entry
+    ]
+    return [named] if named else chosen

@@ -22,6 +22,7 @@ from ..core import hyper, plugins
 from ..core.errors import ConfigError, nearest
 from ..core.paths import conf_dir
 from . import schema
+from .meanings import elsewhere, groups
 
 # Hydra 1.4 drops the parameter that asks 1.3 for the behaviour that both have
 BASE: dict[str, Any] = {"version_base": "1.3"} if hydra.__version__.startswith("1.3.") else {}
@@ -33,6 +34,10 @@ _FILES = {
     **dict.fromkeys((".svm", ".libsvm"), ("csv dataset.path", "format=svmlight")),
     ".npy": ("mapped dataset.features", "labels=FILE"),
 }
+
+
+_MOST_LISTED = 12
+"""More names in an error are not read."""
 
 
 def without_hydra(config: DictConfig) -> DictConfig:
@@ -188,7 +193,17 @@ def unknown_choice(group: str, name: str, names: Iterable[str]) -> ConfigError:
         return ConfigError(
             f"{plugin} has no YAML file beside it; write {plugin.with_suffix('.yaml').name} with name: {name} and its options"
         )
-    return ConfigError(f"unknown {group} {name!r}; {nearest(path.name, names)}")
+    meant = elsewhere(group, path.name)
+    if meant:
+        return ConfigError(f"unknown {group} {name!r}; did you mean {' or '.join(meant)}? (advcli help {group}={meant[0]})")
+    return ConfigError(f"unknown {group} {name!r}; {suggestion(path.name, names, f'advcli help {group}')}")
+
+
+def suggestion(name: str, names: Iterable[str], page: str) -> str:
+    """Return the clause that names the nearest names, or, where none is near and they are many, the command whose page lists them."""
+    choices = list(names)
+    text = nearest(name, choices)
+    return text if text.startswith("did you mean") or len(set(choices)) <= _MOST_LISTED else f"{page} lists them"
 
 
 def with_own_keys(words: Sequence[str]) -> list[str]:
@@ -293,20 +308,17 @@ def nearest_key(key: str, known: Sequence[str]) -> str:
         return nearest(key, [name for name in known if name.rpartition(".")[0] == parent and name != parent])
     same = [name for name in known if name.rpartition(".")[2] == last]
     same = [name for name in same if name.partition(".")[0] in schema.GROUPS] or same
-    text = nearest(key, same or [name for name in known if "." not in name])
+    text = suggestion(key, same or [name for name in known if "." not in name], "advcli help run")
     return text.replace("choose one of", "did you mean") + "?" if same and "?" not in text else text
 
 
 def _known_keys(overrides: Sequence[str]) -> list[str]:
     """Return the keys of the config with the chosen group options alone, and the groups that can be added."""
-    groups = sorted(
-        folder.name for folder in conf_dir().iterdir() if folder.is_dir() and folder.name not in {"base", "hydra", "__pycache__"}
-    )
     chosen = [word for word in overrides if word.partition("=")[0] in schema.GROUPS and "," not in word]
     for attempt in (chosen, []):
         try:
             with hydra.initialize_config_dir(str(conf_dir()), **BASE):
-                return sorted({*schema.keys(OmegaConf.to_container(hydra.compose("config", attempt))), *groups})
+                return sorted({*schema.keys(OmegaConf.to_container(hydra.compose("config", attempt))), *groups()})
         except (HydraException, OmegaConfBaseException):
             continue
-    return groups
+    return groups()

@@ -22,6 +22,20 @@ import sys
 import warnings
 from collections.abc import Iterable
 
+EXIT_CODES = {
+    0: "The command did its work. A sweep with fits that did not converge ends with 0: their rows and a warning name them.",
+    1: (
+        "A cell failed; a number moved (`advcli check`); a gap was refuted or none was proved (`advcli verify`); or standard output took "
+        "nothing (a full disk)."
+    ),
+    2: "Bad input: a word, a key, a file or a combination that cannot be used. One line names it and a remedy, before any work.",
+    129: "The terminal was closed (SIGHUP). Finished cells are kept.",
+    130: "Ctrl-C (SIGINT). Finished cells are kept, and the last line is the command that continues.",
+    141: "The reader of standard output, such as head, closed the pipe (SIGPIPE). Results are kept.",
+    143: "A scheduler or `kill` ended the command (SIGTERM). Finished cells are kept.",
+}
+"""Exit codes of the command line with their meanings."""
+
 MOST = 1000  # characters of a line that people read; what is longer, such as a label of somebody's, is cut in its middle
 
 

@@ -14,7 +14,14 @@ SCALES = ("C", "lambda")  # the two views; a configuration fixes one of them and
 
 @dataclass(frozen=True)
 class Hyper:
-    """A hyper-parameter: a positive number that a search chooses or a configuration fixes, by its name in ``hyper``, grids and rows."""
+    """A hyper-parameter: a positive number that a search chooses or a configuration fixes, by its name in ``hyper``, grids and rows.
+
+    Examples
+    --------
+    >>> from advcli.core.hyper import Hyper
+    >>> Hyper("bend", "power of the columns").meaning
+    'power of the columns'
+    """
 
     name: str
     meaning: str
@@ -26,7 +33,16 @@ _TABLE: dict[str, Hyper] = {}
 
 
 def register(hyper: Hyper) -> Hyper:
-    """Add a hyper-parameter to the table; the same one again does nothing, `ConfigError` for another under its name."""
+    """Add a hyper-parameter to the table; the same one again does nothing, `ConfigError` for another under its name.
+
+    Examples
+    --------
+    >>> from advcli.core.hyper import Hyper, hyper, register
+    >>> register(Hyper("bend", "power of the columns"))
+    Hyper(name='bend', meaning='power of the columns', strong='small', choice=False)
+    >>> hyper("bend").name
+    'bend'
+    """
     if hyper.strong not in ("small", "large"):
         raise ConfigError(f"the hyper-parameter {hyper.name} regularises at strong=small or strong=large, not {hyper.strong!r}")
     if _TABLE.setdefault(hyper.name, hyper) != hyper or hyper.name == STRENGTH:

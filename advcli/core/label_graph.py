@@ -26,6 +26,13 @@ class LabelGraph:
     A label y in {0, 1}^M is its leaf with all ancestors, scored by the sum of the nodes' scores (choi2018, section 6.1). Nodes are numbered
     breadth first by the longest distance from a top, so that parents come before children; nodes of one level keep the order in which the
     edges name them.
+
+    Examples
+    --------
+    >>> from advcli.core.label_graph import LabelGraph
+    >>> graph = LabelGraph.from_edges([("animal", "bird"), ("animal", "mammal"), ("mammal", "cat"), ("mammal", "dog")])
+    >>> graph.names
+    ('animal', 'bird', 'mammal', 'cat', 'dog')
     """
 
     names: tuple[str, ...]

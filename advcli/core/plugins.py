@@ -36,7 +36,18 @@ def folders() -> list[str]:
 
 
 def add_folder(folder: str | os.PathLike[str]) -> None:
-    """Add a folder for this process and those that it starts."""
+    """Add a folder for this process and those that it starts.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from advcli import plugins
+    >>> before = plugins.folders()
+    >>> plugins.add_folder("my")
+    >>> Path(plugins.folders()[-1]).name
+    'my'
+    >>> plugins.use_folders(before)
+    """
     path = str(expanded(folder).absolute())
     if path not in folders():
         use_folders([*folders(), path])
@@ -56,7 +67,17 @@ def add_named(folder: str) -> Path:
 
 
 def use_folders(paths: Iterable[str]) -> None:
-    """Take these folders and no others; what others have registered stays."""
+    """Take these folders and no others; what others have registered stays.
+
+    Examples
+    --------
+    >>> from advcli import plugins
+    >>> before = plugins.folders()
+    >>> plugins.use_folders([])
+    >>> plugins.folders()
+    []
+    >>> plugins.use_folders(before)
+    """
     # absolute: a worker may have started elsewhere
     os.environ[FOLDERS] = os.pathsep.join(str(expanded(path).absolute()) for path in paths)
 

@@ -26,7 +26,21 @@ class Registry(Generic[Item]):
         self._lock = threading.RLock()
 
     def register(self, *names: str) -> Callable[[Registered], Registered]:
-        """Class decorator: make a class available under its name, which becomes its attribute ``name``, and its aliases."""
+        """Class decorator: make a class available under its name, which becomes its attribute ``name``, and its aliases.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from advcli.losses import loss_names, register
+        >>> from advcli.losses.convex_columns import ConvexColumnsLoss
+        >>> @register("insensitive")
+        ... class InsensitiveLoss(ConvexColumnsLoss):
+        ...     def __init__(self, n_classes, width=1.0):
+        ...         steps = np.abs(np.subtract.outer(np.arange(n_classes), np.arange(n_classes)))
+        ...         super().__init__(n_classes, matrix=np.maximum(steps - width, 0.0))
+        >>> "insensitive" in loss_names()
+        True
+        """
 
         def add(item: Any) -> Any:
             item.name = names[0]
@@ -67,7 +81,14 @@ class Registry(Generic[Item]):
         return iter(sorted(self._items))
 
     def get(self, name: str, others: Iterable[str] = ()) -> Item:
-        """Return the item of that name; `ConfigError` names the nearest, ``others`` among them, if there is none."""
+        """Return the item of that name; `ConfigError` names the nearest, ``others`` among them, if there is none.
+
+        Examples
+        --------
+        >>> from advcli.losses import loss_class
+        >>> loss_class("zero_one").__name__
+        'ZeroOneLoss'
+        """
         if self._imported and name in self._items:  # a small fit asks some ten times
             return self._items[name]
         if name not in self:

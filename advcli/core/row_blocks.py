@@ -31,6 +31,15 @@ class BlockRows:
     ``stored`` (rows, p) is an array, or the map of a file, of float32 or float64 (`can_be_read`, else `DataError`) that does not change
     while it is in use; row i lies at ``at[i]``. A number x of column j stands for (x - mean_j) inverse_j + shift_j. ``constant`` appends a
     column of ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli.core.row_blocks import BlockRows
+    >>> np.save("X.npy", np.arange(12.0).reshape(4, 3))
+    >>> rows = BlockRows(np.load("X.npy", mmap_mode="r"))
+    >>> rows.shape
+    (4, 3)
     """
 
     ndim = 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -12,10 +13,14 @@ from .errors import OutputError
 
 
 class Stream:
-    """A text stream around another one, which writes escapes; without a ``name`` for messages nobody needs to know its losses."""
+    """A text stream around another one, which writes escapes; without a ``name`` for messages nobody needs to know its losses.
+
+    An error that a caller of `write` has caught, such as a handler of the module logging, is raised again by `flush`.
+    """
 
     def __init__(self, stream: Any, name: str = "") -> None:
         self._stream, self._name = stream, name
+        self._lost: OSError | None = None
 
     def __getattr__(self, attribute: str) -> Any:
         return getattr(self._stream, attribute)
@@ -33,6 +38,8 @@ class Stream:
     def flush(self) -> None:
         """Hand on what is buffered; for errors see `write`."""
         with self._losses():
+            if self._lost is not None:
+                raise self._lost
             self._stream.flush()
 
     @contextlib.contextmanager
@@ -40,6 +47,7 @@ class Stream:
         try:
             yield
         except OSError as error:
+            self._lost = error
             if self._name and isinstance(error, BrokenPipeError):
                 raise
             if self._name:
@@ -48,14 +56,19 @@ class Stream:
 
 @contextlib.contextmanager
 def standard_streams(output: str = "standard output") -> Iterator[None]:
-    """Put a `Stream` around standard output, under a name for messages, and one without a name around standard error."""
-    before = sys.stdout, sys.stderr
+    """Put a `Stream` around standard output, under a name for messages, and one without a name around standard error.
+
+    The module logging prints no traceback for a message that its handler cannot write meanwhile.
+    """
+    before, raising = (sys.stdout, sys.stderr), logging.raiseExceptions
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         sys.stdout, sys.stderr = Stream(sys.stdout or nowhere, output), Stream(sys.stderr or nowhere)
+        logging.raiseExceptions = False
         try:
             yield
         finally:
             sys.stdout, sys.stderr = before
+            logging.raiseExceptions = raising
 
 
 def open_descriptors() -> None:

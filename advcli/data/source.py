@@ -30,8 +30,8 @@ COLUMN_OPTIONS: dict[str, Any] = {
     "units": [],
 }
 
-# Options of sources that read a table with one label a row (`advcli.data.from_table`).
 TABLE_OPTIONS: dict[str, Any] = {**COLUMN_OPTIONS, "order": None, "cut": "none", "n_classes": None, "edges": None}
+"""Options of sources that read a table with one label a row (`advcli.data.from_table`), with their defaults."""
 
 # Options of sources whose rows may form sequences (`advcli.data.tables.encoding`).
 SEQUENCE_OPTIONS: dict[str, Any] = {"sequence": None, "tokens": None}
@@ -121,21 +121,32 @@ class Source:
     load : callable (options, data_dir) -> Dataset
         Called with all options present and names checked.
     entries : callable (data_dir) -> list of Entry, or None
-        The data sets that it knows by name; None: those that the catalogue has for it, all of them always here.
+        The data sets that it knows by name; None: its data sets of the catalogue, which need no download.
     own_splits : bool
         Its data sets bring their splits.
     ordered : callable (options) -> bool or None, or None
         Whether `Dataset.ordered` will be true, before loading; it returns None where only loading tells. None: what the options do not say
         is known after loading only.
     foresee : callable (Dataset) -> list of str, or None
-        Such a data set is loaded before any work, so that what is wrong with it is raised then, and this tells what is to be known of it,
-        a line each. None: loading is too much work to do it twice, or nothing can be wrong.
+        The data set is loaded before any work, so that its faults are raised then. This function returns the notes on it that the user
+        should read, a line each. None: loading is too much work to do it twice, or nothing can be wrong.
     files : callable (options, data_dir) -> list of Path, or None
         The files of the data folder that a data set is read from, here or not. None: it reads none of that folder.
     paths : tuple of str
         The options that are paths of files or folders, seen from the working folder.
     examples : callable (folder) -> list of mapping, or None
         Options of small data sets for `advcli.testing.check_source`; writes the files that they need into the folder.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli.data import Source, make_dataset
+    >>> def load(options, data_dir):
+    ...     y = np.arange(options["rows"]) % 2
+    ...     return make_dataset(name=options["name"], X=y[:, None], y=y, classes=["no", "yes"], feature_names=["size"])
+    >>> SOURCE = Source("parity", {"rows": 10}, load)
+    >>> SOURCE.load({"name": "parity", "rows": 10}, None).X.shape
+    (10, 1)
     """
 
     name: str
@@ -155,7 +166,7 @@ class Source:
         return {**COMMON, **self.options}
 
     def complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the options with defaults filled in; `ConfigError` for one that the source lacks, or a common one that cannot be."""
+        """Return the options with defaults filled in; `ConfigError` for an option that the source lacks, or a wrong common value."""
         defaults = self.defaults
         for key in options:
             if key not in defaults:

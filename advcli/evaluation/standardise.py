@@ -18,6 +18,16 @@ class Standardiser:
 
     A column of one value on the fitted rows stays as given where the value lies in [0, 1), and becomes 1 elsewhere (the authors' rule):
     ``set_to_one_``. Sparse matrices are scaled and not centred, so that a column of one value outside [0, 1) is divided by the value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli.evaluation.standardise import Standardiser
+    >>> X = np.array([[1.0, 5.0], [3.0, 5.0], [5.0, 5.0]])
+    >>> Standardiser().fit(X).transform(X)
+    array([[-1.,  1.],
+           [ 0.,  1.],
+           [ 1.,  1.]])
     """
 
     mean_: NDArray[np.float64]

@@ -1,8 +1,8 @@
 """How fast solvers close the gap on one problem: the fits behind `advcli bench`.
 
 A trace is a series of fits from scratch with the same seed and limits of 1, 2, 4, ... passes: the same iterates each time, stopped later.
-So every solver is traced through the one seam that all have, its clock leaves out what only the trace evaluates, and each point carries
-a certificate computed from the returned fit.
+So every solver is traced by the interface that all share, and its clock leaves out what only the trace evaluates. Each point carries a
+certificate computed from the returned fit.
 """
 
 from __future__ import annotations
@@ -18,11 +18,29 @@ from .cell import Cell
 from .recipe import ALL, Recipe
 from .splits import derive_seed
 
-_JUDGED = ("primal", "dual", "gap", "relative_gap", "status")  # of a certificate
-COLUMNS = ("dataset", "loss", "features", "solver", "lambda", "n", "time", "passes", "calls", *_JUDGED)
-"""Columns of convergence.csv: ``time`` in seconds, the objective as lambda/2 |theta|^2 + mean loss, no dual value where there is none.
+_JUDGED_MEANINGS = {
+    "primal": "certified objective lambda/2 |theta|^2 + mean loss",
+    "dual": "certified lower bound of the optimum; empty where the solver has no dual point",
+    "gap": "primal - dual",
+    "relative_gap": "the gap over its scale",
+    "status": "converged, or what stopped the solver",
+}  # of a certificate
 
-``solver`` is the training of learners that choose among several, ``calls`` counts the oracles of structured labels."""
+MEANINGS = {
+    "dataset": "name of the data set",
+    "loss": "name of the loss",
+    "features": "name of the feature map",
+    "solver": "name of the solver; for learners that choose among several trainings the training",
+    "lambda": "regularisation, 1/(n C)",
+    "n": "rows of the problem",
+    "time": "wall time of the solver in seconds, without the certificate",
+    "passes": "visits of the solver, in passes over the rows",
+    "calls": "calls of the oracle of structured labels; empty elsewhere",
+    **_JUDGED_MEANINGS,
+}
+"""Columns of convergence.csv with their meanings: one row per limit of passes."""
+
+COLUMNS, _JUDGED = tuple(MEANINGS), tuple(_JUDGED_MEANINGS)
 
 
 def trace(cell: Cell, data_dir: Path, *, tol: float, seconds: float) -> list[dict[str, Any]]:
@@ -37,7 +55,7 @@ def trace(cell: Cell, data_dir: Path, *, tol: float, seconds: float) -> list[dic
     hyper = recipe.axes.fixed if {*SCALES} & set(recipe.axes.fixed) else {"C": 1.0, **recipe.axes.fixed}
     everything, seed = recipe.part(), derive_seed(cell.seed, "bench", recipe.dataset.name)
     rows: list[dict[str, Any]] = []
-    # a learner without a solver of ours has a limit of its own
+    # a learner without a solver of this package brings its limit as an option of the loss
     passes, most = 1, int(cell.loss.get("max_passes") or cell.solver.get("max_passes") or 100_000)
     while True:
         with warnings.catch_warnings():
@@ -67,8 +85,6 @@ def check_traceable(cell: Cell) -> None:
         raise IncompatibleError("advcli bench", "fits with a certificate", f"loss={cell.loss['name']} has none: leave it out")
     for name in method.searched:
         if name in cell.loss and cell.hyper.get(name) is None:
-            raise ConfigError(
-                f"advcli bench searches nothing, and loss={cell.loss['name']} has no {name} of its own: give hyper.{name}=VALUE"
-            )
+            raise ConfigError(f"advcli bench searches nothing, and loss={cell.loss['name']} sets no {name}: give hyper.{name}=VALUE")
     if cell.noise:
         raise ConfigError(f"advcli bench traces fits to the labels of the data; leave out noise={cell.noise['name']}")

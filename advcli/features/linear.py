@@ -104,7 +104,7 @@ class _LinearDirections(Directions):
 class NewtonSystem:
     """(I + factor Z' diag(weight[owner]) Z) D = -gradient for rows Z = b (x) x whose b sum to zero, in one class less.
 
-    Z' diag(weight) Z is updated by the examples whose b differ from those of the system before (docs/notes/large-c.md, section 4);
+    Z' diag(weight) Z is updated by the examples whose b have changed since the system before (docs/notes/large-c.md, section 4);
     threads share its full sums.
     """
 
@@ -156,7 +156,16 @@ def _tiled(X: Any, theta: Array, threads: int) -> Array:
 
 @register("linear", "multiclass")
 class LinearFeatures(ExplicitMap):
-    """Scores F = X Theta with Theta of shape (d, k); every weight is regularised, a constant column of X like any other."""
+    """Scores F = X Theta with Theta of shape (d, k); every weight is regularised, a constant column of X like any other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli.features.linear import LinearFeatures
+    >>> features = LinearFeatures(np.array([[1.0, 2.0], [3.0, 4.0]]), 3)
+    >>> features.scores(np.zeros((2, 3))).shape
+    (2, 3)
+    """
 
     multiclass_linear = True
 

@@ -97,6 +97,27 @@ class AbstainingClassifier(SurrogateClassifier):
         the certificate of these parameters.
     tau_ : float or None
         The threshold that `calibrate` found.
+
+    References
+    ----------
+    Ramaswamy, Tewari and Agarwal (2018), "Consistent algorithms for multiclass classification with an abstain option", Electronic Journal
+    of Statistics 12: ova, cs and bep.
+
+    Mao, Mohri and Zhong (2024), ALT, arXiv 2310.14772: section 4.2 is two_stage.
+
+    Fathony, Asif, Liu, Bashiri, Xing, Behpour, Zhang and Ziebart (2018), "Consistent robust adversarial prediction for general multiclass
+    classification", arXiv 1812.07526: section 5 is adversarial.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from advcli import ABSTAIN, AbstainingClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AbstainingClassifier("cs", alpha=0.2, C=10.0).fit(X[:, :2], y.astype(str))
+    >>> bool(0 < (model.predict(X[:, :2]) == ABSTAIN).mean() < 1)
+    True
+    >>> model.certificate_.converged
+    True
     """
 
     name = "abstaining"
@@ -283,7 +304,7 @@ class AbstainingClassifier(SurrogateClassifier):
         return "abstention_loss" if np.ndim(self.alpha) == 0 else "cost"
 
     @property
-    def stages_(self) -> dict[str, Certificate]:
+    def stages_(self) -> dict[str, Certificate]:  # type: ignore[override]
         """The certificate of the rejector of two stages."""
         certificate = getattr(self, "rejector_certificate_", None) if self.method == "two_stage" else None
         return {} if certificate is None else {"rejector": certificate}
@@ -306,7 +327,7 @@ class AbstainingClassifier(SurrogateClassifier):
         return matrices.abstain(len(self.classes_), self.alpha) if matrix is None or len(matrix) == len(self.classes_) else matrix
 
     @property
-    def abstention_cost_(self) -> float | None:
+    def abstention_cost_(self) -> float | None:  # type: ignore[override]
         """Alpha; None where it is one for each class."""
         return float(self.alpha) if np.ndim(self.alpha) == 0 else None
 

@@ -6,33 +6,24 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from ..core.arrays import checked_csr, dense, is_sparse
-from ..core.checks import LARGEST, at_least, collected, refuse, refuse_huge
+from ..core.arrays import dense, is_sparse
 from ..core.errors import ConfigError, DataError, IncompatibleError
 from ..core.hyper import STRENGTH
 from ..core.registry import Registry
-from ..core.row_blocks import BlockRows, coded_by_parts
-from ..core.stored_arrays import MOST_COLUMNS, Entries
-from ..core.typing import Array, Labels, Options
-from ..data.labels.order import (
-    are_codes,
-    in_order,
-    labels_of,
-    own_order,
-    refuse_codes_of_text,
-    refuse_unordered,
-    sorting,
-    weighted_by_class,
-)
+from ..core.row_blocks import BlockRows
+from ..core.rows import validate_blocks, validated, with_constant
+from ..core.stored_arrays import Entries
+from ..core.typing import Array, Options
+from ..data.labels.codes import coded, coded_sets, given_codes, order_of
+from ..data.labels.order import in_order, labels_of, own_order, refuse_codes_of_text, sorting, weighted_by_class
 from ..features import FeatureMap, feature_class, make_features
 from ..features.merging import over_all_rows
 from ..losses.rejecting import leads
@@ -42,13 +33,12 @@ IN_BLOCKS = "rows that are read in blocks serve a surrogate loss on features=lin
 """Words for rows in blocks where they do not serve."""
 
 State = tuple[dict[str, Any], dict[str, Any], Any]
-"""Saved parts of a model: parameters that need no other file, fitted attributes by name, rows that the features keep."""
+"""Saved parts of a model: parameters that a file holds otherwise than they were given, fitted attributes by name, rows of the features."""
 
 OF_PYTHON = ("order", "class_weight", "warm_start", "verbose")
 """Parameters that no configuration sets."""
 
-MOST_CLASSES = 1_000_000  # that a learner takes, since scores are stored for every class
-MOST_EMPTY = 100_000  # classes beyond the number of rows, which cannot occur, that a learner takes
+_OF_ROWS = ("order_", "classes_", "of_sets_", "n_features_in_", "feature_names_in_")
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +55,23 @@ class Rows:
 class Bound:
     """Rows and labels of a learner, validated and bound to a feature map once for all fits of a path."""
 
-    classes: NDArray[Any]  # (k,), the labels in the order of the scores: `Learner.order_`
-    facts: Mapping[str, Any]  # attributes of every fit: of_sets_, n_features_in_ and, of a table, feature_names_in_
+    facts: Mapping[str, Any]  # attributes of every fit: classes, number and names of the columns, the map where it keeps rows
     features: FeatureMap  # over the rows that are learned from
     codes: Any  # (n,) or csr_array (n, k), labels of these rows
     weights: Array | None  # (n,), how often they occur
     own: Mapping[str, Any]  # what the kind of learner adds
+
+    @classmethod
+    def of(cls, learner: Learner, features: FeatureMap, codes: Any, weights: Array | None, **own: Any) -> Bound:
+        """Return features over rows that the learner has checked, their codes and weights, with what the kind of learner adds."""
+        known = vars(learner)
+        facts = {name: known[name] for name in _OF_ROWS if name in known}
+        return cls({**facts, "features_": features if features.keeps_rows else None}, features, codes, weights, own)
+
+    def set_facts(self, learner: Learner) -> None:
+        """Set what a fit of the learner knows of its rows."""
+        for name, value in self.facts.items():
+            setattr(learner, name, value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,18 +80,6 @@ class View:
 
     at: Any
     groups: Any = None  # (n,), the sequences of the rows, where the data have such
-
-
-def _is_plain(X: Any, read: bool = True) -> bool:
-    """Return whether scikit-learn and `refuse_huge` would return rows as they are; without ``read`` as far as shape and type tell."""
-    if type(X) is not np.ndarray or X.dtype != np.float64 or X.ndim != 2 or not X.flags.c_contiguous or X.size == 0:
-        return False
-    return not read or bool(X.min() >= -LARGEST and X.max() <= LARGEST)  # false for nan too
-
-
-def _is_validated(X: Any, y: Any, read: bool = True) -> bool:
-    """Return whether rows and labels are plain arrays that scikit-learn and `refuse_huge` would return as they are."""
-    return type(y) is np.ndarray and y.dtype.kind in "biuUS" and _is_plain(X, read) and y.shape == X.shape[:1]
 
 
 class Learner(ClassifierMixin, BaseEstimator):
@@ -127,10 +116,19 @@ class Learner(ClassifierMixin, BaseEstimator):
     checks_rows: ClassVar[bool] = False  # whether it has feature maps that read all numbers check them before a fit uses one
     has_costs: ClassVar[bool] = False  # whether it learns from costs of rows
     has_groups: ClassVar[bool] = False  # whether rows that form a sequence are one example
+    searched_in: ClassVar[str] = ""  # the group of the options that ``loss.grid`` has values of; empty for none
+    in_python: ClassVar[str] = ""  # how it is called in Python, where its own class is not
+
+    takes_weights: bool = True  # whether fits take example weights
+    kept_by_pickle: bool = False  # whether its fits fit no model file
 
     certificate_: Certificate | None = None
     remarks_: tuple[str, ...] = ()
+    solver_choice_: str = ""  # what ``solver="auto"`` took for this fit and why; empty for a solver that was asked for by name
     of_sets_: bool = False  # whether it was fitted to several labels a row
+    predicts_classes_: bool = True  # whether the first predictions are the classes, in their order
+    abstention_cost_: float | None = None  # what abstaining costs in the loss that was fitted; None where nothing abstains
+    stages_: Mapping[str, Certificate] = MappingProxyType({})  # of problems solved after that of `certificate_`, by name of the stage
     lam_: float
     n_iter_: int
     theta_: Any
@@ -171,48 +169,13 @@ class Learner(ClassifierMixin, BaseEstimator):
         return {**loss, **{name: facts[name] for name in cls.needs(loss) & facts.keys() if loss.get(name) is None}}
 
     @classmethod
-    @abstractmethod
-    def searched(cls, loss: Options, features: Options) -> tuple[str, ...]:
-        """Return the hyper-parameters that selection searches: names of `advcli.core.hyper`, the regularisation in place of its views."""
-
-    @classmethod
-    def candidates(cls, loss: Options) -> dict[str, tuple[Any, ...]]:
-        """Return hyper-parameters of the learner alone, which no protocol has a grid of, and the values that a search tries.
-
-        Each is named by the key of the configuration that fixes it. Values are any plain data; of equally good ones the first is taken.
-        """
-        return {}
-
-    @classmethod
-    def reach(cls, loss: Options) -> dict[str, tuple[float, float]]:
-        """Return how far the values of `candidates` that are ordered numbers may go on past an end that wins: smallest and largest."""
-        return {}
-
-    @classmethod
-    def in_python(cls) -> str:
-        """Return how the learner is called in Python."""
-        return f"{cls.__name__} ({cls.__module__})"
-
-    @classmethod
     def has_probabilities(cls, loss: Options) -> bool:
         """Tell whether fits with these options have `probabilities`."""
         return False
 
     @classmethod
-    def calibrated(cls, loss: Options) -> type[Any]:
-        """Return the class whose fits estimate probabilities as ``loss.calibrate`` says; `IncompatibleError` where there is none."""
-        advice = "leave it out: it has probabilities of its own" if cls.has_probabilities(loss) else "choose loss=zero_one"
-        wanted = "the potentials of a surrogate loss or a threshold model"
-        raise IncompatibleError(f"calibrate={loss['calibrate']}", wanted, f"loss={loss['name']} is none: {advice}")
-
-    @classmethod
     def names_features(cls, loss: Options, features: Options) -> bool:
         """Tell whether the features are part of the name of methods with these options."""
-        return True
-
-    @classmethod
-    def takes_weights(cls, loss: Options) -> bool:
-        """Tell whether fits with these options take example weights."""
         return True
 
     @classmethod
@@ -227,24 +190,9 @@ class Learner(ClassifierMixin, BaseEstimator):
         ``sample_weight`` (n,) counts how often each row occurs. ``start`` is a learner fitted to the same rows at other hyper-parameters,
         from whose solution the fit may begin.
         """
-        with self.named_in_errors():
+        with named_in_errors(self):
             self.check_parameters()
             return self.fit_bound(self.bind(Rows(X, sample_weight), y), start)
-
-    @contextmanager
-    def named_in_errors(self) -> Iterator[None]:
-        """Put the name of the class before an error's message; not for a fit from a configuration, whose reader called no class."""
-        try:
-            yield
-        except ConfigError as error:
-            if self.n_classes is None and not str(error).startswith(type(self).__name__):
-                error.args = (f"{type(self).__name__}: {error}",)
-            raise
-        except MemoryError as error:
-            d, k = getattr(self, "n_features_in_", "these"), len(getattr(self, "classes_", ())) or "these"
-            raise ConfigError(
-                f"{type(self).__name__}: a fit to {d} columns and {k} classes needs more memory than there is ({error}): give fewer of them"
-            ) from error
 
     @abstractmethod
     def bind(self, rows: Rows, y: Any) -> Bound:
@@ -257,13 +205,6 @@ class Learner(ClassifierMixin, BaseEstimator):
     def check_parameters(self) -> None:
         """Refuse parameters that no data can mend."""
 
-    def _take(self, bound: Bound) -> None:
-        """Set what a fit knows of its rows."""
-        self.name_classes(bound.classes)
-        for name, value in bound.facts.items():
-            setattr(self, name, value)
-        self.features_ = bound.features if bound.features.keeps_rows else None
-
     def name_classes(self, labels: NDArray[Any]) -> None:
         """Set `order_` to the labels (k,) in the order of the codes, and `classes_` to the same, sorted."""
         self.order_ = labels
@@ -275,11 +216,6 @@ class Learner(ClassifierMixin, BaseEstimator):
         places = None if self.order_ is self.classes_ else sorting(self.order_)
         return A if places is None else np.ascontiguousarray(A[:, places])
 
-    def _as_bound(self, features: FeatureMap, codes: Any, weights: Array | None, **own: Any) -> Bound:
-        """Return features over checked rows, their codes and weights, with what the kind of learner adds, as fits take them."""
-        facts = {name: getattr(self, name) for name in ("of_sets_", "n_features_in_", "feature_names_in_") if hasattr(self, name)}
-        return Bound(self.order_, facts, features, codes, weights, own)
-
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Array | None]:
         """Set `classes_` and `order_`; return validated rows, codes (n,) or ones (n, k) at every row's labels, and weights."""
         # one column is labels in a column, as scikit-learn has it
@@ -287,11 +223,12 @@ class Learner(ClassifierMixin, BaseEstimator):
         self.of_sets_ = self.sets and len(columns) == 1 and columns[0] > 1
         if self.of_sets_:
             X = self._validated(X)
-            codes: Any = self._encode_sets(y)
+            codes: Any = coded_sets(y, self.n_classes, self.empty_sets)
+            self.name_classes(np.arange(codes.shape[1]))
         else:
-            order = own_order(y)
+            own = own_order(y)
             X, y = self._validated(X, y)
-            codes = self._in_order(self._encode(y, compact=isinstance(X, BlockRows)), order)
+            codes = self._coded(y, own, isinstance(X, BlockRows))
         if is_sparse(X) and not X.has_canonical_format:
             X = X.copy()  # the caller's arrays stay as they are
             X.sum_duplicates()
@@ -307,116 +244,44 @@ class Learner(ClassifierMixin, BaseEstimator):
         """Whether the fit depends on the order of the classes, so that labels without one are refused."""
         return False
 
-    def _in_order(self, codes: Labels, labels_order: list[Any] | None) -> Labels:
-        """Set `order_` to what the caller gave, or the labels have (`own_order`) where it matters; return the codes by it."""
-        self.name_classes(self.classes_)
+    def _coded(self, y: Any, own: list[Any] | None, compact: bool) -> Any:
+        """Set `order_` to what the caller gave, or the labels have (``own``) where it matters; return the codes by it."""
         if self.n_classes is not None:
-            return codes  # the labels are codes
+            codes = given_codes(y, self.n_classes, self.view == "partial", compact)
+            self.order_ = self.classes_ = np.arange(self.n_classes)
+            return codes
+        classes, codes = coded(y, compact)
         order = getattr(self, "order", None)
         if order is None and self.counts_steps:
-            order = labels_order
-            if order is None:
-                refuse_unordered(self.classes_)
-                if are_codes(self.classes_):
-                    refuse_codes_of_text(lambda: True)
-        if order is not None:
-            labels, codes = in_order(self.classes_, codes, order)
-            self.name_classes(labels)
+            order = order_of(classes, own)
+        if order is None:
+            self.order_ = self.classes_ = classes
+            return codes
+        labels, codes = in_order(classes, codes, order)
+        self.name_classes(labels)
         return codes
 
-    def _validated(self, X: Any, *y: Any, **options: Any) -> Any:
-        """Return rows (and labels) as scikit-learn validates them, once the parts of a sparse matrix are known to fit each other."""
+    def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
+        """Return rows (and labels) as scikit-learn validates them; `IncompatibleError` for rows in blocks where they do not serve."""
         if isinstance(X, BlockRows):
-            self._check_blocks(X, **options)
+            if (what := self.needs_memory()) is not None:
+                raise IncompatibleError(what, "rows in memory", IN_BLOCKS)
+            validate_blocks(self, X, reset)
             return (X, labels_of(X, *y)) if y else X
-        # what scikit-learn asks takes longer than a small fit
-        if y and not options and _is_validated(X, y[0], not (self.checks_rows and feature_class(self.features).checks_rows)):
-            self.n_features_in_ = X.shape[1]
-            if hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-            return X, *y
-        columns = None if hasattr(self, "feature_names_in_") else getattr(self, "n_features_in_", None)
-        if options == {"reset": False} and not y and _is_plain(X) and X.shape[1] == columns:
-            return X
-        if sparse.issparse(X):
-            X = checked_csr(X)
-            if X.shape[1] > MOST_COLUMNS:
-                raise DataError(
-                    f"X has {X.shape[1]} columns, rows have {MOST_COLUMNS} at most: leave out empty columns, or hash them to fewer"
-                )
-        else:
-            X = collected(X)
-        validated = validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, order="C", **options)
-        refuse_huge(validated[0] if y else validated, getattr(self, "feature_names_in_", None), "X")
-        return validated
+        read = not (y and self.checks_rows and feature_class(self.features).checks_rows)
+        return validated(self, X, *y, read=read, reset=reset)
 
     def needs_memory(self) -> str | None:
         """Return the parameter that rows read in blocks (`advcli.core.row_blocks`) do not serve; None where the learner reads such rows."""
         return None if self.takes_blocks else f"loss={self.name}"
 
-    def _check_blocks(self, X: BlockRows, reset: bool = True) -> None:
-        """Look at all numbers of rows that are read in blocks, as scikit-learn and `refuse_huge` look at those of an array."""
-        if (what := self.needs_memory()) is not None:
-            raise IncompatibleError(what, "rows in memory", IN_BLOCKS)
-        if X.constant:
-            raise DataError("rows have a column of ones already; give them without, fit_intercept appends it")
-        for part in [*X.parts()] or [slice(0, 0)]:
-            raw = X.raw(part.start, part.stop)
-            validate_data(self, raw, dtype=np.float64, order="C", reset=reset and part.start == 0)
-            refuse_huge(raw, None, "X")
-
-    def _encode(self, y: Any, compact: bool = False) -> Labels:
-        """Set `classes_` and return the labels as codes; with ``n_classes`` they are codes already, -1 = unlabelled in the partial view.
-
-        ``compact``: codes of four bytes, and no copy of the labels.
-        """
-        if y.dtype.kind not in "biuUS":  # one column of these is labels in any case, and the look at its values is longer than a small fit
-            check_classification_targets(y)
-        if self.n_classes is not None:
-            refuse("n_classes", self.n_classes, at_least(2, MOST_CLASSES), f"a whole number from 2 to {MOST_CLASSES}, or None")
-            if self.n_classes > len(y) + MOST_EMPTY:
-                raise ConfigError(
-                    f"n_classes={self.n_classes} is too many for {len(y)} rows: every class has weights and a score in every row, and "
-                    f"at most {len(y)} classes occur; number those"
-                )
-            self.classes_ = np.arange(self.n_classes)
-            codes = np.asarray(y)
-            least = -1 if self.view == "partial" else 0
-            if codes.dtype.kind not in "iu" or codes.min() < least or codes.max() >= self.n_classes:
-                raise ConfigError(f"n_classes={self.n_classes} needs labels that are whole numbers {least}..{self.n_classes - 1}")
-            return codes.astype(np.int32 if compact else np.intp)
-        self.classes_, codes = coded_by_parts(y) if compact else np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y holds one class only ({self.classes_[0]!r}); a classifier needs at least 2 classes")
-        return codes.astype(np.int32 if compact else np.intp, copy=False)
-
-    def _encode_sets(self, Y: Any) -> sparse.csr_array:
-        """Set `classes_` and return ones where a row has a label, shape (n, k)."""
-        Y = sparse.csr_array(checked_csr(Y, "y") if sparse.issparse(Y) else Y)
-        Y.eliminate_zeros()
-        Y.sum_duplicates()
-        if not (Y.data == 1).all():
-            raise ValueError("y of several columns must hold 0 and 1")
-        if self.n_classes not in (None, Y.shape[1]):
-            raise ConfigError(f"n_classes={self.n_classes}, but y has {Y.shape[1]} columns")
-        empty = np.flatnonzero(np.diff(Y.indptr) == 0)
-        if len(empty) and not self.empty_sets:
-            raise ValueError(f"{len(empty)} rows of y have no label, the first is row {empty[0] + 1}; every row needs one")
-        self.name_classes(np.arange(Y.shape[1]))
-        return Y
-
     def _bind(self, X: Any) -> FeatureMap:
-        """Return the feature map over the rows of X, with the constant appended when asked for."""
+        """Return the feature map over the rows of X."""
         return make_features(self.features, self._with_constant(X), self.n_mapped_, **self.map_options)
 
     def _with_constant(self, X: Any) -> Any:
-        if not (self.appends_constant and feature_class(self.features).takes_constant):
-            return X
-        if isinstance(X, BlockRows):
-            return X.with_constant()
-        ones = np.ones((X.shape[0], 1))
-        stack: Any = sparse.hstack  # its stubs do not know estimators' X
-        return stack([X, ones], format="csr") if is_sparse(X) else np.hstack([X, ones])
+        """Return rows as the feature map takes them: with the constant appended when asked for."""
+        return with_constant(X) if self.appends_constant and feature_class(self.features).takes_constant else X
 
     # ---- what evaluation asks of a fit ----------------------------------------------------------------------------
     @property
@@ -425,28 +290,13 @@ class Learner(ClassifierMixin, BaseEstimator):
         return "error"
 
     @property
-    def solver_choice_(self) -> str:
-        """What ``solver="auto"`` took for this fit and why, in one line; empty for a solver that was asked for by name."""
-        return ""
-
-    @property
     def counts_(self) -> dict[str, float]:
         """Counts that the algorithm reports of its fit by name, recorded as metrics."""
         return {}
 
     @property
-    def stages_(self) -> dict[str, Certificate]:
-        """Certificates of the problems that the fit solved after that of `certificate_`, by the name of the stage."""
-        return {}
-
-    @property
     def cost_matrix_(self) -> Array | None:
         """The matrix L (l, k) of the loss that was fitted; None where there is none."""
-        return None
-
-    @property
-    def abstention_cost_(self) -> float | None:
-        """What abstaining costs in the loss that was fitted; None where nothing abstains."""
         return None
 
     def mean_cost(self, X: Any, y: Any, weight: Array | None) -> float | None:
@@ -459,11 +309,6 @@ class Learner(ClassifierMixin, BaseEstimator):
     def worst_case(self, X: Any, y: Any, weight: Array | None) -> WorstCase | None:
         """Return what predictions on the rows of the fit cost at most, arguments as in `mean_cost`; None where nothing is guaranteed."""
         return None
-
-    @property
-    def predicts_classes_(self) -> bool:
-        """Whether the first predictions are the classes, in their order."""
-        return True
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
         """Return the arrays that prove the gap of a fit to X (n, d), codes (n,) and weights, by the names of `advcli.results.proofs`; or
@@ -535,16 +380,6 @@ class Learner(ClassifierMixin, BaseEstimator):
         return self.predictions_[codes]
 
     # ---- saving (`advcli.models`) ---------------------------------------------------------------------------------
-    @classmethod
-    def needs_pickle(cls, loss: Options) -> bool:
-        """Tell whether fits with these options of a configuration fit no model file."""
-        return False
-
-    @property
-    def kept_by_pickle(self) -> bool:
-        """Whether this fit fits no model file."""
-        return False
-
     @abstractmethod
     def saved(self) -> State:
         """Return what a saved model holds."""
@@ -577,22 +412,22 @@ class Learner(ClassifierMixin, BaseEstimator):
         """Options of the feature map."""
         return dict(self.features_options or {})
 
-    def _saved_parameters(self, more: Options) -> dict[str, Any]:
-        """Return the parameters as a saved model holds them: with options that the rows settled, a plain seed, and ``more``."""
-        parameters: dict[str, Any] = self.get_params(deep=False)
-        if not isinstance(parameters["random_state"], (int, np.integer)):
-            parameters["random_state"] = 0
-        if self.features_ is not None and self.features_.settled:
-            parameters["features_options"] = {**(parameters["features_options"] or {}), **self.features_.settled}
-        if isinstance(parameters.get("class_weight"), Mapping):  # keys of a mapping in JSON are text
-            parameters["class_weight"] = [[label, weight] for label, weight in parameters["class_weight"].items()]
-        return {**parameters, **more}
 
-    @classmethod
-    def from_saved(cls, parameters: Options) -> Self:
-        """Return an unfitted learner with the parameters that a saved model holds."""
-        weights = parameters.get("class_weight")
-        return cls(**{**parameters, "class_weight": dict(weights)} if isinstance(weights, list) else parameters)
+@contextmanager
+def named_in_errors(learner: Learner) -> Iterator[None]:
+    """Put the name of a learner's class before an error's message; not for a fit from a configuration, whose reader called no class."""
+    said = type(learner).__name__
+    try:
+        yield
+    except ConfigError as error:
+        if learner.n_classes is None and not str(error).startswith(said):
+            error.args = (f"{said}: {error}",)
+        raise
+    except MemoryError as error:
+        d, k = getattr(learner, "n_features_in_", "these"), len(getattr(learner, "classes_", ())) or "these"
+        raise ConfigError(
+            f"{said}: a fit to {d} columns and {k} classes needs more memory than there is ({error}): give fewer of them"
+        ) from error
 
 
 LearnerType = TypeVar("LearnerType", bound=type[Learner])

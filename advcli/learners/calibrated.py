@@ -142,11 +142,6 @@ class Calibrated:
         super().check(loss, *parts)  # type: ignore[misc]
 
     @classmethod
-    def calibrated(cls, loss: Options) -> type[Any]:
-        """Return the class itself."""
-        return cls
-
-    @classmethod
     def options_of(cls, loss: Options, *parts: Any) -> dict[str, Any]:
         """Return the parameters that the groups set, the way of calibration among them."""
         return {**super().options_of(loss, *parts), "calibrate": loss.get("calibrate")}  # type: ignore[misc]

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ..core.arrays import is_sparse
+from ..core.checks import refuse_huge
 from ..core.errors import ConfigError, DataError, IncompatibleError
 from ..core.typing import Array
 from ..features import feature_class
@@ -29,7 +30,7 @@ from ..problems.risk import Problem
 from ..solvers import Limits, make_solver
 from ..solvers.shards.rows import RemoteDualPoint, Rounds, Shard, ShardJudgement, Whole
 from ..solvers.shards.solver import DistributedSolver
-from .base import refuse_huge
+from .base import Bound, named_in_errors
 from .surrogate import SurrogateClassifier
 
 Fitted = TypeVar("Fitted", bound=SurrogateClassifier)
@@ -64,8 +65,20 @@ def fit(estimator: Fitted, rows: str | Path | Sequence[Read], label: str | None 
         Rows that cannot be read or used.
     KilledError
         A worker died more often than ``solver_options["restarts"]`` allows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli import AdversarialClassifier
+    >>> from advcli.learners.distributed import fit
+    >>> def read():
+    ...     X = np.linspace(0.0, 1.0, 60).reshape(20, 3)
+    ...     return X, (X[:, 0] > 0.5).astype(int)
+    >>> model = fit(AdversarialClassifier(solver="distributed", solver_options={"workers": 1}), [read])
+    >>> model.certificate_.converged
+    True
     """
-    with estimator.named_in_errors():
+    with named_in_errors(estimator):
         estimator.check_parameters()
         solver = _solver(estimator)
         reads, columns = _reads(rows, label, weight, solver.workers)
@@ -139,7 +152,7 @@ def _agree(estimator: SurrogateClassifier, seen: list[_ShardFacts]) -> tuple[dic
     estimator.loss_ = loss = estimator._make_loss(len(estimator.classes_))
     if loss.example_weights:
         raise IncompatibleError("a fit to shards", "weights that count rows", "this loss takes them for costs")
-    estimator._take(estimator._as_bound(estimator._bind(stub[:1]), codes, None))
+    Bound.of(estimator, estimator._bind(stub[:1]), codes, None).set_facts(estimator)
     _ = estimator.predictions_  # refuses a class that is called like what is no class
     factor = np.divide(weighed, mass, out=np.zeros(len(mass)), where=mass > 0.0)
     each = zip(codes.tolist(), factor.tolist(), strict=True)

@@ -16,7 +16,7 @@ from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels, Options
 from ..features import STRENGTH, feature_class
 from .base import OF_PYTHON, Bound, Learner, Rows, State
-from .options import NOT_OPTIONS, check_options, own_options, read_extend, read_grid, refuse_box, refuse_solver
+from .options import NOT_OPTIONS, check_options, own_options, read_grid, refuse_box, refuse_solver
 
 _LINEAR = "choose features=linear, kernel_pca or nystroem"
 
@@ -34,7 +34,7 @@ class RowLearner(Learner):
 
     hyper: ClassVar[tuple[str, ...]] = ()  # what selection searches, beside the hyper-parameters of the features
     takes: ClassVar[tuple[str, ...]] = ()  # the `NEEDS` that are options of it
-    searched_in: ClassVar[str] = "loss"  # the group of the options that ``loss.grid`` has values of
+    searched_in: ClassVar[str] = "loss"
     constant: ClassVar[bool] = False  # whether a constant 1 is appended to linear features
     certified = False
 
@@ -57,7 +57,7 @@ class RowLearner(Learner):
             if not len(positive):
                 raise ConfigError("sample_weight is zero for every row")
             X, codes, weights = X[positive], codes[positive], weights[positive]
-        return self._as_bound(features, codes, weights, X=X)
+        return Bound.of(self, features, codes, weights, X=X)
 
     @property
     def appends_constant(self) -> bool:
@@ -86,24 +86,6 @@ class RowLearner(Learner):
     def needs(cls, loss: Options) -> frozenset[str]:
         """Return the `NEEDS` that are options of the learner."""
         return frozenset(cls.takes)
-
-    @classmethod
-    def searched(cls, loss: Options, features: Options) -> tuple[str, ...]:
-        """Return all of `hyper` but what an option of that name fixes, and the hyper-parameters of the features."""
-        mapped = feature_class(features["name"]).searched(own_options(features))
-        return (*(name for name in cls.hyper if loss.get(name) is None), *(name for name in mapped if name != STRENGTH))
-
-    @classmethod
-    def candidates(cls, loss: Options) -> dict[str, tuple[Any, ...]]:
-        """Return the options that ``loss.grid`` has values of, but for those that are set."""
-        options = loss.get("options") or {} if cls.searched_in == "loss.options" else loss
-        return {f"{cls.searched_in}.{name}": values for name, values in read_grid(loss).items() if options.get(name) is None}
-
-    @classmethod
-    def reach(cls, loss: Options) -> dict[str, tuple[float, float]]:
-        """Return those of ``loss.extend`` for what is searched."""
-        searched = cls.candidates(loss)
-        return {key: limits for name, limits in read_extend(loss).items() if (key := f"{cls.searched_in}.{name}") in searched}
 
     @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, n_classes: int | None) -> None:
@@ -137,6 +119,25 @@ class LinearLearner(RowLearner):
     ----------
     coef_ : ndarray (k, d)
         One weight vector per class of `order_` over the feature map's rows.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from advcli.learners import LinearLearner, register
+    >>> @register("centroids")
+    ... @dataclass(kw_only=True, eq=False, repr=False)
+    ... class CentroidLearner(LinearLearner):
+    ...     constant = True  # a constant 1 is the last column
+    ...     def learn(self, X, y, weights):
+    ...         means = np.array([X[y == r].mean(axis=0) for r in range(len(self.classes_))])
+    ...         coef = 2.0 * means
+    ...         coef[:, -1] -= (means**2).sum(axis=1)
+    ...         return coef
+    >>> X, y = load_iris(return_X_y=True)
+    >>> round(CentroidLearner().fit(X, y).score(X, y), 2)
+    0.93
     """
 
     @abstractmethod
@@ -145,7 +146,7 @@ class LinearLearner(RowLearner):
 
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
         """Learn from bound rows; ``start`` is there for learners with a path of fits."""
-        self._take(bound)
+        bound.set_facts(self)
         self.remarks_ = ()
         self.coef_: Any = self.learn(bound.own["X"], bound.codes, bound.weights)
         if not type(self).__module__.startswith(__name__.partition(".")[0] + "."):
@@ -177,7 +178,7 @@ class LinearLearner(RowLearner):
         """
         attributes = {name: value for name, value in vars(self).items() if name.endswith("_") and name not in _KEPT_APART}
         rows = None if self.features_ is None else self.features_.support(self.coef_)[0]
-        return self._saved_parameters({}), attributes, rows
+        return {}, attributes, rows
 
     def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model; `classes_`, `features_` and a certificate are there already."""

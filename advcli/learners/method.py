@@ -17,12 +17,20 @@ from ..core.hyper import SCALES, STRENGTH, refuse_two_scales
 from ..core.typing import Options
 from ..features import feature_class, make_features
 from .base import Learner, register, registry
-from .options import own_options
-from .surrogate import SurrogateClassifier
+from .calibrated import Calibrated
+from .options import candidates, own_options, reach
+from .surrogate import AdversarialClassifier, SurrogateClassifier
 
 
 def learner_class(name: str) -> type[Learner]:
-    """Return the class of learners behind a name; `ConfigError` names the nearest if there is none."""
+    """Return the class of learners behind a name; `ConfigError` names the nearest if there is none.
+
+    Examples
+    --------
+    >>> from advcli.learners import learner_class
+    >>> learner_class("zero_one").__name__, learner_class("uma").__name__
+    ('SurrogateClassifier', 'UMAClassifier')
+    """
     if name in losses.registry:
         return SurrogateClassifier
     return registry.get(name, others=losses.registry)
@@ -76,7 +84,13 @@ class Method:
         `IncompatibleError` where ``loss.calibrate`` is set and the learners have no scores to calibrate.
         """
         chosen = learner_class(str(self.loss.get("learner") or self.loss["name"]))
-        return chosen if self.loss.get("calibrate") is None else chosen.calibrated(self.loss)
+        if self.loss.get("calibrate") is None or issubclass(chosen, Calibrated):
+            return chosen
+        if chosen is SurrogateClassifier:
+            return AdversarialClassifier
+        advice = "leave it out: it has probabilities of its own" if chosen.has_probabilities(self.loss) else "choose loss=zero_one"
+        wanted = "the potentials of a surrogate loss or a threshold model"
+        raise IncompatibleError(f"calibrate={self.loss['calibrate']}", wanted, f"loss={self.loss['name']} is none: {advice}")
 
     @property
     def name(self) -> str:
@@ -92,18 +106,26 @@ class Method:
 
     @property
     def searched(self) -> tuple[str, ...]:
-        """The hyper-parameters that selection searches, the regularisation in place of its views C and lambda (`Learner.searched`)."""
-        return self.learner.searched(self.loss, self.features)
+        """The hyper-parameters that selection searches, the regularisation in place of its views C and lambda.
+
+        These are all of `Learner.hyper` but what an option of that name fixes, and the hyper-parameters of the feature map.
+        """
+        mapped = feature_class(self.features["name"]).searched(own_options(self.features))
+        own = (name for name in self.learner.hyper if (name in mapped if name == STRENGTH else self.loss.get(name) is None))
+        return (*own, *(name for name in mapped if name != STRENGTH))
 
     @property
     def candidates(self) -> dict[str, tuple[Any, ...]]:
-        """The values that a search tries of hyper-parameters which are the method's alone (`Learner.candidates`)."""
-        return self.learner.candidates(self.loss)
+        """The values that a search tries of hyper-parameters which are the method's alone, and no protocol has a grid of.
+
+        Each is named by the key of the configuration that fixes it. Values are any plain data; of equally good ones the first is taken.
+        """
+        return candidates(self.loss, self.learner.searched_in)
 
     @property
     def reach(self) -> dict[str, tuple[float, float]]:
-        """How far these values may go on past an end that wins (`Learner.reach`)."""
-        return self.learner.reach(self.loss)
+        """How far candidates that are ordered numbers may go on past an end that wins: smallest and largest."""
+        return reach(self.loss, self.learner.searched_in)
 
     @property
     def fixable(self) -> set[str]:
@@ -187,7 +209,12 @@ class Method:
         """
         return replace(self, loss=self.learner.filled(self.loss, {name: fact for name, fact in facts.items() if fact is not None}))
 
-    def make(self, n_classes: int, seed: int, tol: float | None = None) -> Learner:
+    @property
+    def sample(self) -> Learner:
+        """An unfitted learner, to be asked what its fits take and keep; options that are searched have the first of their values."""
+        return self.at({name: values[0] for name, values in self.candidates.items()}).make(None, 0, 1.0)
+
+    def make(self, n_classes: int | None, seed: int, tol: float | None = None) -> Learner:
         """Return an unfitted learner at the fixed hyper-parameters, for labels that are codes in [0, n_classes).
 
         ``tol`` is the relative gap that its fits stop at; None: that of ``solver``.
@@ -229,6 +256,6 @@ def register_method(name: str, family: type[Learner], hidden: Collection[str] = 
         repr=False,
     )
     arguments = [(f"{name}=" if parameters[name].kw_only else "") + f'"{fixed[name]}"' for name in parameters if name in fixed]
-    made.in_python = classmethod(lambda cls: f"{family.__name__}({', '.join(arguments)})")
+    made.in_python = f"{family.__name__}({', '.join(arguments)})" if arguments else ""
     setattr(sys.modules[family.__module__], made.__name__, made)  # where pickle looks for it
     return register(name)(made)

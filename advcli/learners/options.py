@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -11,6 +13,11 @@ from ..core.checks import POSITIVE
 from ..core.errors import ConfigError, IncompatibleError, nearest
 from ..core.typing import Array, Options
 from ..features import feature_class
+
+Kind = TypeVar("Kind", bound=type[Any])
+
+_PARAMETERS = "Parameters\n----------\n"
+_SECTION = re.compile(r"^\w[\w ]*\n---+$", re.MULTILINE)
 
 NOT_OPTIONS = ("name", "description", "learner", "grid", "extend", "calibrate")
 """Keys of the group ``loss`` that say how it is used."""
@@ -40,12 +47,23 @@ def read_grid(loss: Options) -> dict[str, tuple[Any, ...]]:
     return values_by_option
 
 
-def read_extend(loss: Options) -> dict[str, tuple[float, float]]:
-    """Return the limits of ``loss.extend`` by option: how far its list in ``loss.grid`` grows while an end of it wins.
+def candidates(loss: Options, group: str) -> dict[str, tuple[Any, ...]]:
+    """Return the values of ``loss.grid``, but for options that are set, by the keys of the configuration that fix them.
+
+    ``group`` is the group of these options, ``loss`` or ``loss.options``; empty for a learner that searches no options.
+    """
+    options = loss.get("options") or {} if group == "loss.options" else loss
+    return {f"{group}.{name}": values for name, values in read_grid(loss).items() if options.get(name) is None} if group else {}
+
+
+def reach(loss: Options, group: str) -> dict[str, tuple[float, float]]:
+    """Return the limits of ``loss.extend`` by the keys of `candidates`: how far a list grows while an end of it wins.
 
     A list with anything but different numbers above 0, or of one value, has no ends and does not grow.
     """
-    extend, grid = loss.get("extend") or {}, read_grid(loss)
+    if not group:
+        return {}
+    extend, grid, searched = loss.get("extend") or {}, read_grid(loss), candidates(loss, group)
     if not isinstance(extend, Mapping):
         raise ConfigError(f"loss.extend={extend} is no group of limits; give loss.extend={{OPTION:[SMALLEST,LARGEST]}}")
     limits_by_option: dict[str, tuple[float, float]] = {}
@@ -55,12 +73,27 @@ def read_extend(loss: Options) -> dict[str, tuple[float, float]]:
         if not (isinstance(limits, list | tuple) and len(limits) == 2 and all(map(POSITIVE["valid"], limits)) and limits[0] <= limits[1]):
             raise ConfigError(f"loss.extend.{name}={limits} is not valid; give [SMALLEST,LARGEST], numbers above 0, or null")
         if all(map(POSITIVE["valid"], grid[name])) and len(set(grid[name])) > 1:
-            limits_by_option[str(name)] = (limits[0], limits[1])
-    return limits_by_option
+            limits_by_option[f"{group}.{name}"] = (limits[0], limits[1])
+    return {key: limits for key, limits in limits_by_option.items() if key in searched}
 
 
 def _as_tuples(value: Any) -> Any:
     return tuple(map(_as_tuples, value)) if isinstance(value, list | tuple) else value
+
+
+def describes(base: type[Any]) -> Callable[[Kind], Kind]:
+    """Return a decorator of classes that puts the parameters in the docstring of a base behind those in the docstring of the class."""
+
+    def described(cls: Kind) -> Kind:
+        doc, shared = inspect.getdoc(cls) or "", (inspect.getdoc(base) or "").partition(_PARAMETERS)[2].partition("\n\n")[0]
+        first = _SECTION.search(doc)
+        head, rest = (doc, "") if first is None else (doc[: first.start()], doc[first.start() :])
+        own, _, after = rest.removeprefix(_PARAMETERS).partition("\n\n") if rest.startswith(_PARAMETERS) else ("", "", rest)
+        section = _PARAMETERS + "\n".join(filter(None, (own, shared)))
+        cls.__doc__ = "\n\n".join(filter(None, (head.rstrip(), section, after)))
+        return cls
+
+    return described
 
 
 def limits_of(solver: Options) -> dict[str, Any]:

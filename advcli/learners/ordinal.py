@@ -180,12 +180,12 @@ class ThresholdLearner(Minimiser, RowLearner):
             scored: ScoredRows = KernelRows(K)
         else:
             scored = ExplicitRows(features.X)
-        return self._as_bound(features, codes, weights, rows=scored, merged=merged)
+        return Bound.of(self, features, codes, weights, rows=scored, merged=merged)
 
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
         """Minimise the model's objective, from the solution of ``start``, a fit to the same rows, where one is given."""
         self.check_parameters()
-        self._take(bound)
+        bound.set_facts(self)
         self.remarks_, self._rows = (), bound.own["merged"]
         began = time.perf_counter()
         rows: ScoredRows = bound.own["rows"]
@@ -343,7 +343,7 @@ class ThresholdLearner(Minimiser, RowLearner):
         attributes |= {"lam_": self.lam_, "n_iter_": self.n_iter_, "n_distinct_scores_": self.n_distinct_scores_}
         attributes["remarks_"] = list(self.remarks_)
         cost = {} if self.cost is None else {"cost": plain_cost(self.cost, self.order_)}
-        return self._saved_parameters({"features": self.mapped_by, **cost}), attributes, rows
+        return {"features": self.mapped_by, **cost}, attributes, rows
 
     def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model."""
@@ -423,6 +423,26 @@ class OrdinalClassifier(Calibrated, ThresholdLearner):
         Number of different scores g of the training rows: hinges make scores equal (arXiv 2405.13288).
     certificate_ : Certificate
         Primal and dual value of the module's objective.
+
+    References
+    ----------
+    Shashua and Levin (2003), "Ranking with large margin principle", NIPS 15: at and it.
+
+    Chu and Keerthi (2007), "Support vector ordinal regression", Neural Computation 19: svorim and svorex.
+
+    Li and Lin (2007), "Ordinal regression by extended binary classification", NIPS 19: red_th.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli import OrdinalClassifier
+    >>> X = np.linspace(0.0, 3.0, 60)[:, None]
+    >>> y = (X[:, 0] // 1.01).astype(int)
+    >>> model = OrdinalClassifier(method="at", C=100.0).fit(X, y)
+    >>> model.predict([[0.2], [1.6], [2.9]])
+    array([0, 1, 2])
+    >>> model.certificate_.converged
+    True
     """
 
     name = "ordinal_thresholds"

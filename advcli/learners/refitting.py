@@ -19,13 +19,12 @@ from ..core.checks import POSITIVE, or_null, refuse_parameter
 from ..core.errors import ConfigError, ModelError
 from ..core.row_blocks import BlockRows
 from ..core.stored_arrays import Entries
-from ..core.typing import Array, Labels, Options
+from ..core.typing import Array, Labels
 from ..data.labels.order import codes_of
 from ..features import feature_class, make_features
 from ..problems.certificate import Judged, settle, warn_unless_converged
 from ..problems.risk import Solution
-from .base import Bound, Learner, Rows
-from .options import own_options
+from .base import Bound, Learner, Rows, named_in_errors
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -110,7 +109,7 @@ class Refitting(CallbackSupportMixin, Learner):
         context.call_on_fit_task_end(**task)
 
     def _fit(self, rows: Rows, y: Any, start: Any) -> None:
-        with self.named_in_errors():
+        with named_in_errors(self):
             self.check_parameters()
             before: Any = None
             if self.warm_start and start is None and getattr(self, "_problem", None) is not None:
@@ -191,11 +190,6 @@ class Minimiser(Refitting):
             value = getattr(self, name, None)
             if value is not None and not isinstance(value, Mapping):
                 raise ConfigError(f"{name} must be a dict of options or None, got {value!r}")
-
-    @classmethod
-    def searched(cls, loss: Options, features: Options) -> tuple[str, ...]:
-        """Return the regularisation or tolerance, and the hyper-parameters of the feature map."""
-        return feature_class(features["name"]).searched(own_options(features))
 
     def _lam_of(self, mass: float) -> float:
         """Return lambda for rows whose weights add up to ``mass``."""

@@ -26,7 +26,7 @@ from ..core.stored_arrays import Entries
 from ..core.typing import Array, Options
 from .base import Bound, State, register
 from .linear import RowLearner
-from .options import own_options, read_grid, seed_of
+from .options import candidates, own_options, reach, read_grid, seed_of
 
 _SEEDS = 2**32  # scikit-learn takes seeds below it
 
@@ -65,6 +65,15 @@ class OutsideClassifier(RowLearner):
     `potentials` are the estimator's ``decision_function`` where it has one column for each class; of two classes with one column f they are
     -f/2 and f/2. Without a decision function they are the probabilities, and without these 1 at the prediction and 0 elsewhere. A class
     without rows has the least potential, and probability 0.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from advcli.learners.sklearn import OutsideClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> OutsideClassifier(estimator=KNeighborsClassifier()).fit(X, y).predict(X[:2])
+    array([0, 0])
     """
 
     searched_in = "loss.options"
@@ -96,15 +105,15 @@ class OutsideClassifier(RowLearner):
             raise ConfigError(f"loss.options={loss['options']} is no group of options; give loss.options={{NAME:VALUE}}")
         super().check({key: value for key, value in loss.items() if key != "grid"}, features, solver, n_classes)
         cls._described(loss)
-        limits = cls.reach(loss)
-        for name, values in cls.candidates(loss).items():
+        limits = reach(loss, cls.searched_in)
+        for name, values in candidates(loss, cls.searched_in).items():
             for value in (*values, *limits.get(name, ())):
                 _check_values(cls._described(loss, {name: value}), f"{name}={value}")
 
     @classmethod
     def _described(cls, loss: Options, hyper: Mapping[str, Any] | None = None) -> Any:
         """Return the unfitted estimator of a group ``loss``; searched parameters have values of ``hyper``, else the first of the grid."""
-        first = {name: values[0] for name, values in cls.candidates(loss).items()}
+        first = {name: values[0] for name, values in candidates(loss, cls.searched_in).items()}
         return cls(**cls.options_of(loss, {}, {**first, **(hyper or {})})).unfitted()
 
     @classmethod
@@ -117,10 +126,10 @@ class OutsideClassifier(RowLearner):
         """Tell whether the features are part of the method's name: ``linear``, rows as they are, only of a linear model."""
         return features["name"] != "linear" or bool(re.search(r"linear|Linear|Discriminant", str(loss.get("estimator"))))
 
-    @classmethod
-    def takes_weights(cls, loss: Options) -> bool:
-        """Tell whether the estimator's ``fit`` takes ``sample_weight``."""
-        return bool(has_fit_parameter(cls._described(loss), "sample_weight"))
+    @property
+    def takes_weights(self) -> bool:  # type: ignore[override]
+        """Whether the estimator's ``fit`` takes ``sample_weight``."""
+        return bool(has_fit_parameter(self.unfitted(), "sample_weight"))
 
     @classmethod
     def options_of(cls, loss: Options, solver: Options, hyper: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,7 +140,7 @@ class OutsideClassifier(RowLearner):
     # ---- fitting --------------------------------------------------------------------------------------------------
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
         """Fit a new estimator to mapped rows and codes; `IncompatibleError` where it takes no weights, or no sparse rows, and has to."""
-        self._take(bound)
+        bound.set_facts(self)
         X, model, weights = bound.own["X"], self.unfitted(), bound.weights
         kind = f"{type(model).__name__}"
         if sparse.issparse(X) and not get_tags(model).input_tags.sparse:
@@ -207,29 +216,19 @@ class OutsideClassifier(RowLearner):
         if name is None:
             raise ConfigError(f"a fitted {type(self.estimator_).__name__} is kept by pickle alone, which executes what it reads")
         options, arrays = packed(self.estimator_)
-        parameters = self._saved_parameters({"estimator": name, "options": options or None})
         attributes = {**arrays, "of_sparse_": bool(self.of_sparse_), "remarks_": list(self.remarks_)}
+        parameters = {"estimator": name, "options": options or None}
         return parameters, attributes, None if self.features_ is None else self.features_.support(arrays["coef"])[0]
 
-    @classmethod
-    def from_saved(cls, parameters: Options) -> Self:
-        """Return an unfitted learner with the parameters that a saved model holds; `ModelError` for an estimator that is not listed."""
-        refuse_unlisted(parameters.get("estimator"), parameters.get("options"))
-        return super().from_saved(parameters)
-
     def restore(self, attributes: Entries) -> None:
-        """Take over the numbers of a saved linear classifier."""
+        """Take over the numbers of a saved linear classifier; `ModelError` for an estimator that is not listed."""
+        refuse_unlisted(self.estimator, self.options)
         self.of_sparse_ = attributes.flag("of_sparse_")
         self.remarks_ = attributes.texts("remarks_")
         self.estimator_ = unpacked(self.unfitted(), attributes, self._n_weights, len(self.classes_))
 
-    @classmethod
-    def needs_pickle(cls, loss: Options) -> bool:
-        """Tell whether the estimator is none of the linear ones that a model file holds."""
-        return listed_name(cls._described(loss)) is None
-
     @property
-    def kept_by_pickle(self) -> bool:
+    def kept_by_pickle(self) -> bool:  # type: ignore[override]
         """Whether the estimator is none of the linear ones that a model file holds."""
         return listed_name(getattr(self, "estimator_", None) or self.unfitted()) is None
 

@@ -116,6 +116,18 @@ class SurrogateClassifier(PlaysGame):
         where rows were read in blocks, which are all rows of the problem.
     solver_choice_ : str
         What ``solver="auto"`` took and why.
+
+    References
+    ----------
+    Fathony et al. (2018), arXiv 1812.07526: eq. 10 is the surrogate of a cost matrix, eq. 131 to 133 are the predictions.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from advcli import SurrogateClassifier
+    >>> model = SurrogateClassifier("cs", C=10.0).fit(*load_iris(return_X_y=True))
+    >>> model.certificate_.converged, model.theta_.shape
+    (True, (5, 3))
     """
 
     endless = True
@@ -153,13 +165,6 @@ class SurrogateClassifier(PlaysGame):
         if "hierarchy" in cls.needs(loss) and all(each.get("hierarchy") is None for each in (options, options.get("options") or {})):
             raise IncompatibleError(f"loss={loss['name']}", "a hierarchy over the labels", "give dataset.hierarchy=EDGES.csv")
         return options
-
-    @classmethod
-    def calibrated(cls, loss: Options) -> type[SurrogateClassifier]:
-        """Return `AdversarialClassifier`; learners that do more with their potentials have none."""
-        if cls is not SurrogateClassifier:
-            super().calibrated(loss)  # refuses
-        return AdversarialClassifier
 
     @classmethod
     def has_probabilities(cls, loss: Options) -> bool:
@@ -227,7 +232,9 @@ class SurrogateClassifier(PlaysGame):
         if loss is None:
             raise ConfigError(f"loss=None is no loss: choose one of {', '.join(registry)}, or give a cost matrix")
         if isinstance(loss, str) and loss not in registry and loss in learners:
-            raise ConfigError(f"loss={loss} is no surrogate loss but a learner of its own: use {learners.get(loss).in_python()}")
+            kind = learners.get(loss)
+            said = kind.in_python or f"{kind.__name__} ({kind.__module__})"
+            raise ConfigError(f"loss={loss} is no surrogate loss but a learner of its own: use {said}")
 
     def bind(self, rows: Rows, y: Any) -> Bound:
         """Return rows and labels as fits take them: equal rows of equal label merged, in one canonical order.
@@ -249,12 +256,12 @@ class SurrogateClassifier(PlaysGame):
         features = self._bind(X)
         features.check_rows()
         extras = {"loss": loss, "cost": cost, "rows": merged, "total": total, "tolerance": features.tolerance(codes, weights)}
-        return self._as_bound(features, codes, weights, **extras)
+        return Bound.of(self, features, codes, weights, **extras)
 
     def fit_bound(self, bound: Bound, start: SurrogateClassifier | None = None) -> Self:
         """Solve the problem of bound rows; with ``start``, a fit to the same rows at another C, from its solution."""
         self.check_parameters()
-        self._take(bound)
+        bound.set_facts(self)
         self.loss_, self.rows_, total, tolerance = (bound.own[name] for name in ("loss", "rows", "total", "tolerance"))
         self._with_extra_labels(self.loss_.n_predictions)  # refuses a class that is called like what is no class
         lam = self._lam_of(total)
@@ -293,7 +300,7 @@ class SurrogateClassifier(PlaysGame):
         return made_loss(self.loss, self.loss_options, self.order_.tolist())
 
     @property
-    def solver_choice_(self) -> str:
+    def solver_choice_(self) -> str:  # type: ignore[override]
         """What ``solver="auto"`` took for this fit and why, in one line; empty for a solver that was asked for by name."""
         check_is_fitted(self)
         return str(self.solution_.memory.get("choice", ""))
@@ -305,7 +312,7 @@ class SurrogateClassifier(PlaysGame):
         return self._with_extra_labels(self.loss_.n_predictions)
 
     @property
-    def predicts_classes_(self) -> bool:
+    def predicts_classes_(self) -> bool:  # type: ignore[override]
         """Whether the first predictions are the classes, in their order."""
         return not isinstance(self.loss_, AdversarialLoss) or not self.decides or self.loss_.predicts_classes
 
@@ -402,7 +409,7 @@ class SurrogateClassifier(PlaysGame):
         return self.loss_.matrix
 
     @property
-    def abstention_cost_(self) -> float | None:
+    def abstention_cost_(self) -> float | None:  # type: ignore[override]
         """The alpha of the loss, or of the one that it weighs."""
         return self.loss_.alpha
 
@@ -422,9 +429,8 @@ class SurrogateClassifier(PlaysGame):
     # ---- saving ---------------------------------------------------------------------------------------------------
     def saved(self) -> State:
         """Return what a saved model holds: parameters, the fitted ``theta``, and the rows that the features keep."""
-        parameters = self._saved_parameters(self._saved_loss())
         rows, theta = (None, self.theta_) if self.features_ is None else self.features_.support(self.theta_)
-        return parameters, {"theta": theta}, rows
+        return self._saved_loss(), {"theta": theta}, rows
 
     def _saved_loss(self) -> dict[str, Any]:
         """Return the parameters that say the loss, as a saved model holds them."""
@@ -519,6 +525,21 @@ class AdversarialClassifier(Calibrated, SurrogateClassifier):
     calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
         How `predict_proba` estimates class probabilities from cross-fitted potentials, at up to six times the cost (`Calibrated`). None:
         it is the strategy of the game.
+
+    References
+    ----------
+    Fathony et al. (2018), arXiv 1812.07526: eq. 10 is the surrogate of a cost matrix, section 3 the zero-one loss.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from advcli import AdversarialClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AdversarialClassifier(loss="zero_one", C=10.0).fit(X, y)
+    >>> round(model.score(X, y), 2), model.certificate_.relative_gap <= 1e-3
+    (0.97, True)
+    >>> AdversarialClassifier(loss=[[0, 1, 4], [1, 0, 1], [4, 1, 0]]).fit(X, y).predict(X[[0, 60, 140]])
+    array([0, 1, 2])
     """
 
 
@@ -546,6 +567,20 @@ class OrdinalAdversarialClassifier(Calibrated, SurrogateClassifier):
         Whether a fit begins at the last solution, a line about each fit, the seed of the visits, and the rule of `predict`.
     calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
         How `predict_proba` estimates class probabilities, as in `AdversarialClassifier`.
+
+    References
+    ----------
+    Fathony et al. (2018), arXiv 1812.07526: Theorems 6 and 7 are the absolute and the squared loss, eq. 70 and 71 the feature maps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli import OrdinalAdversarialClassifier
+    >>> X = np.linspace(0.0, 3.0, 60)[:, None]
+    >>> grades = np.array(["low", "middle", "high"])[(X[:, 0] // 1.01).astype(int)]
+    >>> model = OrdinalAdversarialClassifier("absolute", order=["low", "middle", "high"], features="threshold", C=100.0).fit(X, grades)
+    >>> model.predict([[0.2], [1.6], [2.9]]), model.thresholds_.shape
+    (array(['low', 'middle', 'high'], dtype='<U6'), (2,))
     """
 
     loss: Any = field(default="absolute", kw_only=False)

@@ -107,6 +107,23 @@ class UMAClassifier(LearnsFromConfusion):
     Notes
     -----
     Memory: 2 k^2 d numbers for the sums. A tie for the largest score puts an example into the A_p of every tied class (at W = 0: all).
+
+    References
+    ----------
+    Louche and Ralaivola (2015), "Unconfused ultraconservative multiclass algorithms", Machine Learning 99: Algorithm 2; eq. 6 is the step,
+    eq. 19 and 20 the rule confusion, Theorem 3.1 the bound of the mistakes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli import UMAClassifier
+    >>> random = np.random.default_rng(0)
+    >>> truth = random.integers(3, size=600)
+    >>> X = np.eye(3)[truth] + 0.1 * random.normal(size=(600, 3))
+    >>> confusion = np.array([[0.8, 0.0, 0.0], [0.2, 0.7, 0.0], [0.0, 0.3, 1.0]])  # label seen, true class
+    >>> seen = np.array([random.choice(3, p=confusion[:, label]) for label in truth])
+    >>> bool(UMAClassifier(confusion=confusion, max_updates=50).fit(X, seen).score(X, truth) > 0.9)
+    True
     """
 
     rule: str = "error"
@@ -179,6 +196,20 @@ class PerceptronClassifier(LinearLearner):
         Weight vectors; their sum is 0.
     n_updates_, n_iter_ : int
         Updates made and epochs run.
+
+    References
+    ----------
+    Louche and Ralaivola (2015), "Unconfused ultraconservative multiclass algorithms", Machine Learning 99: Algorithm 1.
+
+    Crammer and Singer (2003), "Ultraconservative online algorithms for multiclass problems", JMLR 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli import PerceptronClassifier
+    >>> y = np.arange(30) % 3
+    >>> PerceptronClassifier().fit(np.eye(3)[y], y).score(np.eye(3)[y], y)
+    1.0
     """
 
     step: str = "perceptron"

@@ -144,7 +144,7 @@ class _ConvexGame(AdversarialLoss):
 
     @property
     def parameters(self) -> Array:
-        """The number of predictions l, then the loss matrix row by row, shape (1 + l k,); none of a loss with a kernel of its own."""
+        """The number of predictions l, then the loss matrix row by row, shape (1 + l k,); none of a loss with its own compiled kernel."""
         return np.r_[float(len(self.matrix)), self.matrix.ravel()] if self.kernel == _ConvexGame.kernel else np.empty(0)
 
     def adversary(self, F: Array) -> Array:
@@ -158,7 +158,16 @@ class _ConvexGame(AdversarialLoss):
 
 @register("convex")
 class ConvexColumnsLoss(_ConvexGame):
-    """The adversarial loss of any l x k matrix whose columns are convex in the prediction; options as in `GeneralLoss`."""
+    """The adversarial loss of any l x k matrix whose columns are convex in the prediction; options as in `GeneralLoss`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli.losses.convex_columns import ConvexColumnsLoss
+    >>> loss = ConvexColumnsLoss(3, matrix=[[0, 1, 2], [1, 0, 1], [2, 1, 0]])
+    >>> loss.value(np.zeros((1, 3)), np.array([0])).round(3)
+    array([1.])
+    """
 
     def __init__(
         self,

@@ -120,9 +120,17 @@ class GeneralLoss(AdversarialLoss):
     Rows whose names are not the classes are predictions of their own, chosen by the predictor's distribution, also where there are k of
     them; rows without names are the classes, and after them others; ``predictions`` are names for the rows of ``matrix``, such as ``["ant
     or bee", "cat"]``. ``classes`` are the labels in the order of their codes, in which named columns and rows are put. A matrix of a known
-    structure is answered by its closed form, unless ``structure`` is false, and ``note`` says so. Negative entries and a diagonal that is
+    structure is answered by its closed form, unless ``structure`` is false; ``note`` tells it. Negative entries and a diagonal that is
     not zero are allowed; ``note`` says which guarantees are lost. Other games are solved by the ``backend`` simplex, or highs, also in
     `value` and `oracle`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli.losses.general import GeneralLoss
+    >>> loss = GeneralLoss(2, matrix=[[0, 4], [1, 0]])
+    >>> loss.predictor(np.zeros((1, 2))).round(3)
+    array([[0.2, 0.8]])
     """
 
     metric = "cost"

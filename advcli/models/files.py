@@ -44,7 +44,7 @@ FORMAT_VERSION = 1
 PICKLED = ".joblib"
 """How the name of a file ends that is written by pickle."""
 
-# what zipfile and json raise on what is no archive, or a damaged one
+# what zipfile and json raise on a damaged archive or a file of another format
 _UNREADABLE = (
     *(OSError, zipfile.BadZipFile, struct.error, ValueError, LookupError, EOFError, RuntimeError, AttributeError, OverflowError),
     *(TypeError, MemoryError),
@@ -75,14 +75,24 @@ def save(model: Model | Learner | Pipeline, path: str | Path) -> None:
         one, after transformers that can be kept as plain data (`advcli.models.pipeline_steps.TRANSFORMERS`).
     path : path-like
         Any name; what another package learned, but for linear classifiers of scikit-learn (`advcli.learners.sklearn.LINEAR`), needs
-        one that ends in ``.joblib``, and is written by pickle.
+        a name that ends in ``.joblib``, and is written by pickle.
 
     Raises
     ------
     ConfigError
-        An estimator of another package that is no learner here, or one whose options or fitted attributes are no plain data.
+        An estimator of another package that is not a learner here, or whose options or fitted attributes are not plain data.
     ResultsError
         If the file cannot be written.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from advcli import AdversarialClassifier, models
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AdversarialClassifier("cs").fit(X, y)
+    >>> models.save(model, "iris.model")
+    >>> models.load("iris.model").predict(X[:3])
+    array([0, 0, 0])
     """
     if not isinstance(model, Model):
         learner, steps, encoding, about = _taken_apart(model)
@@ -112,7 +122,7 @@ def _archive(model: Model) -> memoryview:
     if estimator.order_.dtype.kind not in LABELS:
         raise ConfigError(f"cannot save this model: its classes are of the type {estimator.order_.dtype}; give them as text or numbers")
     try:
-        parameters, attributes, rows = estimator.saved()
+        changed, attributes, rows = estimator.saved()
     except NotImplementedError as error:
         raise ConfigError(f"cannot save the model: {error}; give the feature map a method support") from None
     arrays = {name: value for name, value in attributes.items() if isinstance(value, np.ndarray)}
@@ -122,7 +132,7 @@ def _archive(model: Model) -> memoryview:
             raise ConfigError(f"cannot save this model: {name} of {type(estimator).__name__} is neither an array nor plain data")
     arrays |= _arrays_of_map(estimator, rows) | _arrays_before(model.standardiser)
     try:
-        text = json.dumps(_document(model, parameters, facts, arrays), indent=1)
+        text = json.dumps(_document(model, _parameters(estimator, changed), facts, arrays), indent=1)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"cannot save this model: {error}") from error
     members = {"model.json": text.encode(), **{f"arrays/{name}.npy": _npy(array) for name, array in sorted(arrays.items())}}
@@ -132,6 +142,18 @@ def _archive(model: Model) -> memoryview:
         for name, content in members.items():
             archive.writestr(zipfile.ZipInfo(name, _EPOCH), content)
     return buffer.getbuffer()
+
+
+def _parameters(estimator: Learner, changed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a file: with options that the rows settled, a plain seed, and what the estimator has ``changed``."""
+    parameters: dict[str, Any] = estimator.get_params(deep=False)
+    if not isinstance(parameters["random_state"], (int, np.integer)):
+        parameters["random_state"] = 0
+    if estimator.features_ is not None and estimator.features_.settled:
+        parameters["features_options"] = {**(parameters["features_options"] or {}), **estimator.features_.settled}
+    if isinstance(parameters.get("class_weight"), Mapping):  # keys of a mapping in JSON are text
+        parameters["class_weight"] = [[label, weight] for label, weight in parameters["class_weight"].items()]
+    return {**parameters, **changed}
 
 
 def _arrays_of_map(estimator: Learner, rows: Any) -> dict[str, NDArray[Any]]:
@@ -260,6 +282,16 @@ def load(path: str | Path, trust: bool = False) -> Any:
     ------
     ModelError
         As `read`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from advcli import AdversarialClassifier, models
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AdversarialClassifier("cs").fit(X, y)
+    >>> models.save(model, "iris.model")
+    >>> bool((models.load("iris.model").predict(X) == model.predict(X)).all())
+    True
     """
     return read(path, trust).as_estimator()
 
@@ -274,8 +306,18 @@ def read(path: str | Path, trust: bool = False) -> Model:
     Raises
     ------
     ModelError
-        No such file, no model, damaged, of a newer format, made with a part that is not installed here, or with an entry that is not what
-        it must be.
+        A file that is missing, damaged, of a newer format or not a model; a model made with a part that is not installed here, or with a
+        wrong entry.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from advcli import AdversarialClassifier, models
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AdversarialClassifier("cs").fit(X, y)
+    >>> models.save(model, "iris.model")
+    >>> models.read("iris.model").classes
+    (0, 1, 2)
     """
     path = Path(path)
     if path.suffix == PICKLED and path.is_file() and not zipfile.is_zipfile(path):
@@ -289,7 +331,7 @@ def read(path: str | Path, trust: bool = False) -> Model:
     except FileNotFoundError:
         raise ModelError(f"there is no model {path}; advcli fit ... out={path.name} makes one") from None
     except _UNREADABLE as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is no model of advcli, or damaged"
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is not a model of advcli, or damaged"
         raise ModelError(f"cannot read the model {path}: {reason}; copy or fit it again") from None
     if version != FORMAT_VERSION:
         newer = isinstance(version, int) and version > FORMAT_VERSION
@@ -301,7 +343,7 @@ def read(path: str | Path, trust: bool = False) -> Model:
     if members.get("sha256", b"").decode("ascii", "replace").strip() != _checksum(members):
         raise ModelError(f"cannot read the model {path}: its checksum does not fit, it is damaged; copy or fit it again")
     try:
-        # what a foreign file overflows is told by the scores, not by warnings
+        # an overflow in a foreign file shows in the scores, not in warnings
         with np.errstate(all="ignore"):
             return rebuild(document, members)
     except ModelError as error:
@@ -321,7 +363,7 @@ def _unpickled(path: Path, trust: bool) -> Model:
     except Exception as error:
         raise ModelError(f"cannot read the model {path}: {type(error).__name__}: {_shortened(error)}; fit it again") from error
     if not isinstance(model, Model):
-        raise ModelError(f"{path} holds a {type(model).__name__}, no model of advcli")
+        raise ModelError(f"{path} holds a {type(model).__name__}, not a model of advcli")
     return model
 
 
@@ -334,7 +376,7 @@ def _shortened(error: Exception) -> str:
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) < len(pairs):
-        raise ValueError("a key of model.json stands there twice")
+        raise ValueError("model.json has a key twice")
     return document
 
 
@@ -344,7 +386,7 @@ def _members(path: Path) -> dict[str, bytes]:
     with open(os.open(path, UNDELAYED), "rb") as file:
         mode = os.fstat(file.fileno()).st_mode
         if not stat.S_ISREG(mode):
-            raise OSError(errno.EINVAL, "it is a directory" if stat.S_ISDIR(mode) else "it is a pipe or a device, no file")
+            raise OSError(errno.EINVAL, "it is a directory" if stat.S_ISDIR(mode) else "it is a pipe or a device, not a file")
         with zipfile.ZipFile(file) as archive:
             entries = sorted(archive.infolist(), key=lambda entry: entry.header_offset)
             # a small file could unpack to more than there is memory, by compression or by entries that share their bytes

@@ -25,21 +25,23 @@ MIN_METHODS = 3
 MOST_PAIRED = 40
 """Methods of a report that are compared pair by pair: thousands, of a sweep over two long axes, would be millions of tests."""
 
-PAIR_COLUMNS = (
-    "metric",
-    "method",
-    "other",
-    "n_datasets",
-    "wins",
-    "ties",
-    "losses",
-    "median_difference",
-    "effect_size",
-    "p_wilcoxon",
-    "p_holm",
-    "p_nemenyi",
-)
-"""Columns of pairs.csv: ``wins`` counts data sets where the mean of ``method`` is better than that of ``other``."""
+PAIR_MEANINGS = {
+    "metric": "name of the metric",
+    "method": "first method",
+    "other": "second method",
+    "n_datasets": "data sets that have both",
+    "wins": "data sets where the mean of `method` is better",
+    "ties": "data sets where the means are equal",
+    "losses": "data sets where the mean of `method` is worse",
+    "median_difference": "median over the data sets of mean of `method` - mean of `other`",
+    "effect_size": "matched-pairs rank-biserial correlation: 1 if `method` is better on every data set, -1 if worse",
+    "p_wilcoxon": "p-value of the Wilcoxon signed-rank test over the data sets",
+    "p_holm": "the same after Holm's correction for all pairs",
+    "p_nemenyi": "p-value of the Nemenyi test",
+}
+"""Columns of pairs.csv with their meanings: one row per pair of methods, over all data sets."""
+
+PAIR_COLUMNS = tuple(PAIR_MEANINGS)
 
 
 @dataclass(frozen=True)

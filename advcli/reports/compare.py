@@ -100,6 +100,18 @@ def compare(
     ------
     ConfigError, DataError
         Before any work: no such column, loss or key, a frame that cannot be used. Nothing is left of it in the folder.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from advcli import compare
+    >>> frame = load_iris(as_frame=True).frame
+    >>> few = {"protocol__n_splits": 3, "hyper__C": 1}
+    >>> found = compare(frame, "target", ["zero_one", "cs"], folder="results/iris", workers=1, quiet=True, **few)
+    >>> found.rows.groupby("method")["split"].nunique().to_dict()
+    {'cs linear': 3, 'zero_one linear': 3}
+    >>> sorted(found.summary["metric"].unique())
+    ['accuracy', 'error']
     """
     from ..data.labels.order import own_order
 

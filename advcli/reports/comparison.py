@@ -161,6 +161,14 @@ def comparison_table(
         ``undefined``; a single method is compared with nothing and has no marks of the first two.
         The row ``average`` is given for methods with a result on every data set, the row ``count`` is the number of data sets
         where the method is best or not significantly worse.
+
+    Examples
+    --------
+    >>> from advcli.evaluation import sweep
+    >>> from advcli.reports import comparison_table, summarise
+    >>> rows = sweep("dataset=iris loss=zero_one,cs hyper.C=1 protocol.n_splits=2", "results/two", workers=1, quiet=True)
+    >>> "zero_one linear" in comparison_table(summarise(rows))
+    True
     """
     from tabulate import tabulate
 

@@ -13,8 +13,20 @@ from .summary import numbers as column_numbers
 LEAST = 3
 """Different values of an option that make a curve."""
 
-CURVE_COLUMNS = ("dataset", "line", "option", "x", "confusion_norm", "metric", "mean", "standard_error", "n_runs")
-"""Columns of curves.csv; ``standard_error`` = deviation / sqrt(runs), ``confusion_norm`` = mean |C - diag C|_F of the label noise."""
+CURVE_MEANINGS = {
+    "dataset": "name of the data set",
+    "line": "method with the options that stay fixed along the curve",
+    "option": "option that the sweep varied",
+    "x": "its value",
+    "confusion_norm": "mean of the column of runs.csv, under label noise",
+    "metric": "name of the metric",
+    "mean": "mean of the metric over the runs",
+    "standard_error": "deviation over the root of the number of runs",
+    "n_runs": "runs of the point",
+}
+"""Columns of curves.csv with their meanings: one row per point of a curve along an option."""
+
+CURVE_COLUMNS = tuple(CURVE_MEANINGS)
 
 
 def _options(text: str) -> dict[str, str]:

@@ -91,6 +91,16 @@ def draw(name: str, caption: str, size: tuple[float, float], paint: Callable[[An
 
     ``name`` is that of its files without the ending, ``caption`` one sentence, ``size`` width and height in inches. ``paint`` draws on the
     axes that it is given: one, or a flat list of ``panels`` rows and columns.
+
+    Examples
+    --------
+    >>> from advcli.reports.drawing import draw, legend, look
+    >>> def paint(axes):
+    ...     axes.plot([1, 2, 3], [1, 4, 9], label="squares", **look(0))
+    ...     legend(axes, ["squares"])
+    >>> figure = draw("squares", "Squares of three numbers.", (4.0, 3.0), paint)
+    >>> figure.name, figure.png[1:4]
+    ('squares', b'PNG')
     """
     pdf = png = b""
     with canvas(size, "tight") as figure:
@@ -103,7 +113,14 @@ def draw(name: str, caption: str, size: tuple[float, float], paint: Callable[[An
 
 
 def look(at: int) -> dict[str, Any]:
-    """Return colour and marker of a figure's line number ``at``, from 0."""
+    """Return colour and marker of a figure's line number ``at``, from 0.
+
+    Examples
+    --------
+    >>> from advcli.reports.drawing import look
+    >>> sorted(look(0))
+    ['color', 'marker']
+    """
     return {"color": COLOURS[at % len(COLOURS)], "marker": MARKERS[(at + at // len(COLOURS)) % len(MARKERS)]}
 
 
@@ -118,7 +135,18 @@ def legend_height(labels: Sequence[str]) -> float:
 
 
 def legend(axes: Axes, labels: Sequence[str]) -> None:
-    """Draw the legend above the axes, as wide as they are."""
+    """Draw the legend above the axes, as wide as they are.
+
+    Examples
+    --------
+    >>> from advcli.reports.drawing import draw, legend, look
+    >>> def paint(axes):
+    ...     axes.plot([1, 2, 3], [1, 4, 9], label="squares", **look(0))
+    ...     legend(axes, ["squares"])
+    >>> figure = draw("squares", "Squares of three numbers.", (4.0, 3.0), paint)
+    >>> "squares" in figure.svg
+    True
+    """
     axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=_legend_columns(labels), borderaxespad=0.2, handletextpad=0.3)
 
 

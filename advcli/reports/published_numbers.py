@@ -32,28 +32,27 @@ FAR = 3.0
 MOST = 60
 """Lines that a terminal is given; of more those with the largest z-scores."""
 
-PUBLISHED_COLUMNS = (
-    "dataset",
-    "method",
-    "metric",
-    "published_method",
-    "printed",
-    "published_mean",
-    "published_std",
-    "published_n",
-    "mean",
-    "std",
-    "n_splits",
-    "difference",
-    "z",
-    "far",
-    "source",
-    "note",
-)
-"""Columns of published.csv.
+PUBLISHED_MEANINGS = {
+    "dataset": "name of the data set",
+    "method": "our method",
+    "metric": "name of the metric",
+    "published_method": "the method as the paper calls it",
+    "printed": "mean and deviation as the paper prints them",
+    "published_mean": "printed mean, in the published unit (percent where the paper prints percent)",
+    "published_std": "printed deviation",
+    "published_n": "number of runs behind the printed numbers",
+    "mean": "our mean in the published unit",
+    "std": "our deviation",
+    "n_splits": "our splits",
+    "difference": "`mean` - `published_mean`",
+    "z": "the difference in units of its standard error",
+    "far": "whether abs(z) is above the limit of the report",
+    "source": "table and page of the paper",
+    "note": "what differs from the paper's experiment",
+}
+"""Columns of published.csv with their meanings: one row per published number that has a cell of ours."""
 
-``printed`` is mean and deviation as the paper has them; numbers are in the published unit (percent where the paper prints percent).
-"""
+PUBLISHED_COLUMNS = tuple(PUBLISHED_MEANINGS)
 
 
 def _columns() -> pd.DataFrame:

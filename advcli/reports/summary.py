@@ -22,32 +22,28 @@ from ..statistics.marks import wins_ties_losses as wins_over_datasets
 from ..statistics.tests import rank_biserial
 from .across import MOST_PAIRED
 
-SUMMARY_COLUMNS = (
-    "dataset",
-    "method",
-    "metric",
-    "mean",
-    "std",
-    "n_splits",
-    "best",
-    "p_value",
-    "p_adjusted",
-    "bold",
-    "failed",
-    "not_converged",
-    "worst_gap",
-    "median",
-    "rank",
-    "effect_size",
-    "undefined",
-)
-"""Columns of summary.csv.
+SUMMARY_MEANINGS = {
+    "dataset": "name of the data set",
+    "method": "name of the method",
+    "metric": "name of the metric",
+    "mean": "mean of the metric over the splits with a value",
+    "std": "their sample standard deviation (n - 1 in the denominator); empty for one split",
+    "n_splits": "splits with a value",
+    "best": "whether the mean is the best of its data set and metric",
+    "p_value": "p-value of the test of `report.test` against the best method",
+    "p_adjusted": "the same after the correction of `report.correction`",
+    "bold": "whether the method is not significantly worse than the best",
+    "failed": "splits without a value",
+    "not_converged": "fits whose certified gap is above the tolerance",
+    "worst_gap": "largest certified relative gap of the fits",
+    "median": "median of the metric over the splits",
+    "rank": "rank of the mean among the compared methods of the data set, 1 is the best; equal means share their rank",
+    "effect_size": "matched-pairs rank-biserial correlation with the best method over the splits: 1 if worse on every split, -1 if better",
+    "undefined": "failed splits whose fit exists and whose metric is not defined",
+}
+"""Columns of summary.csv with their meanings: one row per (data set, method, metric)."""
 
-``failed`` counts splits without a value, ``undefined`` those of them whose fit is there and whose metric is not defined, ``not_converged``
-those above their tolerance, ``worst_gap`` is the largest certified relative gap, ``rank`` is among the compared
-methods of the data set (1 is the best mean, ties share), ``effect_size`` is the matched-pairs rank-biserial correlation with the
-best method over the splits: 1 if worse on every split, -1 if better on every split.
-"""
+SUMMARY_COLUMNS = tuple(SUMMARY_MEANINGS)
 
 
 RESULTS, DRAWN, TOLD = "results", "drawn", "told"
@@ -183,6 +179,14 @@ def summarise(runs: pd.DataFrame, significance: Significance = DEFAULT, metric: 
         For a metric that no row has.
     ResultsError
         If there are no rows.
+
+    Examples
+    --------
+    >>> from advcli.evaluation import sweep
+    >>> from advcli.reports import summarise
+    >>> rows = sweep("dataset=iris loss=zero_one,cs hyper.C=1 protocol.n_splits=2", "results/two", workers=1, quiet=True)
+    >>> sorted(summarise(rows)["method"].unique())
+    ['cs linear', 'zero_one linear']
     """
     if runs.empty:
         raise ResultsError("no rows to summarise; run an experiment first")

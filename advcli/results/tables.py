@@ -29,77 +29,86 @@ finished cells would be thrown away for the same numbers. `make release-check` l
 the last release: each change is either harmless or raises this.
 """
 
-HYPER_COLUMNS = ("C", "lambda", "gamma")
+_HYPER_MEANINGS = {
+    "C": "weight of the summed loss; empty for methods without it and where lambda was given",
+    "lambda": "the same regularisation as lambda = 1/(n C), where the protocol or `hyper.lambda` gives it so",
+    "gamma": "width of the kernel; empty for features without one",
+}
+
+HYPER_COLUMNS = tuple(_HYPER_MEANINGS)
 """Hyper-parameters that always have a column; others are inserted after them in alphabetical order.
 
-Those that are a learner's alone are named by the key that fixes them, ``loss.options.C``; their values may be texts (`hyper_value`)."""
+A hyper-parameter of one learner alone is named by the key that fixes it, ``loss.options.C``; its values may be texts (`hyper_value`)."""
 
 OWN_HYPER = "loss."
 """How the columns of a learner's own hyper-parameters begin."""
 
-RUN_COLUMNS = (
-    "dataset",
-    "loss",
-    "features",
-    "solver",
-    "method",
-    "split",
-    "metric",
-    "value",
-    *HYPER_COLUMNS,
-    "n_train",
-    "n_test",
-    "n_features",
-    "n_classes",
-    "objective",
-    "dual_objective",
-    "relative_gap",
-    "gap_scale",
-    "passes",
-    "converged",
-    "game_value",
-    "train_expected_loss",
-    "test_expected_loss",
-    "label_error",
-    "confusion_norm",
-    "condition",
-    "fit_seconds",
-    "predict_seconds",
-    "seed",
-    "status",
-    "error",
-    "options",
-    "proof",
-    "cell",
-)
-"""Columns of runs.csv: one row per (cell, split, metric)."""
+_FIT_MEANINGS = {
+    "objective": "certified objective P = lambda/2 |theta|^2 + mean loss of the fit",
+    "dual_objective": "certified lower bound D of the optimum; -inf where the dual point was refused, empty where the method has none",
+    "relative_gap": "(P - D) / `gap_scale`",
+    "gap_scale": "what the gap is relative to: P in most problems (`Certificate.scale`)",
+    "passes": "visits of the solver, in passes over the rows",
+    "converged": "whether the relative gap reached `solver.tol` (`solver.search_tol` in a search) by a feasible dual point",
+}
+
+RUN_MEANINGS = {
+    "dataset": "name of the data set",
+    "loss": "name of the loss or learner",
+    "features": "name of the feature map",
+    "solver": "solver that ran; with solver=auto the one that it chose",
+    "method": "name of the method in tables: loss, features, and the solver unless it is auto",
+    "split": "number of the split, from 1",
+    "metric": "name of the metric",
+    "value": "value of the metric on the test rows; empty for a failed fit and for a metric that is not defined there",
+    **_HYPER_MEANINGS,
+    "n_train": "training rows",
+    "n_test": "test rows",
+    "n_features": "columns of the rows that were fitted, after encoding",
+    "n_classes": "classes of the data set",
+    **_FIT_MEANINGS,
+    "game_value": "P + lambda/2 |theta|^2: the largest expected loss that the moments allow; empty for losses that are no game",
+    "train_expected_loss": "mean over the training rows of the expected loss of the predictor's distribution; never above `game_value`",
+    "test_expected_loss": "the same mean over the test rows",
+    "label_error": "share of the training labels that differ from the true ones, under label noise",
+    "confusion_norm": "Frobenius norm of the off-diagonal part of the true confusion matrix of the training labels",
+    "condition": "condition number of the confusion matrix that the method was given",
+    "fit_seconds": "wall time of the final fit; differs between runs",
+    "predict_seconds": "wall time of the predictions on the test rows; differs between runs",
+    "seed": "key `seed` of the run",
+    "status": "ok, not_converged (the gap is above the tolerance), or failed (no value)",
+    "error": "the error of a failed fit in one line",
+    "options": "name of the protocol, options of loss, features and noise, and fixed hyper-parameters, `key=value; ...`",
+    "proof": "checksum of the stored proof of the fit (`record.proofs=true`)",
+    "cell": "key of the cell, the name of its file in cells/",
+}
+"""Columns of runs.csv with their meanings: one row per (cell, split, metric)."""
+
+RUN_COLUMNS = tuple(RUN_MEANINGS)
 
 STAGE_COLUMNS = ("rejector_objective", "rejector_dual_objective", "rejector_relative_gap", "rejector_converged")
 """The certificate of a fit's second problem, behind ``converged`` in tables with such fits; the columns without a stage are the first's."""
 
 NEEDED = ("dataset", "loss", "features", "solver", "method", "split", "metric", "value", "n_train", "n_test", "seed", "status", "cell")
 
-SEARCH_COLUMNS = (
-    "cell",
-    "dataset",
-    "method",
-    "split",
-    "stage",
-    "fold",
-    *HYPER_COLUMNS,
-    "metric",
-    "value",
-    "n_train",
-    "n_test",
-    "objective",
-    "dual_objective",
-    "relative_gap",
-    "gap_scale",
-    "passes",
-    "converged",
-    "seconds",
-)
-"""Columns of search.csv: one row per cross-validation fit."""
+SEARCH_MEANINGS = {
+    "cell": "key of the cell, as in runs.csv",
+    "dataset": "name of the data set",
+    "method": "name of the method in tables",
+    "split": "split whose training rows were searched, from 1",
+    "stage": "stage of the search: 1 the grid of the protocol, 2 the multiples of its winner",
+    "fold": "fold of the cross-validation, from 1",
+    **_HYPER_MEANINGS,
+    "metric": "metric that selects the hyper-parameters",
+    "value": "value of this metric on the rows of the fold that were held out",
+    "n_train": "rows that the candidate was fitted to",
+    "n_test": "rows that were held out",
+    **_FIT_MEANINGS,
+    "seconds": "wall time of the fit; differs between runs",
+}
+"""Columns of search.csv with their meanings: one row per fit of a search."""
+
+SEARCH_COLUMNS = tuple(SEARCH_MEANINGS)
 
 TIMING_COLUMNS = ("fit_seconds", "predict_seconds", "seconds")
 """The only columns that may differ between two runs of the same configuration."""
@@ -168,8 +177,8 @@ def hyper_text(value: Any) -> str:
 def over_splits(values: Sequence[Any]) -> Any:
     """Return what splits chose of a hyper-parameter: the value if it is one, else a text.
 
-    Of numbers that is the median, one that was chosen, and the range; of others how often each was chosen. None, where a split has none,
-    does not count.
+    Of numbers that is the median, which is a chosen value, and the range; of others how often each was chosen. None, where a split has
+    none, does not count.
     """
     chosen = [value for value in values if value is not None]
     if len(distinct := list(dict.fromkeys(chosen))) < 2:
@@ -206,7 +215,7 @@ def hyper_columns(columns: Iterable[str], base: Sequence[str] = RUN_COLUMNS) -> 
 
 
 def all_columns(base: Sequence[str], present: Iterable[str]) -> list[str]:
-    """Return the base columns with unknown ones (further hyper-parameters) inserted after the known ones, and those of stages."""
+    """Return the base columns with further hyper-parameters inserted after the known ones, and the columns of stages."""
     extra = sorted(set(present) - set(base) - set(STAGE_COLUMNS))
     stages = [column for column in STAGE_COLUMNS if column in set(present)]
     hyper, converged = base.index(HYPER_COLUMNS[-1]) + 1, base.index("converged") + 1
@@ -214,7 +223,7 @@ def all_columns(base: Sequence[str], present: Iterable[str]) -> list[str]:
 
 
 def pack(rows: Sequence[Mapping[str, Any]], base: Sequence[str]) -> dict[str, Any]:
-    """Return rows as one table for JSON: ``columns``, those of ``base`` and what else a row has, and ``values``, a list for each row."""
+    """Return rows as one table for JSON: ``columns``, which are ``base`` and what else a row has, and ``values``, a list for each row."""
     columns = all_columns(base, {key for row in rows for key in row})
     return {"columns": columns, "values": [[plain(row.get(column)) for column in columns] for row in rows]}
 
@@ -232,7 +241,7 @@ def complete_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def with_types(frame: pd.DataFrame) -> pd.DataFrame:
     """Convert the texts of a table in place: whether pandas' own parser returns the exact bits depends on its version.
 
-    A column of a learner's own hyper-parameter stays text where one of its values is no number.
+    A column of a learner's own hyper-parameter stays text where one of its values is not a number.
     """
     import numpy as np
     import pandas as pd
@@ -278,7 +287,7 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def difference(name: str, merged: Sequence[Sequence[str]], table: Iterable[Sequence[str]]) -> str:
-    """Return the first difference between the rows that cells make and the table that stands beside them, columns matched by name."""
+    """Return the first difference between the rows that cells make and the table in the same folder, columns matched by name."""
     if not merged:
         return ""
     (mine, *expected), (header, *lines) = merged, [*table] or [[]]

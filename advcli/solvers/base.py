@@ -20,7 +20,14 @@ from ..problems.risk import Problem, Solution
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop: the relative gap wanted, and what may be spent on it."""
+    """When to stop: the relative gap wanted, and what may be spent on it.
+
+    Examples
+    --------
+    >>> from advcli.solvers import Limits
+    >>> Limits(tol=1e-6, max_passes=100).max_passes
+    100
+    """
 
     tol: float = 1e-3  # the relative gap
     max_passes: float = 100_000.0  # never exceeded, at least 1: no work begins that they leave no room for
@@ -30,11 +37,20 @@ class Limits:
 
 
 class Solver(ABC):
-    """An algorithm for `Problem`; options come from its configuration file."""
+    """An algorithm for `Problem`; options come from its configuration file.
+
+    Examples
+    --------
+    >>> from advcli.solvers import make_solver
+    >>> solver = make_solver("newton")
+    >>> solver.takes_box, solver.takes_blocks
+    (False, False)
+    """
 
     name: ClassVar[str]
     takes_box: ClassVar[bool] = False  # whether it can solve problems with a tolerance, an L1 penalty
     takes_blocks: ClassVar[bool] = False  # whether it can solve a `BlockProblem`, rows that are read in blocks
+    comparison: ClassVar[bool] = False  # whether it exists for comparison alone; `auto` never takes it
     precision: ClassVar[float] = 0.0  # relative gap below which the solver takes too long to be asked for it; 0: any tolerance
 
     @abstractmethod
@@ -106,8 +122,8 @@ def solver_names() -> list[str]:
 
 
 def solvers_for_a_box() -> list[str]:
-    """Return the names of the solvers that take moments in a box, an L1 penalty."""
-    return [name for name in solver_names() if registry.get(name).takes_box]
+    """Return the names of the solvers that take moments in a box, an L1 penalty, without those for comparison."""
+    return [name for name in solver_names() if registry.get(name).takes_box and not registry.get(name).comparison]
 
 
 @functools.cache

@@ -84,7 +84,7 @@ class Mark:
 
 UNMARKED = Mark(best=False, p_value=math.nan, p_adjusted=math.nan, bold=False)
 MIN_SPLITS = 2  # one split says nothing of how splits vary
-MOST_IN_HOLM = 200  # methods of a row whose pairs are all tested; those of the ten thousand cells of a sweep would be fifty million
+MOST_IN_HOLM = 200  # methods of a row whose pairs are all tested; ten thousand methods would have fifty million pairs
 
 
 def mark_best(
@@ -95,7 +95,7 @@ def mark_best(
     n_train: float = math.nan,
     n_test: float = math.nan,
 ) -> dict[str, Mark]:
-    """Mark the best methods and those that are not significantly worse.
+    """Mark the best methods and all methods that are not significantly worse.
 
     Every method is compared with the best only, never along a chain: "not worse" is not transitive. With several bests a method is bold if
     it is not significantly worse than at least one of them. A significant difference in the method's favour (the best mean need not have
@@ -104,6 +104,14 @@ def mark_best(
 
     ``values`` hold the paired means per test row (J,) of every method over the same splits; ``n_train`` and ``n_test`` are the rows in the
     parts of a split, for the corrected test.
+
+    Examples
+    --------
+    >>> from advcli.statistics import Significance, mark_best
+    >>> errors = {"A": [0.10, 0.12, 0.11, 0.13, 0.11], "B": [0.11, 0.11, 0.12, 0.14, 0.10], "C": [0.30, 0.33, 0.32, 0.31, 0.35]}
+    >>> marks = mark_best(errors, Significance("ttest", 0.05, "holm"))
+    >>> {name: mark.bold for name, mark in marks.items()}
+    {'A': True, 'B': True, 'C': False}
     """
     arrays = {method: np.asarray(value, dtype=float) for method, value in values.items()}
     complete = {method: array for method, array in arrays.items() if len(array) and np.isfinite(array).all()}
@@ -142,9 +150,9 @@ def _corrected(
 ) -> Callable[[str, str], float]:
     """Return the p-value of two methods of a row after its correction.
 
-    Which method is the best is itself read off the row, so that its comparison with k - 1 others looks at the extremes of all k (k - 1) / 2
-    pairs: those are the family of Holm's correction. With k - 1 comparisons instead some of four equal methods lose their mark in 7 % of
-    the rows, some of six in 9 % (docs/explanation/statistics.md has the simulation). Of more than `MOST_IN_HOLM` methods the pairs are too
+    The best method is read off the row, so that its comparison with k - 1 others looks at the extremes of all k (k - 1) / 2 pairs: these
+    pairs are the family of Holm's correction. With k - 1 comparisons instead some of four equal methods lose their mark in 7 % of the
+    rows, some of six in 9 % (docs/explanation/statistics.md has the simulation). Of more than `MOST_IN_HOLM` methods the pairs are too
     many to test; Bonferroni's correction over the same family, a little stricter, needs the tests with the best alone.
     """
     if correction == "none":
@@ -174,6 +182,15 @@ def wins_ties_losses(
     cases: a count says how differences are spread, `friedman` and `wilcoxon` over the means say whether there is one. ``first`` and
     ``second`` hold the paired values (J,) of every data set; ``n_train`` and ``n_test``, one for all or for each, are the rows in the parts
     of a split.
+
+    Examples
+    --------
+    >>> from advcli.statistics import Significance, wins_ties_losses
+    >>> first = [[0.10, 0.11, 0.12], [0.20, 0.21, 0.20]]  # errors of a method on the splits of two data sets
+    >>> second = [[0.20, 0.22, 0.21], [0.21, 0.20, 0.20]]
+    >>> found = wins_ties_losses(first, second, Significance("ttest", 0.05, "none"))
+    >>> found.wins, found.ties, found.losses
+    (1, 1, 0)
     """
     if len(first) != len(second):
         raise ValueError(f"both methods need values of the same data sets, got {len(first)} and {len(second)}")

@@ -22,6 +22,11 @@ def check_figure(figure: str | ReportFigure) -> None:
     It is drawn from many rows and not refused from few: one data set, one split, one method, a failed cell, no certificate. Its files are
     named by its name, its caption is a sentence, the SVG is one and the PDF is one, the same rows give the same bytes, and rows stay as
     they were.
+
+    Examples
+    --------
+    >>> from advcli.testing import check_figure
+    >>> check_figure("gaps")
     """
     about = registry.get(figure) if isinstance(figure, str) else figure
     with named(f"figure {about.name}"):

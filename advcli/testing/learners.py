@@ -33,6 +33,12 @@ def check_learner(learner: Learner, skip: Collection[str] = (), scikit_learn: bo
     ``skip`` names scikit-learn's checks that it breaks on purpose, such as a learner that abstains; one that counts steps between classes
     (`Learner.counts_steps`) is spared the check that gives text without an order. ``scikit_learn=False`` leaves these checks out, for a
     learner that needs to know more of the data than its rows.
+
+    Examples
+    --------
+    >>> from advcli import OneVersusAllClassifier
+    >>> from advcli.testing import check_learner
+    >>> check_learner(OneVersusAllClassifier(), scikit_learn=False)
     """
     random = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 12)

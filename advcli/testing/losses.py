@@ -38,6 +38,12 @@ def check_loss(loss_class: type[Loss], **options: Any) -> None:
     matters, no row sees another, answers and their mixtures are feasible dual points, points outside are found and brought back, compiled
     ones agree with the readable ones in any layout of memory, block steps are optimal, and in a game neither player gains by another
     response. AssertionError says the class, the number of classes, the options, and what is broken.
+
+    Examples
+    --------
+    >>> from advcli.losses import loss_class
+    >>> from advcli.testing import check_loss
+    >>> check_loss(loss_class("cs"))
     """
     for k in SIZES:
         for chosen in [options] if options else examples_of(loss_class, k):

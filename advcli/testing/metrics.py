@@ -18,6 +18,13 @@ def check_metric(metric: str | Callable[..., float] | Metric, **facts: Any) -> N
     The value is one number, does not depend on the order of the rows, and is nowhere better than for the truth itself, said surely; with
     ``is_count`` the value times the rows is a whole number. ``facts`` are what the metric needs (`advcli.metrics.FACTS`). AssertionError
     names what is broken.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli.testing import check_metric
+    >>> check_metric("mae")
+    >>> check_metric(lambda y_true, y_predicted, n_classes, facts: float(np.mean(y_true != y_predicted)))
     """
     about = metric if isinstance(metric, Metric) else metric_of(metric) if isinstance(metric, str) else None
     with named(f"metric {about.name if about is not None else getattr(metric, '__name__', metric)}"):

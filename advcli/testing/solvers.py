@@ -26,6 +26,12 @@ def check_solver(solver_class: type[Solver], **options: Any) -> None:
     Weak duality holds wherever it is stopped, and what stopped it is said; it makes no more than ``max_passes``; the same seed gives the
     same bits; its tolerance is reached; a warm start is not written to and leads to the tolerance, one of another shape is ignored or
     refused by a `ValueError` such as `ConfigError`; and inputs are read-only. AssertionError says the class and what is broken.
+
+    Examples
+    --------
+    >>> from advcli.solvers.base import registry
+    >>> from advcli.testing import check_solver
+    >>> check_solver(registry.get("dual"))
     """
     with named(solver_class.__name__):
         _check(solver_class(**options), max(1e-2, solver_class.precision))

@@ -30,6 +30,12 @@ def check_source(source: Source | str, options: Mapping[str, Any], data_dir: str
     - weights are finite and positive; splits and official parts hold rows of it, no row twice;
     - ``sha256`` is the checksum of its content; ``name``, ``sizes`` and ``allow_small_classes`` are those of the options;
     - `Source.is_ordered` says before loading what the data set says, or None.
+
+    Examples
+    --------
+    >>> from advcli.testing import check_source
+    >>> check_source("sklearn", {"name": "iris"}, "data").X.shape
+    (150, 4)
     """
     chosen = sources()[source] if isinstance(source, str) else source
     with named(f"source {chosen.name}"):

@@ -188,15 +188,6 @@ def test_what_the_tests_keep_of_compositions_is_what_hydra_composes(
         assert capfd.readouterr().out == plain
 
 
-def test_help_names_actions_and_groups(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["--help"]) == 0
-    out = capfd.readouterr().out
-    assert "advcli report results=results/NAME" in out
-    assert re.search(r"^  loss: .*zero_one", out, re.M)
-    assert re.search(r"^  experiment: .*quickstart", out, re.M)
-    assert not re.search(r"^ *(base|hydra\S*): ", out.split("Configuration")[0], re.M)  # what others inherit from is no choice
-
-
 def test_version(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert re.fullmatch(r"advcli \d+\.\d+\.\d+\S*\n", capfd.readouterr().out)

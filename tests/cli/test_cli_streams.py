@@ -43,7 +43,9 @@ def full() -> io.TextIOWrapper:
     return open("/dev/full", "w", encoding="utf-8")
 
 
-@pytest.mark.parametrize("words", [["data", "list"], ["--help"], ["--cfg", "job"], ["--version"], ["experiment", "list"]])
+@pytest.mark.parametrize(
+    "words", [["data", "list"], ["--help"], ["--cfg", "job"], ["--version"], ["experiment", "list"], ["--info", "all"]]
+)
 def test_a_closed_pipe_ends_silently(words: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", unread())
     assert main(words) == 141

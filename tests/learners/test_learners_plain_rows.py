@@ -8,7 +8,7 @@ from sklearn.utils.validation import validate_data
 
 from advcli import AdversarialClassifier
 from advcli.core.checks import LARGEST
-from advcli.learners.base import _is_validated
+from advcli.core.rows import is_validated
 
 Y = np.array([0, 1, 2, 0, 1, 2])
 
@@ -23,7 +23,7 @@ def rows(**changed):
 @pytest.mark.parametrize("y", [Y, Y.astype(str), Y.astype(np.uint8), Y > 0, Y.astype(np.int32)], ids=lambda y: str(y.dtype))
 @pytest.mark.parametrize("X", [rows(), rows(_4=LARGEST), rows()[:6, :3], rows()[::1]])
 def test_what_passes_is_what_scikit_learn_returns(X, y):
-    assert _is_validated(X, y)
+    assert is_validated(X, y)
     found = validate_data(BaseEstimator(), X, y, accept_sparse="csr", dtype=np.float64, order="C")
     assert found[0] is X
     assert found[1].dtype == y.dtype
@@ -56,7 +56,7 @@ def test_what_passes_is_what_scikit_learn_returns(X, y):
     ],
 )
 def test_all_else_is_left_to_scikit_learn(X, y):
-    assert not _is_validated(X, y)
+    assert not is_validated(X, y)
 
 
 def test_names_of_a_former_fit_are_forgotten():

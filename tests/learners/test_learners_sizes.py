@@ -12,8 +12,8 @@ from scipy import sparse
 import advcli
 from advcli import AdversarialClassifier, HierarchicalSetClassifier
 from advcli.core.errors import ConfigError, DataError
+from advcli.data.labels.codes import MOST_EMPTY
 from advcli.learners import Learner
-from advcli.learners.base import MOST_EMPTY
 
 KINDS = [kind for name in advcli.__all__ if isinstance(kind := getattr(advcli, name), type) and issubclass(kind, Learner)]
 X = np.random.default_rng(0).normal(size=(40, 3))

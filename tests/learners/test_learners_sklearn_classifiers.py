@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import json
 import pickle
 import sys
 import types
 import warnings
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,8 +33,10 @@ from advcli.core.paths import conf_dir
 from advcli.evaluation import Cell
 from advcli.evaluation.sweeps.sweep import sweep
 from advcli.learners import Method
+from advcli.learners.options import candidates, reach
 from advcli.learners.sklearn import OutsideClassifier
 from advcli.models import read, save
+from advcli.models.restored import rebuild
 from advcli.testing import check_learner
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
@@ -62,7 +66,7 @@ def test_a_ready_name_is_the_estimator_itself(name: str) -> None:
     loss = group(name)
     kind = Method(loss, LINEAR, AUTO).learner
     kind.check(loss, LINEAR, AUTO, 3)
-    chosen = {key: values[0] for key, values in kind.candidates(loss).items()}
+    chosen = {key: values[0] for key, values in candidates(loss, "loss.options").items()}
     learner = Method(loss, LINEAR, AUTO, chosen).make(3, 7, 1e-3).fit(X, Y)
     alone = clone(learner.estimator_).set_params(**{key.rpartition(".")[2]: value for key, value in chosen.items()})
     alone = alone.set_params(random_state=7) if "random_state" in alone.get_params() else alone
@@ -227,7 +231,7 @@ def test_what_is_no_class_with_fit_is_refused_before_it_is_called(name: str, mon
         lambda: OutsideClassifier(f"spied.{name}").fit(X, Y),
         lambda: OutsideClassifier.check(words, {"name": "linear"}, {"name": "auto"}, 3),
         lambda: OutsideClassifier.has_probabilities(words),
-        lambda: OutsideClassifier.takes_weights(words),
+        lambda: Method(words, LINEAR, AUTO).sample.takes_weights,
     ):
         with pytest.raises(ConfigError, match=rf"loss.estimator=spied.{name} is a .*, no classifier"):
             use()
@@ -256,23 +260,24 @@ def test_an_untrusted_pickle_is_not_executed(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="trust=true"):
         read("m.joblib")
     (tmp_path / "m.model").write_bytes((tmp_path / "m.joblib").read_bytes())
-    with pytest.raises(ModelError, match="it is no model of advcli"):
+    with pytest.raises(ModelError, match="it is not a model of advcli"):
         read("m.model", trust=True)
     assert not Path("boom").exists()
-    with pytest.raises(ModelError, match="holds a NoneType, no model of advcli"):
+    with pytest.raises(ModelError, match="holds a NoneType, not a model of advcli"):
         read("m.joblib", trust=True)
     assert Path("boom").exists(), "trusted, it is"
 
 
 def test_a_model_file_that_names_an_estimator_imports_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from advcli.core.stored_arrays import Entries
-    from advcli.models import restored
-
     (tmp_path / "evil.py").write_text("raise SystemExit('executed')\n")
     monkeypatch.syspath_prepend(tmp_path)
-    document = {"estimator": "sklearn", "parameters": {"estimator": "evil.Thing"}}
+    save(fitted(LogisticRegression()), tmp_path / "m.model")
+    with zipfile.ZipFile(tmp_path / "m.model") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    document = json.loads(members["model.json"])
+    document["parameters"]["estimator"] = "evil.Thing"
     with pytest.raises(ModelError, match=r"a model file holds no estimator 'evil\.Thing'"):
-        restored._restored_estimator(document, *[Entries({}) for _ in range(3)])
+        rebuild(document, members)
     assert "evil" not in sys.modules
 
 
@@ -447,7 +452,7 @@ def test_estimators_are_cells_of_a_sweep(tmp_path: Path) -> None:
     assert alone["value"].tolist() == rows.loc[rows["loss"] == "SVC", "value"].tolist()
     for estimator, said in (
         (SVC, "give an estimator, SVC()"),
-        (make_pipeline(SVC()), "no plain data"),
+        (make_pipeline(SVC()), "not plain data"),
         (SVC(class_weight={0: 1}), "no plain"),
     ):
         with pytest.raises(ConfigError, match=said.replace("(", r"\(").replace(")", r"\)")):
@@ -522,9 +527,9 @@ def test_limits_of_what_is_fixed_or_has_no_ends_are_none():
     extend = {"C": [1, 64], "gamma": None, "degree": [1, 9], "kernel": [1, 2]}
     grid = {"C": [1, 8], "gamma": [0.1, 1], "degree": [3], "kernel": ["rbf", "poly"]}
     loss = {"name": "sklearn", "estimator": "sklearn.svm.SVC", "grid": grid, "extend": extend}
-    assert OutsideClassifier.reach(loss) == {"loss.options.C": (1, 64)}
-    assert OutsideClassifier.reach({**loss, "options": {"C": 2}}) == {}
-    assert OutsideClassifier.reach({**loss, "grid": {"gamma": [0.1, 1]}}) == {}
+    assert reach(loss, "loss.options") == {"loss.options.C": (1, 64)}
+    assert reach({**loss, "options": {"C": 2}}, "loss.options") == {}
+    assert reach({**loss, "grid": {"gamma": [0.1, 1]}}, "loss.options") == {}
 
 
 @pytest.mark.parametrize(("name", "named"), [(name, name in ("logistic", "linear_svc")) for name in READY])

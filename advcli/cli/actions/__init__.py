@@ -1,4 +1,4 @@
-"""The actions, one file each: the first word of a command line is the name of its file, and ``advcli --help`` lists them all.
+"""The actions, one file each: the first word of a command line is the name of its file.
 
 The class of an action is the only `Task` that its file defines. The file is imported when somebody asks for its action:
 every <TAB> of completion imports this package.
@@ -26,13 +26,3 @@ def get(name: str) -> type[Task]:
     module = import_module(f"{__name__}.{name}")
     (kind,) = (kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, Task) and kind is not Task)
     return kind
-
-
-def usage() -> str:
-    """Return what ``advcli --help`` says about the actions, those of smaller `Task.place` first."""
-    lines = []
-    for kind in sorted(map(get, names()), key=lambda kind: kind.place):
-        for words, meaning in kind.usage:
-            start = f"advcli {words}"
-            lines += [f"{start:<39} {meaning}"] if len(start) < 40 else [start, f"{'':<39} {meaning}"]
-    return "\n  ".join(lines)  # as deep as the lines around them in conf/hydra/help

@@ -13,14 +13,19 @@ from ...config import Settings, validate
 from ...config.words import refuse_added_keys, without_hydra
 from ...core.errors import ConfigError
 from ..console import say, short
-from ..task import Task
+from ..task import METHOD, Task
 
 
 class Bench(Task):
     """Trace the convergence of the listed solvers (and data sets, losses, features), one after the other in this process."""
 
-    place = 9
+    section = "Check, keep and share"
+    place = 41
+    summary = "trace how fast solvers close the duality gap"
     usage = (("bench KEY=VALUE solver=A,B,...", "how fast solvers close the gap: convergence.csv and a figure"),)
+    example = "advcli bench dataset=wine hyper.C=1 solver=dual,newton,lbfgs"
+    groups = METHOD
+    keys = ("hyper", "bench", "name", "seed", "results_dir", "data_dir")
     single = False
 
     def __init__(self, words: list[str]) -> None:

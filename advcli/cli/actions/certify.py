@@ -6,14 +6,19 @@ import warnings
 
 from ...config import Settings
 from ..console import say
-from ..task import Task
+from ..task import METHOD, Task
 
 
 class Certify(Task):
     """Judge weights that another program fitted."""
 
-    place = 6
+    section = "Check, keep and share"
+    place = 44
+    summary = "bound the distance of another program's weights to the optimum"
     usage = (("certify model=FILE.npz dataset=NAME loss=NAME", "how far weights of other programs are from the optimum"),)
+    example = "advcli certify model=weights.npz dataset=iris loss=cs hyper.C=1"
+    groups = METHOD
+    keys = ("model", "hyper", "seed", "data_dir")
 
     def act(self, settings: Settings) -> None:
         """Print the weights' objective, bounds of the optimum, and how far apart they are."""

@@ -23,13 +23,17 @@ class Check(Task):
     The JUnit file is there from the start, as an error: whatever ends the check, no result of an earlier one is taken for this one's.
     """
 
-    place = 3
+    section = "Check, keep and share"
+    place = 42
+    summary = "compare results with a baseline; exit code 1 if a number moved"
     usage = (
         (
             "check results=results/NAME baseline=FILE.csv [--update] [junit=FILE.xml]",
             "did the numbers move? exit code 1 and one line per number that did",
         ),
     )
+    example = "advcli check results=results/ci_check baseline=results/baselines/ci_check.csv"
+    keys = ("results", "baseline", "update", "junit", "report.test", "report.alpha")
 
     def __init__(self, words: list[str]) -> None:
         super().__init__(words)

@@ -13,8 +13,12 @@ from ..task import Task
 class Coverage(Task):
     """Show what a saved model gets wrong among what it accepts."""
 
-    place = 8
+    section = "Models"
+    place = 33
+    summary = "risk over coverage of a saved model, thresholds with a guarantee"
     usage = (("coverage model=MODEL input=HELD_OUT.csv out=FOLDER", "risk over coverage, confusion with abstentions, safe thresholds"),)
+    example = "advcli coverage model=iris.model input=held_out.csv out=coverage"
+    keys = ("model", "input", "out", "coverage", "trust", "spreadsheets")
 
     def act(self, settings: Settings) -> None:
         """Read, predict, and write the tables and the plot."""

@@ -24,13 +24,16 @@ MOST_ROWS = 40
 class Data(Task):
     """List, show or fetch data sets, or check a file of one's own."""
 
-    place = 10
+    section = "Data"
+    place = 21
+    summary = "list, show and fetch data sets; check a file of your own"
     usage = (
         ("data list", "every data set: source, size, is it here"),
         ("data show NAME", "one data set in detail"),
         ("data fetch NAME", "download one data set"),
         ("data check path=FILE target=COLUMN", "a file of your own: columns, gaps, classes, the command line that fits"),
     )
+    example = "advcli data check path=my.csv target=label"
     choices = ("list", "show", "fetch", "check")
     keys = ("path", "target", "separator", "encoding")
 

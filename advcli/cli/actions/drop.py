@@ -13,10 +13,14 @@ from ..task import Task
 class Drop(Task):
     """Remove the cells of some methods or data sets from a results folder; the same command as before computes them again."""
 
-    place = 3
+    section = "Check, keep and share"
+    place = 46
+    summary = "remove cells, such as failed ones, from a results folder"
     usage = (
         ("drop results=results/NAME method=NAME[,NAME] [dataset=NAME]", "remove cells, such as failed ones, by the names of the table"),
     )
+    example = "advcli drop results=results/first dataset=iris method=cs"
+    keys = ("results",)
 
     def __init__(self, words: list[str]) -> None:
         super().__init__(words)

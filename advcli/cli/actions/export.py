@@ -12,8 +12,12 @@ from ..task import Task
 class Export(Task):
     """Write the rows of a results folder, or its tables, for other programs; the folder is only read."""
 
-    place = 5
+    section = "Check, keep and share"
+    place = 45
+    summary = "write rows or tables as CSV, parquet, LaTeX or MLflow runs"
     usage = (("export csv results=results/NAME out=FILE", "its rows; also parquet, latex (its tables), and mlflow, where out is a folder"),)
+    example = "advcli export parquet results=results/first out=first.parquet"
+    keys = ("results", "out", "report")
     choices = ("csv", "latex", "mlflow", "parquet")
 
     def __init__(self, words: list[str]) -> None:

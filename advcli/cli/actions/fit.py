@@ -9,14 +9,19 @@ from ...config import Settings
 from ...core.errors import NotConvergedWarning
 from ..console import hyper_words, say, short
 from ..folders import beside, refuse_unwritable
-from ..task import Task
+from ..task import METHOD, Task
 
 
 class Fit(Task):
     """Fit one method to a whole data set and save it."""
 
-    place = 5
+    section = "Models"
+    place = 31
+    summary = "search on all rows, fit, and save the model"
     usage = (("fit dataset=csv dataset.path=FILE.csv dataset.target=COLUMN out=MODEL", "search, fit on all rows, save"),)
+    example = "advcli fit dataset=iris loss=zero_one out=iris.model"
+    groups = (*METHOD, "protocol")
+    keys = ("out", "hyper", "calibrate", "seed", "data_dir")
 
     def act(self, settings: Settings) -> None:
         """Search, fit, save; print what was chosen and the certificate."""
@@ -26,7 +31,7 @@ class Fit(Task):
         from ...evaluation import Cell
         from ...learners import Method
 
-        models.check_storable(Method.of(settings).learner.needs_pickle(settings.loss), out, f"loss={settings.loss['name']}")
+        models.check_storable(Method.of(settings).sample.kept_by_pickle, out, f"loss={settings.loss['name']}")
         began = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")

@@ -10,8 +10,12 @@ from ..task import Task
 class ModelFile(Task):
     """Show a saved model."""
 
-    place = 8
+    section = "Models"
+    place = 34
+    summary = "show a saved model: method, certificate, classes, columns"
     usage = (("model show FILE", "what a saved model is: method, certificate, classes, columns, versions"),)
+    example = "advcli model show iris.model"
+    keys = ("trust",)
     choices = ("show",)
     named = "the file that advcli fit wrote, as in advcli model show iris.model"
 

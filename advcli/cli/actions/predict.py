@@ -15,8 +15,11 @@ from ..task import Task
 class Predict(Task):
     """Apply a saved model to a CSV, parquet, feather or Excel file."""
 
-    place = 7
+    section = "Models"
+    place = 32
+    summary = "apply a saved model to a file of new rows"
     usage = (("predict model=MODEL input=NEW.csv out=PREDICTIONS.csv", "labels, potentials, probabilities, abstentions"),)
+    example = "advcli predict model=iris.model input=new.csv out=predictions.csv"
     keys = (
         *("model", "input", "out", "chunk_rows", "trust", "spreadsheets", "quiet"),
         *("predict.unseen", "predict.gaps", "predict.extra", "predict.rejected", "predict.tau"),

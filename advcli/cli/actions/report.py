@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 class Report(Task):
     """Make the tables of a finished or partial sweep again, from its rows alone; or draw a picture of losses or fits."""
 
-    place = 2
+    section = "Run and compare"
+    place = 13
+    summary = "tables, figures and a page of a sweep; pictures of losses"
     usage = (
         ("report results=results/NAME", "tables of a finished or partial sweep, from its rows"),
         ("report results=results/A,results/B out=FOLDER", "one table of several sweeps"),
         ("report figure=boundaries dataset=NAME", "where methods change their prediction; also loss_curves, loss_matrix, ..."),
     )
+    example = "advcli report results=results/quickstart"
+    keys = ("results", "out", "report", "published", "figure", "draw", "spreadsheets", "results_dir", "plugins")
 
     def __init__(self, words: list[str]) -> None:
         super().__init__(words)

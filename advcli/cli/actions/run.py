@@ -22,7 +22,7 @@ from ...core.errors import AdvcliError, ConfigError
 from ...results.progress import Journal, Progress
 from ..console import counted, hyper_words, print_table, say, short, warn
 from ..folders import unmake
-from ..task import Task
+from ..task import METHOD, Task
 
 if TYPE_CHECKING:
     from ...evaluation.outcome import CellOutcome
@@ -35,11 +35,33 @@ class Run(Task):
     The object lives in the parent; a sweep sends a copy of it to each worker, where only `__call__` is used.
     """
 
-    place = 1
+    section = "Run and compare"
+    place = 11
+    summary = "select, fit, evaluate one method, or with -m every combination"
     usage = (
         ("[run] [KEY=VALUE ...]", "select, fit and evaluate one method on one data set"),
         ("-m KEY=VALUE1,VALUE2 ...", "a sweep over every combination; ends with the comparison table"),
         ("+experiment=PRESET", "a sweep from conf/experiment"),
+    )
+    example = "advcli -m dataset=iris,wine loss=zero_one,cs name=first"
+    groups = (*METHOD, "protocol", "noise", "report")
+    keys = (
+        "hyper",
+        "name",
+        "seed",
+        "results_dir",
+        "data_dir",
+        "workers",
+        "quiet",
+        "verbose",
+        "dry_run",
+        "calibrate",
+        "published",
+        "limits",
+        "record",
+        "cells_per_job",
+        "spreadsheets",
+        "plugins",
     )
     single = False
 
@@ -284,12 +306,12 @@ def _check_reports(cells: Sequence[Settings]) -> None:
 
 
 def _print_choice(outcome: CellOutcome, settings: Settings) -> None:
-    """Print what a single run chose, and how far it is from the optimum."""
+    """Print the hyper-parameters and the solver of a single run, and how far it is from the optimum."""
     if chosen := hyper_words(outcome.hyper, settings.hyper):
         print(f"hyper-parameters: {', '.join(chosen)}")
     if outcome.worst_gap == outcome.worst_gap:
         passes = f", at most {outcome.passes} passes" if settings.verbose else ""
         late = ", not reached" if outcome.status == "not_converged" else ""
         print(f"largest certified relative gap: {outcome.worst_gap:.1e} (asked for: {settings.solver['tol']:g}{late}){passes}")
-    if outcome.choice and settings.verbose:
+    if outcome.choice:
         print(outcome.choice)

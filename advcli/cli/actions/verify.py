@@ -11,8 +11,12 @@ from ..task import Task
 class Verify(Task):
     """Prove the gaps of a results folder again from its proofs: exit code 1 if one is refuted, or none is proved."""
 
-    place = 4
+    section = "Check, keep and share"
+    place = 43
+    summary = "prove the duality gaps of results again from stored proofs"
     usage = (("verify results=results/NAME", "prove every gap again from kept proofs (record.proofs=true)"),)
+    example = "advcli verify results=results/first"
+    keys = ("results", "data_dir", "spreadsheets")
 
     def act(self, settings: Settings) -> None:
         """Print one line per cell, how many fits were proved, and which metrics were not followed; write verify.csv."""

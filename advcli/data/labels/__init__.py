@@ -1,1 +1,1 @@
-"""What is known of labels: their order, confusion, noise, sequences, sets and hierarchies."""
+"""What is known of labels: their codes, order, confusion, noise, sequences, sets and hierarchies."""

@@ -16,7 +16,7 @@ predictions of least c alone. Hence a prediction is the likeliest of p; ties go 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -120,9 +120,22 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
     certificate_, rows_
         As in `SurrogateClassifier`.
 
+    References
+    ----------
+    Fathony, Asif, Liu, Bashiri, Xing, Behpour, Zhang and Ziebart (2018), "Consistent robust adversarial prediction for general multiclass
+    classification", arXiv 1812.07526: eq. 10 is the game of a matrix, here of the vectors of costs.
+
     Examples
     --------
-    >>> AdversarialCostClassifier(C=10.0).fit(X, costs=array)                                # doctest: +SKIP
+    >>> import numpy as np
+    >>> from advcli import AdversarialCostClassifier
+    >>> X = np.repeat([[0.0], [1.0], [2.0]], 10, axis=0)
+    >>> costs = np.abs(np.arange(3) - X)  # of predicting 0, 1 or 2
+    >>> model = AdversarialCostClassifier(C=100.0).fit(X, costs=costs)
+    >>> model.predict([[0.0], [1.0], [2.0]])
+    array([0, 1, 2])
+    >>> model.certificate_.converged
+    True
     """
 
     takes_blocks = False
@@ -193,13 +206,9 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
                 "adversarial_costs", f"at most {_MOST_PARAMETERS} parameters (here {size})", "choose features=kernel_pca"
             )
         extras = {"loss": loss, "cost": loss.cost_weights(y, None), "rows": rows, "total": total, "tolerance": None}
-        return self._as_bound(OutcomeScores(inner, self.outcomes_), y, weights, **extras)
-
-    def _take(self, bound: Bound) -> None:
-        super()._take(bound)
-        assert isinstance(bound.features, OutcomeScores)
-        inner, self.outcomes_ = bound.features.inner, bound.features.outcomes
-        self.features_ = inner if inner.keeps_rows else None
+        bound = Bound.of(self, OutcomeScores(inner, self.outcomes_), y, weights, **extras)
+        kept = {"outcomes_": self.outcomes_, "features_": inner if inner.keeps_rows else None}
+        return replace(bound, facts={**bound.facts, **kept})
 
     def _make_loss(self, k: int) -> Loss:
         return make_loss("general", self.outcomes_.shape[1], matrix=self.outcomes_)
@@ -230,7 +239,7 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
         return self.order_
 
     @property
-    def predicts_classes_(self) -> bool:
+    def predicts_classes_(self) -> bool:  # type: ignore[override]
         """True."""
         return True
 

@@ -68,11 +68,6 @@ class HierarchicalLearner(Refitting, OverLabelGraph, LinearLearner):
         """Return the options that a configuration may set, of those of the models the model's own."""
         return tuple(name for name in super().option_names() if name in cls.own or name not in _OF_MODELS)
 
-    @classmethod
-    def in_python(cls) -> str:
-        """Return how the learner is called in Python."""
-        return f'HierarchicalClassifier(model="{cls.name}")'
-
     def labels(self) -> tuple[LabelGraph, NDArray[np.intp]]:
         """Return the label graph and the position of every class among its leaves; of ``flat`` leaves without edges."""
         return side_by_side(len(self.classes_)) if self.model == "flat" else super().labels()
@@ -204,6 +199,7 @@ class HierarchicalLearner(Refitting, OverLabelGraph, LinearLearner):
 class FlatSVM(HierarchicalLearner):
     """The multiclass support vector machine of Crammer & Singer (2001) over the leaves; a yardstick that knows no hierarchy."""
 
+    in_python = 'HierarchicalClassifier(model="flat")'
     own: ClassVar[tuple[str, ...]] = ()
     takes: ClassVar[tuple[str, ...]] = ()
 
@@ -216,6 +212,7 @@ class FlatSVM(HierarchicalLearner):
 class HierarchicalSVM(HierarchicalLearner):
     """The hierarchical support vector machine of Cai & Hofmann (2004), choi2018 (6.2): margins by the distance of labels in the graph."""
 
+    in_python = 'HierarchicalClassifier(model="hsvm")'
     hyper: ClassVar[tuple[str, ...]] = ("regularisation", "margin_power")
     own: ClassVar[tuple[str, ...]] = ("hierarchy", "margin_power")
 
@@ -227,6 +224,7 @@ class HierarchicalSVM(HierarchicalLearner):
 class NormalisedHierarchicalSVM(HierarchicalLearner):
     """The normalised hierarchical support vector machine, choi2018 (6.10) and (6.13): the hierarchy weighs its nodes."""
 
+    in_python = 'HierarchicalClassifier(model="nhsvm")'
     hyper: ClassVar[tuple[str, ...]] = ("regularisation", "rho")
     own: ClassVar[tuple[str, ...]] = ("hierarchy", "rho", "directional", "largest_sum", "objective")
 
@@ -238,6 +236,7 @@ class NormalisedHierarchicalSVM(HierarchicalLearner):
 class SharedSVM(HierarchicalLearner):
     """The shared support vector machine, choi2018 (6.17): the weights alpha of the nodes are learned, too; trees only."""
 
+    in_python = 'HierarchicalClassifier(model="ssvm")'
     own: ClassVar[tuple[str, ...]] = ("hierarchy", "margin", "rho", "updates")
 
     model: str = field(default="ssvm", init=False)
@@ -282,6 +281,26 @@ class HierarchicalClassifier(HierarchicalLearner):
     ----------
     coef_, certificate_, dual_, alpha_, n_updates_
         As in `HierarchicalLearner`.
+
+    References
+    ----------
+    Choi (2018), doctoral thesis, Toyota Technological Institute at Chicago: chapter 6; eq. 6.2 is hsvm, eq. 6.10 and 6.13 are nhsvm, eq.
+    6.17 is ssvm.
+
+    Cai and Hofmann (2004), "Hierarchical document categorization with support vector machines", CIKM: hsvm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli import HierarchicalClassifier
+    >>> tree = {"animal": ["mammal", "bird"], "mammal": ["cat", "dog"], "bird": ["hawk", "owl"]}
+    >>> y = np.array(["cat", "dog", "hawk", "owl"] * 10)
+    >>> X = (np.unique(y)[:, None] == y).T.astype(float)
+    >>> model = HierarchicalClassifier(hierarchy=tree, model="nhsvm", C=10.0).fit(X, y)
+    >>> model.predict(X[:4])
+    array(['cat', 'dog', 'hawk', 'owl'], dtype='<U4')
+    >>> model.certificate_.converged
+    True
     """
 
     name = "hierarchical"

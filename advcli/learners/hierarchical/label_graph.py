@@ -12,6 +12,7 @@ from scipy import sparse
 from ...core.errors import ConfigError, ModelError
 from ...core.label_graph import LabelGraph
 from ...core.stored_arrays import Entries
+from ...core.typing import Array
 from ...data.labels.best_sets import LabelSets, restricted
 from ...losses.matrices import is_frame
 from ..linear import LinearLearner
@@ -111,17 +112,17 @@ class OverLabelGraph(LinearLearner):
         coded = self.of_sets_ or self.n_classes is not None
         return label_graph(self.hierarchy, self.order_, coded=coded, of_sets=self.of_sets_, loss=self.name)
 
-    def _encode_sets(self, Y: Any) -> sparse.csr_array:
-        """Set `classes_` and return ones where a row has a label; a frame whose columns are leaves has them in the order of the leaves."""
-        ones = super()._encode_sets(Y)
-        if is_frame(Y):
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Array | None]:
+        """Return what `Learner` does; `ConfigError` for a frame of sets whose columns are leaves in another order than the graph's."""
+        checked = super()._checked(X, y, sample_weight)
+        if self.of_sets_ and is_frame(y):
             graph, positions = self.labels()
-            columns, names = [str(column) for column in Y.columns], [graph.names[leaf] for leaf in graph.leaves[positions]]
+            columns, names = [str(column) for column in y.columns], [graph.names[leaf] for leaf in graph.leaves[positions]]
             if columns != names and set(columns) & set(names):
                 j = next(j for j, name in enumerate(columns) if name != names[j])
                 wrong = f"column {j + 1} of y is {columns[j]!r} where {names[j]!r} must be"
                 raise ConfigError(f"{wrong}: give the columns in the order {names}")
-        return ones
+        return checked
 
     def take_sets(self, graph: LabelGraph, positions: NDArray[np.intp]) -> None:
         """Take over a graph above the classes alone (`restricted`)."""
@@ -139,10 +140,10 @@ class OverLabelGraph(LinearLearner):
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
         """Return what a saved model holds, the label graph by its edges."""
         parameters, attributes, rows = super().saved()
-        if isinstance(parameters.get("hierarchy"), LabelGraph):
-            parameters["hierarchy"] = {"edges": parameters["hierarchy"].edges()}
-        elif parameters.get("hierarchy") is not None:
-            parameters["hierarchy"] = plain_hierarchy(parameters["hierarchy"])
+        if isinstance(self.hierarchy, LabelGraph):
+            parameters["hierarchy"] = {"edges": self.hierarchy.edges()}
+        elif self.hierarchy is not None:
+            parameters["hierarchy"] = plain_hierarchy(self.hierarchy)
         attributes.pop("sets_", None)
         return parameters, attributes, rows
 

@@ -19,7 +19,7 @@ from ...core.stored_arrays import Entries
 from ...core.typing import Array, Labels
 from ...solvers.cutting_planes import Positions
 from ..base import Bound, Rows, View, register
-from ..options import one_of, seed_of
+from ..options import describes, one_of, seed_of
 from .chain_training import CHAINS_BY_EXAMPLES, KINDS, ChainFit, ChainProblem, ChainTrainer
 from .frank_wolfe import fit_by_examples
 from .learner import MAXMIN, StructuredLearner
@@ -64,6 +64,7 @@ def _merged(X: Any, y: Labels, start: Starts, weights: Array) -> tuple[Positions
 
 
 @register("chain")
+@describes(StructuredLearner)
 @dataclass(kw_only=True, eq=False, repr=False)
 class ChainClassifier(StructuredLearner):
     """Label sequences, scored by labels of rows and by labels that follow each other, from a surrogate of the number of wrong labels.
@@ -77,14 +78,6 @@ class ChainClassifier(StructuredLearner):
     ----------
     surrogate : {"margin", "slack", "scaling", "log", "prob", "maxmin"}
         psi (`advcli.learners.structured.spaces.psi`), or the max-min margin.
-    beta : float or None
-        Of ``surrogate="scaling"``; None: 0.5.
-    C, lam, tol : float
-        Weight of the summed surrogate against |w|^2 / 2, lambda = 1/(n C), or lambda itself; relative duality gap that is accepted.
-    fit_intercept : bool
-        Whether a constant 1 is appended to the rows, penalised like the rest.
-    warm_start, verbose, random_state
-        Whether a fit begins at the dual point of the last one, a line about each fit, and the seed of the visits.
     rule : {"potentials", "predictor"}
         What is predicted: the sequence of the largest f, or, for the max-min margin, at every row the label of the largest p_t in the game
         at new scores.
@@ -93,12 +86,8 @@ class ChainClassifier(StructuredLearner):
     training : {"planes", "bcfw", "sgd"}
         How P is minimised: by stored sequences of every chain; with one mean plane of each by block-coordinate Frank-Wolfe, or by
         stochastic subgradients. All are certified; the max-min margin has ``planes`` alone.
-    max_passes : float
-        Limit of passes over all sequences; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
-    max_seconds : float
-        Limit of the time of a fit, looked at between passes; beyond, as with ``max_passes``.
-    features, features_options, n_classes
-        Feature map with linear scores and its options; the number of classes of labels that are codes 0..n_classes-1.
+    max_passes, max_seconds : float
+        Limits of passes over all sequences and of seconds; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
 
     Attributes
     ----------
@@ -113,6 +102,23 @@ class ChainClassifier(StructuredLearner):
     -----
     ``fit(X, y, groups=...)`` and ``predict(X, groups=...)`` take the sequence of every row; the rows of a sequence stand together. Without
     groups every row is a sequence of its own.
+
+    References
+    ----------
+    Choi (2018), doctoral thesis, Toyota Technological Institute at Chicago: chapter 3.
+
+    Nowak-Vila, Bach and Rudi (2020), "Consistent structured prediction with max-min margin Markov networks", ICML: the max-min margin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli import ChainClassifier
+    >>> words = np.array(["the", "cat", "sat"] * 8)
+    >>> X = (np.unique(words)[:, None] == words).T.astype(float)
+    >>> y = np.array(["O", "NOUN", "VERB"] * 8)
+    >>> model = ChainClassifier(C=10.0).fit(X, y, groups=np.repeat(np.arange(8), 3))
+    >>> model.predict(X[:3], groups=[0, 0, 0])
+    array(['O', 'NOUN', 'VERB'], dtype='<U4')
     """
 
     has_groups: ClassVar[bool] = True
@@ -172,7 +178,7 @@ class ChainClassifier(StructuredLearner):
 
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
         """Fit to bound rows, from the stored sequences of ``start`` where it was fitted to the same ones with the same surrogate."""
-        self._take(bound)
+        bound.set_facts(self)
         self.check_parameters()
         began = time.perf_counter()
         weights = bound.own["weights"]

@@ -20,7 +20,7 @@ from ...core.typing import Array
 from ...features.merging import equal_rows, summed
 from ...solvers.cutting_planes import Cuts, CuttingPlaneFit, CuttingPlaneProblem, CuttingPlanes, Positions, Turns
 from ..base import register
-from ..options import one_of, seed_of
+from ..options import describes, one_of, seed_of
 from .frank_wolfe import BY_EXAMPLES, fit_by_examples
 from .learner import GAMES, MAXMIN, StructuredLearner
 from .spaces.enumerated_sets import (
@@ -365,6 +365,7 @@ def unmerged(owner: Positions, table: Array, became: Positions) -> Array:
 
 
 @register("sets")
+@describes(StructuredLearner)
 @dataclass(kw_only=True, eq=False, repr=False)
 class MultilabelClassifier(SetLearner):
     """Sets of labels, scored by labels and by pairs of labels, from a surrogate of the number of wrong labels (choi2018, chapters 3 to 5).
@@ -389,24 +390,12 @@ class MultilabelClassifier(SetLearner):
         with ``surrogate="maxmin_f1"`` the likeliest set of its predictor; or the
         set of the largest expected F-measure (`advcli.learners.structured.spaces.f_measure`) under the worst mixture of that game, of the
         other surrogates under probabilities in proportion to exp f(y).
-    beta : float or None
-        Of ``surrogate="scaling"``; None: 0.5.
-    C, lam, tol : float
-        Weight of the summed surrogate against |w|^2 / 2, lambda = 1/(n C), or lambda itself; relative duality gap that is accepted.
-    fit_intercept : bool
-        Whether a constant 1 is appended to the rows, penalised like the rest.
-    warm_start, verbose, random_state
-        Whether a fit begins at the dual point of the last one, a line about each fit, and the seed of the visits.
     search : {"auto", "levels", "hull", "exact", "angular"} or a plug-in's
         How the worst set of a row is found (`advcli.learners.structured.spaces.searches`). ``auto``: levels of all sets of at most 16
         labels, or of any number without pairs; else the convex hull search over the linear relaxation, whose surrogate is then what is
         minimised and certified.
-    max_passes : float
-        Limit of searches of all rows; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
-    max_seconds : float
-        Limit of the time of a fit, looked at between searches of all rows; beyond, as with ``max_passes``.
-    features, features_options, n_classes
-        Feature map with linear scores and its options; the number of classes of labels that are codes 0..n_classes-1.
+    max_passes, max_seconds : float
+        Limits of searches of all rows and of seconds; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
 
     Attributes
     ----------
@@ -420,6 +409,23 @@ class MultilabelClassifier(SetLearner):
     Notes
     -----
     y is (n, m) of 0 and 1; rows may be without a label. Labels of one column are sets of one label.
+
+    References
+    ----------
+    Choi (2018), doctoral thesis, Toyota Technological Institute at Chicago: chapters 3 to 5.
+
+    Tsochantaridis, Joachims, Hofmann and Altun (2005), "Large margin methods for structured and interdependent output variables", JMLR 6:
+    slack and margin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli import MultilabelClassifier
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> Y = (X > 0).astype(int)  # each row has some of three labels
+    >>> model = MultilabelClassifier(surrogate="margin", C=100.0).fit(X, Y)
+    >>> bool(np.mean(model.predict(X) == Y) > 0.9), model.certificate_.converged
+    (True, True)
     """
 
     empty_sets: ClassVar[bool] = True

@@ -17,8 +17,9 @@ from ...data.labels.best_sets import LabelSets, restricted
 from ...solvers.cutting_planes import Cuts, CuttingPlaneProblem, CuttingPlanes, Positions
 from ..base import register
 from ..hierarchical.label_graph import OverLabelGraph
+from ..options import describes
 from .label_sets import SetLearner, unmerged
-from .learner import GAMES
+from .learner import GAMES, StructuredLearner
 from .spaces.enumerated_sets import MOST_LABELS
 from .spaces.hierarchical_sets import HierarchicalSets, TreeLevels
 from .spaces.psi import Psi
@@ -129,6 +130,7 @@ class SearchedLeafSets(LeafSets):
 
 
 @register("hierarchical_sets")
+@describes(StructuredLearner)
 @dataclass(kw_only=True, eq=False, repr=False)
 class HierarchicalSetClassifier(OverLabelGraph, SetLearner):
     """Sets of leaves over a hierarchy, from a surrogate of the number of wrong leaves (choi2018, chapter 4 and section 6.7.1).
@@ -145,22 +147,12 @@ class HierarchicalSetClassifier(OverLabelGraph, SetLearner):
         psi (`advcli.learners.structured.spaces.psi`). ``prob_raw``, not convex, is for ``training="sgd"``.
     training : {"planes", "bcfw", "sgd"}
         How P is minimised: by stored planes of every row, by block-coordinate Frank-Wolfe, or by stochastic subgradients.
-    beta : float or None
-        Of ``surrogate="scaling"``; None: 0.5.
     search : {"auto", "levels", "hull", "exact", "angular"} or a plug-in's
         How the worst set of a row is found (`advcli.learners.structured.spaces.searches`). ``auto``: on a tree the best set at every number
         of wrong leaves; else all sets of at most 16 leaves; else ``angular`` for slack rescaling and ``hull`` for others, whose calls are
         integer programs. All are exact but ``hull``, which is exact for ``margin`` and ``f1``.
     max_passes, max_seconds : float
         Limits of searches of all rows and of seconds; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
-    C, lam, tol : float
-        Weight of the summed surrogate against |w|^2 / 2, lambda = 1/(n C), or lambda itself; relative duality gap that is accepted.
-    fit_intercept : bool
-        Whether a constant 1 is appended to the rows, penalised like the rest.
-    warm_start, verbose, random_state
-        Whether a fit begins at the dual point of the last one, a line about each fit, and the seed of the visits.
-    features, features_options, n_classes
-        Feature map with linear scores and its options; the number of classes of labels that are codes 0..n_classes-1.
 
     Attributes
     ----------
@@ -174,6 +166,23 @@ class HierarchicalSetClassifier(OverLabelGraph, SetLearner):
     Notes
     -----
     y is (n, k) of 0 and 1 with a 1 in every row, or labels (n,): sets of one leaf, of which the best is predicted.
+
+    References
+    ----------
+    Choi (2018), doctoral thesis, Toyota Technological Institute at Chicago: chapter 4 and section 6.7.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli import HierarchicalSetClassifier
+    >>> edges = [("top", "a"), ("top", "b"), ("a", "a1"), ("a", "a2"), ("b", "b1"), ("b", "b2")]
+    >>> Y = np.array([[1, 1, 0, 0], [0, 0, 1, 0], [0, 1, 0, 1]] * 10)  # leaves a1, a2, b1, b2
+    >>> X = np.tile(np.eye(3), (10, 1))
+    >>> model = HierarchicalSetClassifier(hierarchy=edges, C=100.0).fit(X, Y)
+    >>> model.predict(X[:3]).toarray()
+    array([[1, 1, 0, 0],
+           [0, 0, 1, 0],
+           [0, 1, 0, 1]], dtype=int8)
     """
 
     hierarchy: Any = field(default=None, kw_only=False)

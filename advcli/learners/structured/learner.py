@@ -32,6 +32,21 @@ class StructuredLearner(Refitting, LinearLearner):
 
     A subclass registers itself by its name in the group ``loss``, adds options as fields and names all of them, as `ChainClassifier` does.
 
+    Parameters
+    ----------
+    beta : float or None
+        Of ``surrogate="scaling"``; None: 0.5.
+    C, lam, tol : float
+        Weight of the summed surrogate against |w|^2 / 2, lambda = 1/(n C), or lambda itself; relative duality gap that is accepted.
+    fit_intercept : bool
+        Whether a constant 1 is appended to the rows, penalised like the rest.
+    warm_start, verbose, random_state
+        Whether a fit begins at the dual point of the last one, a line about each fit, and the seed of the visits.
+    features, features_options, n_classes
+        Feature map with linear scores and its options; the number of classes of labels that are codes 0..n_classes-1.
+
+    Notes
+    -----
     ``coef_`` (K, d) is W, the weights of the scores of a row, and ``shared_`` (G,) are those that labels share, of pairs or of transitions.
     ``certificate_`` compares an upper bound of P there with the dual value of the stored planes in ``dual_``, which is not part of a saved
     model. ``oracle_gap_`` is the part of the gap that the ``oracle_calls_`` searches leave open: the mean upper bound less the value of the

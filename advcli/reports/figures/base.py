@@ -70,7 +70,16 @@ registry: Registry[ReportFigure] = Registry("figure", "figure", __package__)
 
 
 def register(name: str, *, section: str, needs: tuple[str, ...]) -> Callable[[Draw], Draw]:
-    """Register a function as a figure of a section in `SECTIONS`; the arguments are attributes of `ReportFigure`."""
+    """Register a function as a figure of a section in `SECTIONS`; the arguments are attributes of `ReportFigure`.
+
+    Examples
+    --------
+    >>> from advcli.reports.drawing import draw
+    >>> from advcli.reports.figures import register
+    >>> @register("seconds", section="certificates", needs=("fit_seconds",))
+    ... def seconds(material):
+    ...     yield draw("seconds", "Seconds of every fit.", (6.0, 3.5), lambda axes: axes.plot(material.runs["fit_seconds"]))
+    """
     if section not in SECTIONS:
         raise ConfigError(f"figure {name}: section={section} is not valid; choose one of {', '.join(SECTIONS)}")
     if not name.replace("-", "").isalnum():

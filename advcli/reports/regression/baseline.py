@@ -24,36 +24,40 @@ from ...results.folder import ResultsFolder
 from ...results.tables import canonical_json, format_value, lasting, plain
 from ..summary import blocks, flat_options, numbers, with_unique_methods
 
-COST_COLUMNS = ("passes", "fit_seconds", "predict_seconds")
-"""Columns of a baseline that say what a fit cost over the splits: the mean of the passes, the medians of the seconds. They may be empty."""
-
-MADE_COLUMNS = ("made_by", "config")
-"""Columns of a baseline: versions and processor, and the options of the cell, each ``name=value; ...``. They may be empty."""
+_COST_MEANINGS = {
+    "passes": "mean passes of the fits; may be empty",
+    "fit_seconds": "median wall time of the fits; may be empty",
+    "predict_seconds": "median wall time of the predictions; may be empty",
+}
+_MADE_MEANINGS = {
+    "made_by": "versions and processor, `name=value; ...`; may be empty",
+    "config": "options of the cell, `name=value; ...`; may be empty",
+}
+COST_COLUMNS, MADE_COLUMNS = tuple(_COST_MEANINGS), tuple(_MADE_MEANINGS)
+"""Columns of a baseline that say what a fit cost over the splits, and who made it; they may be empty."""
 
 NUMERIC = ("advcli", "numpy", "scipy", "scikit-learn")
 """Versions that a check is of: an entry that others made says nothing about the installed ones."""
 
-BASELINE_COLUMNS = (
-    "dataset",
-    "method",
-    "metric",
-    "mean",
-    "std",
-    "n",
-    "tolerance",
-    "seed",
-    "n_train",
-    "n_test",
-    *COST_COLUMNS,
-    *MADE_COLUMNS,
-    "splits",
-    "values",
-)
-"""Columns of a baseline.
+BASELINE_MEANINGS = {
+    "dataset": "name of the data set",
+    "method": "name of the method",
+    "metric": "name of the metric",
+    "mean": "mean of the metric over the splits",
+    "std": "sample standard deviation over the splits",
+    "n": "number of splits",
+    "tolerance": "largest change of the mean that passes when other splits are compared; may be edited",
+    "seed": "key `seed` of the run",
+    "n_train": "training rows of a split",
+    "n_test": "test rows of a split",
+    **_COST_MEANINGS,
+    **_MADE_MEANINGS,
+    "splits": "fingerprint of the splits; equal splits are compared one by one",
+    "values": "values of the splits in their order, counts as fractions (2/45); empty: only the tolerance is compared",
+}
+"""Columns of a baseline with their meanings: one row per (data set, method, metric)."""
 
-``splits`` is a fingerprint of the splits; ``values`` are the values of the splits in their order, counts as fractions (``2/45``).
-An empty ``values`` leaves the entry to the tolerance.
-"""
+BASELINE_COLUMNS = tuple(BASELINE_MEANINGS)
 
 
 ALPHA = 0.01
@@ -377,7 +381,7 @@ def stored_entry(row: Mapping[Any, Any]) -> CheckedEntry:
 
 def folder_facts(folder: ResultsFolder) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return the rows of the cells of a folder, with what `make_baseline` and the check take of these cells."""
-    runs = folder.runs_of_cells()
+    runs = folder.of_cells()
     cells = runs["cell"].tolist()
     return runs, {"splits": split_fingerprints(folder, cells), "made": made_texts(folder, cells)}
 

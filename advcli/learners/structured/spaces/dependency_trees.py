@@ -117,6 +117,17 @@ class TreeSpace(LabelSpace):
 
     ``scores`` (n + 1, n + 1) are finite numbers for arcs: row the head, 0 the root, column the word. ``heads`` (n,) is the true tree: the
     head of every word, from 0, the root, to n; else `DataError`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli.learners.structured.spaces.dependency_trees import TreeSpace
+    >>> from advcli.learners.structured.spaces.psi import make_psi
+    >>> from advcli.learners.structured.spaces.searches import search_of
+    >>> scores = np.array([[0, 5, 1], [0, 0, 4], [0, 2, 0]], dtype=float)  # row the head, 0 the root; column the word
+    >>> sentence = TreeSpace(scores, heads=(0, 1))
+    >>> search_of("auto", sentence)(sentence, make_psi("margin")).label
+    (0, 1)
     """
 
     name: ClassVar[str] = "projective trees"

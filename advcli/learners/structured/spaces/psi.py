@@ -209,7 +209,18 @@ SURROGATES: dict[str, type[Psi]] = {psi.name: psi for psi in (Margin, Slack, Sca
 
 
 def make_psi(name: str, beta: float | None = None) -> Psi:
-    """Return a surrogate by its name; ``beta`` is that of ``scaling``. `ConfigError` for no such name, or a beta that cannot be."""
+    """Return a surrogate by its name; ``beta`` is that of ``scaling``. `ConfigError` for no such name, or a beta that cannot be.
+
+    Examples
+    --------
+    >>> from advcli.learners.structured.spaces.psi import make_psi
+    >>> from advcli.learners.structured.spaces.searches import search_of
+    >>> from advcli.learners.structured.spaces.space import PointSpace
+    >>> space = PointSpace(h=[0.0, -0.999, 1.0, 0.0], g=[0.0, 4.0, 0.001, 2.0])
+    >>> found = search_of("exact", space)(space, make_psi("slack"))
+    >>> found.label, round(float(found.value), 3)
+    (3, 2.0)
+    """
     if name not in SURROGATES:
         raise ConfigError(f"loss.surrogate={name} is unknown; {nearest(str(name), SURROGATES)}")
     if beta is not None and name != "scaling":

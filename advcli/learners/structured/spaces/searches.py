@@ -103,7 +103,18 @@ def search_names() -> tuple[str, ...]:
 
 
 def search_of(name: str, space: LabelSpace) -> Search:
-    """Return a search by name, or raise `ConfigError`; ``auto`` is ``levels`` where the space offers them, else ``hull``."""
+    """Return a search by name, or raise `ConfigError`; ``auto`` is ``levels`` where the space offers them, else ``hull``.
+
+    Examples
+    --------
+    >>> from advcli.learners.structured.spaces.psi import make_psi
+    >>> from advcli.learners.structured.spaces.searches import search_of
+    >>> from advcli.learners.structured.spaces.space import PointSpace
+    >>> space = PointSpace(h=[0.0, -0.999, 1.0, 0.0], g=[0.0, 4.0, 0.001, 2.0])
+    >>> found = search_of("angular", space)(space, make_psi("slack"))
+    >>> found.label, round(float(found.value), 3)
+    (3, 2.0)
+    """
     if name == "auto":
         name = "levels" if "levels" in space.offers else "hull"
     if name not in SEARCHES:

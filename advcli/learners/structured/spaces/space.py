@@ -66,7 +66,18 @@ class LabelSpace:
 
 
 class PointSpace(LabelSpace):
-    """Labels given by finite coordinates h and g (M,), else `DataError`; every oracle is a scan. A label is its position, also its key."""
+    """Labels given by finite coordinates h and g (M,), else `DataError`; every oracle is a scan. A label is its position, also its key.
+
+    Examples
+    --------
+    >>> from advcli.learners.structured.spaces.psi import make_psi
+    >>> from advcli.learners.structured.spaces.searches import search_of
+    >>> from advcli.learners.structured.spaces.space import PointSpace
+    >>> space = PointSpace(h=[0.0, -0.999, 1.0, 0.0], g=[0.0, 4.0, 0.001, 2.0])
+    >>> found = search_of("levels", space)(space, make_psi("slack"))
+    >>> found.label, round(float(found.value), 3)
+    (3, 2.0)
+    """
 
     name: ClassVar[str] = "points"
     offers = frozenset({"lam", "ban", "cone", "levels"})

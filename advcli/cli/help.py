@@ -1,0 +1,114 @@
+"""The pages of ``advcli help``: all actions on one screen, and what an action, a group of choices, a choice or a key is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from ..config import meanings
+from ..config.words import suggestion, unknown_choice
+from ..core.errors import ConfigError
+from ..results.provenance import package_version
+from . import actions
+from .console import columns, filled
+
+ABOUT = "train, select, compare, certify multiclass surrogate losses"
+START = (
+    ("advcli dataset=iris loss=zero_one", "one method on one data set"),
+    ("advcli -m dataset=iris,wine loss=zero_one,cs", "a sweep over every combination"),
+    ("advcli +experiment=quickstart", "a sweep that is ready to run"),
+)
+FLAGS = (
+    ("-m, --multirun", "run every combination of the values between commas"),
+    ("--config-dir FOLDER", "add YAML and Python files of your own"),
+    ("--cfg job", "print the composed configuration; nothing runs"),
+    ("--version", "print the version of advcli"),
+    ("--hydra-help", "print the options of Hydra, shell completion among them"),
+)
+
+
+def page(words: Sequence[str]) -> str:
+    """Return the page about the words after ``advcli help``, without any the page of all actions; unknown words are a `ConfigError`."""
+    if not words:
+        return "\n".join(_everything())
+    word, group = words[0], words[0].partition("=")[0].lstrip("+")
+    if len(words) > 1 and word not in actions.names():
+        raise ConfigError("advcli help takes one word: an action, a group, GROUP=CHOICE or a key")
+    if word in actions.names():
+        return "\n".join(_action(word))
+    if group in meanings.groups():
+        return "\n".join(_choice(group, word.partition("=")[2]) if "=" in word else _group(group))
+    keys = meanings.named_keys([word])
+    if not keys:
+        known = [*actions.names(), *meanings.groups(), *(key.name for key in meanings.named_keys())]
+        raise ConfigError(f"advcli help knows no {word!r}; {suggestion(word, known, 'advcli help')}")
+    return "\n".join(_keys(keys))
+
+
+def _everything() -> Iterator[str]:
+    """Yield the lines of ``advcli --help``."""
+    yield f"advcli {package_version()}: {ABOUT}"
+    yield "Usage: advcli [ACTION] [KEY=VALUE ...] [FLAGS]"
+    yield from ("", "Start here", *columns(START, indent=2))
+    kinds = sorted(((name, actions.get(name)) for name in actions.names()), key=lambda item: item[1].place)
+    for section, members in groupby(kinds, key=lambda item: item[1].section):
+        yield from ("", section)
+        yield from columns([(name, kind.summary) for name, kind in members], indent=2, least=12)
+    chosen = meanings.defaults()
+    yield from ("", "Groups: GROUP=CHOICE sets the choice, +GROUP=CHOICE adds settings to a command")
+    yield from filled("  ".join(f"{group}={chosen[group]}" for group in meanings.groups() if group in chosen), indent=2)
+    yield from filled("  ".join(f"+{group}" for group in meanings.groups() if group not in chosen), indent=2)
+    yield from ("", "Flags", *columns(FLAGS, indent=2))
+    yield from ("", "More: advcli help ACTION | GROUP | GROUP=CHOICE | KEY (fit, loss, hyper.C)")
+
+
+def _action(name: str) -> Iterator[str]:
+    """Yield the lines about an action: how it is called, an example, its groups and its keys."""
+    kind = actions.get(name)
+    yield from filled(f"advcli {name}: {kind.summary}")
+    yield from ("", "Usage")
+    for words, meaning in kind.usage:
+        yield f"  advcli {words}"
+        yield from filled(meaning, indent=6)
+    if kind.example:
+        yield from ("", "Example", f"  {kind.example}")
+    chosen = meanings.defaults()
+    groups = [group for group in kind.groups if group in chosen]
+    if groups:
+        yield from ("", "Groups (advcli help GROUP lists the choices)")
+        yield from columns([(f"{group}={chosen[group]}", f"{len(meanings.choices(group))} choices") for group in groups], indent=2)
+    keys = meanings.named_keys(kind.keys)
+    if keys:
+        yield from ("", "Keys and their defaults", *_keys(keys))
+
+
+def _group(group: str) -> Iterator[str]:
+    """Yield the lines about a group: each choice with the first sentence of its file."""
+    chosen = meanings.defaults().get(group)
+    plus = "" if chosen else "+"
+    yield f"{plus}{group}=CHOICE" + (f", default {chosen}" if chosen else "") + f"; advcli help {group}=CHOICE has the options of one"
+    yield ""
+    yield from columns(
+        [(name, meanings.first_sentence(meanings.described(file))) for name, file in meanings.choices(group).items()], indent=2
+    )
+
+
+def _choice(group: str, name: str) -> Iterator[str]:
+    """Yield the lines about a choice: the description of its file and its options."""
+    files = meanings.choices(group)
+    if name not in files:
+        raise unknown_choice(group, name, files)
+    plus = "" if group in meanings.defaults() else "+"
+    yield f"{plus}{group}={name}"
+    yield from filled(meanings.described(files[name]), indent=2)
+    keys = meanings.keys_of(group, name)
+    if keys:
+        yield ""
+        yield from _keys(keys)
+
+
+def _keys(keys: Sequence[meanings.Key]) -> Iterator[str]:
+    for key in keys:
+        yield f"  {key.name}" + (f"={key.default}" if key.default else "")
+        if key.meaning:
+            yield from filled(key.meaning, indent=6)

@@ -1,0 +1,30 @@
+"""The environment variables that the package reads; a test compares this table with the code."""
+
+from __future__ import annotations
+
+VARIABLES = {
+    "ADVCLI_DATA": "Folder of the data sets where the key data_dir is null. Unset: ./data.",
+    "ADVCLI_DATA_URL": (
+        "Address of a mirror, http:// or https://, from which `advcli data fetch` downloads. Unset: the addresses of the catalogue."
+    ),
+    "ADVCLI_PLUGINS": ("Folders with Python files of your own, separated as in PATH; `--config-dir FOLDER` and the key plugins add more."),
+    "ADVCLI_SIMD": (
+        "Instruction set of the compiled modules: scalar, avx2 or avx512. Unset: the widest that the build and the processor have. "
+        "Rows of two instruction sets may differ in their last digits."
+    ),
+    "ADVCLI_STARTED": (
+        "Default name of the results folder. The command line sets it, so that the workers of a sweep have the name of their parent."
+    ),
+    "CI": "Where it is set, a sweep on a stream that is no terminal prints no line for each result.",
+    "COMP_LINE": "The line that the shell completes. The shell sets it.",
+    "HYDRA_FULL_ERROR": "The command line sets it to 1 while Hydra runs, so that an error becomes one line, and restores it afterwards.",
+    "MLFLOW_ALLOW_FILE_STORE": (
+        "`advcli export mlflow` sets it to true unless it is set, because newer releases of MLflow refuse to write files without it."
+    ),
+    "SOURCE_DATE_EPOCH": (
+        "Time that `advcli fit` writes into a model file, in seconds since 1970: a repeated fit gives the same file. Unset: the"
+        " time of the fit."
+    ),
+    "TERM": "Where it is dumb, a sweep draws no progress bar.",
+}
+"""Name and meaning of every variable."""
