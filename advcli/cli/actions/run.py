@@ -90,6 +90,7 @@ class Run(Task):
             settings = validate(config)
             self.refuse_unread(settings)
             self.config = configuration.plain(config)
+            self._with_data([words_of(node)], [settings])
             if settings.dry_run:
                 self._show([settings], [words_of(node)])
                 return None
@@ -132,6 +133,7 @@ class Run(Task):
         plans = compose_all(cells, lambda words: configuration.plain(without_hydra(compose(words))), scalar_override)
         settings = [configuration.check(values) for values in plans]
         self.refuse_unread(settings[0])
+        cells, settings = self._with_data(cells, settings)
         if settings[0].dry_run:
             self._show(settings, cells)
             yield []
@@ -151,6 +153,16 @@ class Run(Task):
                     yield [cells[batch[0]] for batch in batches]
             finally:
                 self.reported = progress.done
+
+    def _with_data(self, cells: list[list[str]], settings: list[Settings]) -> tuple[list[list[str]], list[Settings]]:
+        """Return the cells whose data are here, and say once which data sets of a preset are left out."""
+        from ...evaluation.sweeps.missing import sort_out
+
+        kept, line = sort_out(settings, cells, self.words)
+        if line:
+            say(f"note: {line}")
+            self.notes.add(f"note: {line}")
+        return [cells[number] for number in kept], [settings[number] for number in kept]
 
     def _show(self, cells: list[Settings], words: list[list[str]]) -> None:
         """Print what cells would compute and about how long."""
