@@ -192,9 +192,8 @@ def facts_of(file: Path) -> tuple[str, str, str, str]:
         what = "game" if isinstance(made, losses.AdversarialLoss) else "hinge"
         return what, "yes" if made.compiled else "no", "yes", f'`AdversarialClassifier(loss="{name}")`'
     learner = learner_class(learner_name(file))
-    python = re.sub(
-        r"^(\w+) \((.*)\)$", lambda match: match[1] if match[1] in advcli.__all__ else f"{match[2]}.{match[1]}", learner.in_python()
-    )
+    name = learner.__name__
+    python = learner.in_python or (name if name in advcli.__all__ else f"{learner.__module__}.{name}")
     return "learner", "-", "yes" if learner.certified else "no", f"`{python}`"
 
 
