@@ -1,4 +1,4 @@
-"""Draw the rooms of the package and their imports: writes docs/architecture.svg, which tests/house compares with the code.
+"""Draw the rooms of the package and their imports: writes docs/pictures/architecture.svg, which tests/house compares with the code.
 
     python docs/draw_architecture.py
 
@@ -126,5 +126,5 @@ def drawing() -> str:
 
 
 if __name__ == "__main__":
-    (DOCS / "architecture.svg").write_text(drawing(), encoding="utf-8")
-    print("docs/architecture.svg")
+    (DOCS / "pictures" / "architecture.svg").write_text(drawing(), encoding="utf-8")
+    print("docs/pictures/architecture.svg")

@@ -34,7 +34,7 @@ from advcli.statistics.marks import Significance
 
 DOCS = Path(__file__).resolve().parent
 KEPT = DOCS.parent / "results" / "published"
-PAGES = [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md")), DOCS.parent / "benchmarks" / "journal" / "commits.md"]
+PAGES = [DOCS.parent / "README.md", *sorted(DOCS.rglob("*.md")), DOCS.parent / "benchmarks" / "journal" / "commits.md"]
 KEY = ["dataset", "method", "metric"]
 COLUMNS = [*KEY, "loss", "features", "mean", "std", "n_splits", "worst_gap", "mark", "hyper", "commit", "origin", "note"]
 """Columns of a kept summary.
@@ -374,7 +374,7 @@ def clean_sample_by_data() -> list[str]:
     ):
         keys = [(dataset, f"{method} [protocol.labelled_share={share}]", "error") for share in SHARES.values()]
         rows.append([data, name, *(summary.text(*key, 3, error=True) if key in summary.frame.index else "-" for key in keys)])
-    return [*pipe(["data", "method", *SHARES], rows), "", summary.made("advcli +experiment=louche2015_fig4")]
+    return [*pipe(["data", "method", *SHARES], rows), "", summary.made("advcli +experiment=louche2015_fig4 protocol.n_splits=10")]
 
 
 def updates() -> list[str]:

@@ -73,7 +73,8 @@ def columns(rows: Iterable[Sequence[str]], indent: int = 0, least: int = 0) -> l
     table = [tuple(map(str, row)) for row in rows]
     widths = [max(least, *map(len, column)) for column in list(zip(*table, strict=True))[:-1]]
     start = indent + sum(widths) + 2 * len(widths)
-    below = terminal_width() - start < _NARROW
+    room = terminal_width() - start
+    below = room < min(_NARROW, max(len(row[-1]) for row in table))
     lines = []
     for *short, text in table:
         head = " " * indent + "".join(f"{word:<{width}}  " for word, width in zip(short, widths, strict=True))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
-from .meanings import choices, described, first_sentence
+from .meanings import choices, defaults, described, first_sentence
 from .schema import leaves
 
 
@@ -20,7 +22,7 @@ class Preset:
     """What the file of a preset says: the comment at its top, without how to run it, as ``description``.
 
     ``published`` is the published table that its report sets beside the results, ``sweep`` the keys that it varies with the values of each
-    as they are written, ``fixed`` further keys that it sets, with dots.
+    as they are written, ``fixed`` further keys that it sets, with dots, ``datasets`` the names of its data sets.
     """
 
     name: str
@@ -28,11 +30,18 @@ class Preset:
     published: str | None
     sweep: dict[str, list[str]]
     fixed: dict[str, Any]
+    datasets: tuple[str, ...]
 
     @property
     def title(self) -> str:
         """The first sentence of the description."""
         return first_sentence(self.description)
+
+    @property
+    def takes(self) -> str:
+        """The time of one core that the description states, ``4 min``; empty where it states none."""
+        stated = re.search(r"Takes about (\S+ \S+) of one core\.", self.description)
+        return stated[1] if stated else ""
 
     @property
     def n_cells(self) -> int:
@@ -65,18 +74,25 @@ def about(name: str) -> Preset:
     file = choices("experiment")[name]
     config: Any = OmegaConf.to_container(OmegaConf.load(file), resolve=False)
     params = ((config.pop("hydra", None) or {}).get("sweeper") or {}).get("params") or {}
-    config.pop("defaults", None)
-    config.pop("name", None)
-    published = config.pop("published", None)
     parser = OverridesParser.create()
     sweep = {}
     for key, value in params.items():
         override = parser.parse_override(f"{key}={value}")
         sweep[key] = list(override.sweep_string_iterator()) if override.is_sweep_override() else [str(value)]
-    return Preset(
-        name,
-        described(file).partition("Usage: ")[0].strip(),
-        published,
-        sweep,
-        {".".join(path): value for path, value in leaves(config).items()},
-    )
+    files = [file, *(choices(key.lstrip("+"))[choice] for key, added in sweep.items() if key.startswith("+") for choice in added)]
+    datasets = sweep.get("dataset") or [dataset for other in files for dataset in _datasets(other)] or [defaults()["dataset"]]
+    config.pop("defaults", None)
+    config.pop("name", None)
+    published = config.pop("published", None)
+    fixed = {".".join(path): value for path, value in leaves(config).items()}
+    return Preset(name, described(file).partition("Usage: ")[0].strip(), published, sweep, fixed, tuple(dict.fromkeys(datasets)))
+
+
+def _datasets(file: Path) -> list[str]:
+    """Return the data set that a file chooses in its list of defaults, or for itself; none where it leaves the choice to others."""
+    config: Any = OmegaConf.to_container(OmegaConf.load(file), resolve=False)
+    named = (config.get("dataset") or {}).get("name")
+    chosen = [
+        entry["override /dataset"] for entry in config.get("defaults", ()) if isinstance(entry, dict) and "override /dataset" in entry
+    ]
+    return [named] if named else chosen

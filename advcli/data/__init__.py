@@ -15,29 +15,9 @@ from .source import LABEL_OPTIONS, TABLE_OPTIONS, Entry, Source
 if TYPE_CHECKING:
     from .tables.tabular import from_table
 
-__all__ = [
-    "LABEL_OPTIONS",
-    "TABLE_OPTIONS",
-    "Dataset",
-    "Entry",
-    "Fetched",
-    "Source",
-    "check_trainable",
-    "default_options",
-    "fetch",
-    "foresee",
-    "from_table",
-    "has_address",
-    "is_ordered",
-    "list_datasets",
-    "load",
-    "lonely_classes",
-    "make_dataset",
-    "missing_files",
-    "path_names",
-    "show",
-    "source_options",
-]
+__all__ = ["Dataset", "Fetched", "check_trainable", "fetch", "from_table", "has_address", "lonely_classes", "make_dataset"]
+__all__ += ["default_options", "foresee", "is_ordered", "list_datasets", "load", "missing_files", "path_names", "show", "source_options"]
+__all__ += ["LABEL_OPTIONS", "TABLE_OPTIONS", "Entry", "Source"]
 
 
 def __getattr__(name: str) -> Any:

@@ -28,13 +28,13 @@ def published(name: str, source: str = "folder") -> Authors | None:
 
 
 def load_author_splits(options: Mapping[str, Any], data_dir: Path, load: Callable[[Mapping[str, Any], Path], Dataset]) -> Dataset:
-    """Load a data set with the authors' splits; ``load`` is the source's own way, for sets whose rows are those of the data folder."""
+    """Load a data set with the authors' splits; ``load`` is the source's function, for sets whose rows come from the data folder."""
     import numpy as np
 
     name = options["name"]
     authors = published(name, options["source"])
     if authors is None:
-        having = ",".join(known.name for sets in CATALOGUE.values() for known in sets.values() if known.authors is not None)
+        having = ",".join(facts.name for sets in CATALOGUE.values() for facts in sets.values() if facts.authors is not None)
         raise DataError(
             f"the authors published no splits for data set {name!r} of source {options['source']}; "
             f"protocol=author_splits works with dataset={having}"
@@ -47,7 +47,7 @@ def load_author_splits(options: Mapping[str, Any], data_dir: Path, load: Callabl
     dataset = load(options, data_dir)
     if dataset.X.shape != (values.shape[0], values.shape[1] - 1) or not np.array_equal(np.asarray(dataset.X), values[:, :-1]):
         raise DataError(
-            f"the rows of data set {name!r} are not those of {data_dir / FOLDER / (name + '.csv')}: the authors' splits "
+            f"the rows of data set {name!r} differ from the rows of {data_dir / FOLDER / (name + '.csv')}: the authors' splits "
             "do not apply; leave dataset.features and dataset.drop at their defaults or use protocol=standard"
         )
     return dataclasses.replace(dataset, splits=splits, notes=(*dataset.notes, f"the authors' {len(splits)} splits"))

@@ -68,7 +68,7 @@ class Dataset:
         What predicting each class costs on each row, at least 0, where rows have their own costs; y is then the first cheapest class,
         and a class may never be.
     stubs : tuple of str
-        Leaves of it that stand for the inner node above them (`advcli.core.label_graph.stub`).
+        Leaves of the hierarchy that represent the inner node above them (`advcli.core.label_graph.stub`).
     """
 
     name: str
@@ -149,7 +149,7 @@ def content_sha256(data: Dataset) -> str:
 
 
 LONGEST_LABEL = 1000
-"""Characters of a label at most: it stands in tables, model files and messages."""
+"""Characters of a label at most: tables, model files and messages hold it."""
 
 
 def make_dataset(*, name: str, X: Any, y: Any, classes: Sequence[Any], feature_names: Sequence[str], **more: Any) -> Dataset:

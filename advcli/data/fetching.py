@@ -123,7 +123,7 @@ def _fault(facts: Known, path: Path, raw: bytes) -> str:
     from .tables.table import read_table, table_sha256
 
     try:
-        table = read_table(path, "target", raw)
+        table = read_table(path, raw=raw)
     except DataError as error:
         return str(error)
     if table_sha256(table) == facts.content:

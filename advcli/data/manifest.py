@@ -64,9 +64,9 @@ def own_file(options: Mapping[str, Any], data_dir: Path) -> list[Path]:
 
 
 def check_file(path: Path, raw: bytes, row: Mapping[str, str] | None, remedy: str) -> None:
-    """Refuse a file whose checksum is not that of its line of the manifest, if it has one."""
+    """Refuse a file whose checksum differs from the checksum in its line of the manifest, if it has one."""
     if row is not None and row["sha256"] and path.name == row["file"] and hashlib.sha256(raw).hexdigest() != row["sha256"].lower():
-        raise DataError(f"{path} is damaged or was changed: its checksum is not the one in MANIFEST.csv beside it; {remedy}")
+        raise DataError(f"{path} is damaged or was changed: its checksum differs from the checksum in MANIFEST.csv; {remedy}")
 
 
 def entries_by_file(source: str, data_dir: Path) -> list[Entry]:

@@ -50,12 +50,12 @@ def _source(name: str) -> Source:
 
 
 def source_options(source: str) -> dict[str, Any]:
-    """Return every option of a source with its default; `ConfigError` where there is no such source."""
+    """Return every option of a source with its default; `ConfigError` for an unknown source."""
     return _source(source).defaults
 
 
 def entries(source: Source, data_dir: Path) -> list[Entry]:
-    """Return the data sets that a source knows by name: those it lists, else those of the catalogue, which are always here."""
+    """Return the data sets that a source knows by name: its list, else its data sets of the catalogue, which need no download."""
     if source.entries is not None:
         return source.entries(data_dir)
     return [

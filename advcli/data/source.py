@@ -121,15 +121,15 @@ class Source:
     load : callable (options, data_dir) -> Dataset
         Called with all options present and names checked.
     entries : callable (data_dir) -> list of Entry, or None
-        The data sets that it knows by name; None: those that the catalogue has for it, all of them always here.
+        The data sets that it knows by name; None: its data sets of the catalogue, which need no download.
     own_splits : bool
         Its data sets bring their splits.
     ordered : callable (options) -> bool or None, or None
         Whether `Dataset.ordered` will be true, before loading; it returns None where only loading tells. None: what the options do not say
         is known after loading only.
     foresee : callable (Dataset) -> list of str, or None
-        Such a data set is loaded before any work, so that what is wrong with it is raised then, and this tells what is to be known of it,
-        a line each. None: loading is too much work to do it twice, or nothing can be wrong.
+        The data set is loaded before any work, so that its faults are raised then. This function returns the notes on it that the user
+        should read, a line each. None: loading is too much work to do it twice, or nothing can be wrong.
     files : callable (options, data_dir) -> list of Path, or None
         The files of the data folder that a data set is read from, here or not. None: it reads none of that folder.
     paths : tuple of str
@@ -166,7 +166,7 @@ class Source:
         return {**COMMON, **self.options}
 
     def complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the options with defaults filled in; `ConfigError` for one that the source lacks, or a common one that cannot be."""
+        """Return the options with defaults filled in; `ConfigError` for an option that the source lacks, or a wrong common value."""
         defaults = self.defaults
         for key in options:
             if key not in defaults:

@@ -22,9 +22,9 @@ def asked_of(protocol: Mapping[str, Any]) -> tuple[int, list[str]]:
 
 
 def union(asked: tuple[int, list[str]], stored: tuple[int, list[str]]) -> tuple[int, list[str]]:
-    """Return the number of splits and the metrics of a cell that has what is asked for and what is there.
+    """Return the number of splits and the metrics of a cell that has both the requested and the stored ones.
 
-    Where every metric is there their order stays; else those asked for stand first, as in a cell that had them from the start.
+    Where every requested metric is stored, the order stays; else the requested ones come first, as in a cell that had them from the start.
     """
     more = [] if set(asked[1]) <= set(stored[1]) else asked[1]
     return max(asked[0], stored[0]), list(dict.fromkeys([*more, *stored[1]]))
@@ -48,7 +48,7 @@ def other_content(what: str, folder: ResultsFolder, made: Iterable[tuple[str, st
     cells = [", ".join(cell) for cell in made]
     listed = "; ".join(cells[:2]) + (f" and {len(cells) - 2} more" if len(cells) > 2 else "")
     return (
-        f"{what} since these cells of {folder.path} were made: {listed}; old and new rows cannot stand in one table: "
+        f"{what} since these cells of {folder.path} were made: {listed}; one table cannot hold old and new rows: "
         f"advcli drop results={folder.path} {remedy} takes the old ones out, another name= keeps them"
     )
 
@@ -117,7 +117,7 @@ class Review:
             yield "Python files of --config-dir have changed", of_method
 
     def finish(self) -> None:
-        """Raise `ResultsError` for what cannot stand beside what is there."""
+        """Raise `ResultsError` for cells that do not fit the stored cells."""
         for (what, remedy), made in self._changed.items():
             raise ResultsError(other_content(what, self._folder, made, remedy))
         if self._unable:

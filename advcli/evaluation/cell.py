@@ -81,7 +81,7 @@ class Cell:
 
     @property
     def files(self) -> dict[str, dict[str, str]]:
-        """The files that its options name, by dotted key, but for those of the data: each ``path`` and the ``sha256`` of its content."""
+        """The files that its options name, except data files, by dotted key: each ``path`` and the ``sha256`` of its content."""
         return files_of(vars(self))
 
     @property
@@ -131,7 +131,7 @@ class Cell:
             "loss": spoken(loss),
             "features": spoken(features),
             "solver": spoken(solver),
-            # The protocol's name stands in the rows (column `options`); its test and level matter to reports only.
+            # The rows have the protocol's name (column `options`); its test and level matter to reports only.
             "protocol": {key: plain(value) for key, value in vars(self.protocol).items() if key not in left_out},
             "hyper": {key: value for key, value in plain(self.hyper).items() if value is not None},
             "seed": int(self.seed),

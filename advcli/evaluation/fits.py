@@ -16,10 +16,10 @@ from .splits import Split
 
 
 class Searches:
-    """The searches of a cell: one on the first training part, at once, or one on that of every split.
+    """The searches of a cell: one on the first training part, at once, or one on the training part of every split.
 
-    A stored cell (``before``) keeps its searches. ``rows`` are those of search.csv; ``counted`` says how many searches chose at an end of
-    all values tried, by the sentence that says which.
+    A stored cell (``before``) keeps its searches. ``rows`` are the rows of search.csv; ``counted`` says how many searches chose at an end
+    of all values tried, by the sentence that says which.
     """
 
     def __init__(self, recipe: Recipe, splits: list[Split], before: Mapping[str, Any] | None) -> None:
@@ -57,7 +57,7 @@ class Searches:
 
 def _as_searched(hyper: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
     """Return hyper-parameters of a cell's file as the search chose them: its candidates may be what JSON does not tell from lists."""
-    candidates = recipe.axes.own
+    candidates = recipe.axes.lists
     return {
         name: next((candidate for candidate in candidates.get(name, ()) if plain(candidate) == value), value)
         for name, value in hyper.items()
@@ -65,10 +65,10 @@ def _as_searched(hyper: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
 
 
 class Fits:
-    """The fits of all n splits, those of a stored cell (``before``) among them.
+    """The fits of all n splits, including the fits of a stored cell (``before``).
 
-    ``rows`` are those of runs.csv, ``failure`` the first traceback, ``learned`` the points of learning curves. ``counted`` has ``choices``
-    of solver=auto, ``stopped`` (statuses of fits that did not converge), ``remarks`` and ``notes`` on the fits.
+    ``rows`` are the rows of runs.csv, ``failure`` the first traceback, ``learned`` the points of learning curves. ``counted`` has
+    ``choices`` of solver=auto, ``stopped`` (statuses of fits that did not converge), ``remarks`` and ``notes`` on the fits.
     """
 
     def __init__(self, recipe: Recipe, n: int, predictions: Predictions, before: Mapping[str, Any] | None) -> None:
@@ -130,7 +130,7 @@ class Fits:
         return self._recipe.values(names, test, self.predictions.of(name, self._recipe.n_classes))
 
     def notes(self) -> list[str]:
-        """Return what is to be said about the fits."""
+        """Return notes on the fits."""
         method = self._recipe.cell.method
         return [
             *self.counted["notes"],

@@ -2,8 +2,8 @@
 
 The problem is ours (`advcli.problems.risk`): lambda/2 |Theta|^2 + 1/n sum_i S(f_i, y_i), lambda = 1/(n C), f = coef x + intercept. With an
 intercept every row of X has a constant feature 1, whose weights, the intercept, are regularised like all others: LIBLINEAR's ``-B 1`` and
-LinearSVC's ``intercept_scaling=1``. Without one the problem has no constant feature. An intercept that was left unregularised is a
-point of this problem all the same, but not one that its solver aimed at.
+LinearSVC's ``intercept_scaling=1``. Without one the problem has no constant feature. Weights with an
+unregularised intercept are a point of this problem too, but their solver minimised another objective.
 """
 
 from __future__ import annotations
@@ -72,14 +72,14 @@ class Judgement:
 def read_weights(path: Path) -> dict[str, NDArray[Any]]:
     """Return ``coef`` and, where they are there, ``intercept`` and ``classes`` of a file in NumPy's npz format, else a `ModelError`."""
     if path.exists() and not path.is_file():  # a pipe would wait for a writer
-        raise ModelError(f"cannot read {path}: it is a folder, a pipe or a device, no file")
+        raise ModelError(f"cannot read {path}: it is a folder, a pipe or a device, not a file")
     try:
         arrays = read_archive(path)
     except OSError as error:
         raise ModelError(f"cannot read {path}: {error.strerror or type(error).__name__}") from None
     except Exception as error:  # zipfile, zlib and NumPy raise a dozen kinds
         raise ModelError(
-            f"{path} is no npz file without pickle ({' '.join(str(error).split()) or type(error).__name__}); "
+            f"{path} is not an npz file without pickle ({' '.join(str(error).split()) or type(error).__name__}); "
             "write it with numpy.savez(FILE, coef=...)"
         ) from None
     if "coef" not in arrays:
@@ -104,7 +104,7 @@ class Judge:
         if estimator.features not in ("linear", "multiclass") or (estimator.features_options or {}).get("moments", "ball") != "ball":
             raise ConfigError("foreign weights are judged with features=linear and features.moments=ball")
         self._estimator, self._rows, self._intercept = estimator, (X, np.asarray(y), sample_weight), intercept
-        self._known = np.unique(y) if estimator.n_classes is None else np.arange(estimator.n_classes)
+        self._labels = np.unique(y) if estimator.n_classes is None else np.arange(estimator.n_classes)
 
     @cached_property
     def fitted(self) -> Any:
@@ -126,9 +126,9 @@ class Judge:
         if (intercept is not None) != self._intercept:
             advice = "a constant feature: give intercept" if self._intercept else "no constant feature: leave intercept out"
             raise ConfigError(f"the problem has {advice}")
-        theta = _parameters(coef, intercept, self._rows[0].shape[1], len(self._known))
+        theta = _parameters(coef, intercept, self._rows[0].shape[1], len(self._labels))
         if classes is not None:
-            theta = theta[:, _order(self._known, classes)]
+            theta = theta[:, _order(self._labels, classes)]
         fitted, problem = self.fitted, self._problem
         primal = problem.primal(theta)
         if isinstance(problem, BlockProblem):
@@ -209,13 +209,13 @@ def _parameters(coef: Any, intercept: Any, d: int, k: int) -> Array:
     return theta
 
 
-def _order(known: Any, classes: Sequence[Any]) -> list[int]:
-    """Return which row of the weights belongs to each known label; labels compare by their text, as files hold them."""
+def _order(labels: Any, classes: Sequence[Any]) -> list[int]:
+    """Return which row of the weights belongs to each label of the data; labels compare by their text, as files hold them."""
     names = [str(label) for label in classes]
-    missing = [str(label) for label in known if str(label) not in names]
-    if missing or len(set(names)) != len(known):
-        raise ConfigError(f"classes of the weights are {', '.join(names)}; those of the data are {', '.join(map(str, known))}")
-    return [names.index(str(label)) for label in known]
+    missing = [str(label) for label in labels if str(label) not in names]
+    if missing or len(set(names)) != len(labels):
+        raise ConfigError(f"classes of the weights are {', '.join(names)}; the classes of the data are {', '.join(map(str, labels))}")
+    return [names.index(str(label)) for label in labels]
 
 
 def _problem(fitted: SurrogateClassifier, X: Any, y: Any, sample_weight: Any) -> Problem:
@@ -249,11 +249,11 @@ def _highest(problem: Problem, one: Array, other: Array) -> float:
         return problem.dual((1.0 - share) * one + share * other)
 
     for _ in range(_STEPS):
-        left, right = low + (high - low) / 3.0, high - (high - low) / 3.0
-        if dual(left) < dual(right):
-            low = left
+        lower, upper = low + (high - low) / 3.0, high - (high - low) / 3.0
+        if dual(lower) < dual(upper):
+            low = lower
         else:
-            high = right
+            high = upper
     return dual(0.5 * (low + high))
 
 
@@ -266,7 +266,7 @@ def judge_file(path: Path, cell: Cell, data_dir: Path) -> tuple[Judgement, str]:
     weights = read_weights(path)
     method = Method.of(cell).uncalibrated
     if method.learner is not SurrogateClassifier:
-        raise ConfigError(f"loss={cell.loss['name']} is no surrogate with a dual; advcli certify takes zero_one, ww, cs, llw and the like")
+        raise ConfigError(f"loss={cell.loss['name']} is not a surrogate with a dual; advcli certify takes zero_one, ww, cs, llw and others")
     recipe = Recipe(replace(cell, loss=method.loss), data_dir, search=False)
     dataset, k = recipe.dataset, recipe.n_classes
     hyper = dict(recipe.axes.fixed) or {"C": 1.0}

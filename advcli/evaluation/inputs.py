@@ -18,19 +18,19 @@ from ..data.labels.noise import PATHS
 from ..results.tables import plain
 
 GROUPS = ("loss", "features", "solver", "noise")
-"""The groups whose files count by their bytes; those of ``dataset`` count by the rows and labels that are read from them."""
+"""The groups whose files count by their bytes; files of ``dataset`` count by the rows and labels that are read from them."""
 
 _CHOICES = ("name", "learner", "base", "source", "description")
 """Options of a group itself that name a choice or explain it."""
 
 
 def path_of(text: str) -> Path:
-    """Return the absolute path that an option stands for, at the end of all links."""
+    """Return the absolute path that an option names, at the end of all links."""
     return Path(os.path.realpath(expanded(text)))
 
 
 def with_paths(group: str, options: Any, change: Callable[[str, str], Any]) -> Any:
-    """Return the options of a group, in which ``change(dotted key, text)`` stands in the place of every path."""
+    """Return the options of a group, in which ``change(dotted key, text)`` replaces every path."""
     declared = _declared(group, options or {})
 
     def changed(value: Any, key: str) -> Any:
@@ -77,14 +77,14 @@ def with_paths_of(cell: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str
 
 
 def path_keys(groups: Mapping[str, Any]) -> set[str]:
-    """Return the dotted keys of the options of a cell that are paths, those of ``dataset`` among them."""
+    """Return the dotted keys of the options of a cell that are paths, including ``dataset``."""
     return set(_paths(groups, ("dataset", *GROUPS)))
 
 
 def files_of(groups: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """Return the files that `GROUPS` name by their dotted keys, each with its ``path`` and the ``sha256`` of its bytes.
 
-    What is no file, such as a matrix that is called identity, is left out.
+    Text that names no file, such as a matrix that is called identity, is left out.
     """
     paths = {key: path_of(text) for key, text in _paths(groups, GROUPS).items()}
     return {key: {"path": str(path), "sha256": digest} for key, path in paths.items() if (digest := file_sha256(path)) is not None}
@@ -99,7 +99,7 @@ def _paths(groups: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, str]:
 
 
 def by_content(group: str, options: Any) -> Any:
-    """Return the plain options of a group with the checksum of a file in the place of its path."""
+    """Return the plain options of a group in which the checksum of a file replaces its path."""
 
     def content(_: str, text: str) -> Any:
         digest = file_sha256(path_of(text))
@@ -109,7 +109,7 @@ def by_content(group: str, options: Any) -> Any:
 
 
 def by_name(group: str, options: Any) -> Any:
-    """Return the options of a group with a file's name and the beginning of its checksum in the place of its path, for people."""
+    """Return the options of a group in which a file's name and the beginning of its checksum replace its path, for people."""
 
     def named(_: str, text: str) -> str:
         digest = file_sha256(path_of(text))

@@ -24,7 +24,7 @@ MAX_CLASSES = 40
 class ConfusionCounts:
     """Test rows of each true class that are predicted as each of the k classes, summed over the splits.
 
-    ``counts`` (k, k + 1): rows are true classes, columns predictions; the last column counts predictions that are no class: abstentions.
+    ``counts`` (k, k + 1): rows are true classes, columns predictions; the last column counts predictions beyond the classes: abstentions.
     """
 
     labels: tuple[str, ...]
@@ -35,7 +35,7 @@ class ConfusionCounts:
 
     @classmethod
     def of(cls, recipe: Recipe, before: Mapping[str, Any] | None = None) -> ConfusionCounts | None:
-        """Return empty counts, or those of splits that are there; None with several labels a row, or over `MAX_CLASSES` classes."""
+        """Return empty counts, or the stored ones (``before``); None with several labels a row, or over `MAX_CLASSES` classes."""
         dataset = recipe.dataset
         if dataset.multilabel or recipe.n_classes > MAX_CLASSES:
             return None
@@ -75,10 +75,10 @@ def learning_curve(
 ) -> list[dict[str, Any]]:
     """Return what a method reaches on the test rows of split ``number`` when it learns from a share of the training rows alone.
 
-    The shares are those of ``protocol.learning_curve``; a smaller one is part of a larger one, and each has rows of every class. The
-    hyper-parameters are those of the whole training part, C rather than lambda staying where C was chosen. A point has ``split``,
-    ``share``, ``n_train``, ``relative_gap`` (None without a certificate) and ``values`` by metric; ``predictions`` gets those of every
-    point.
+    ``protocol.learning_curve`` lists the shares; the rows of a smaller share are part of a larger one, and each has rows of every class.
+    All points have the hyper-parameters of the whole training part: where C was chosen, C stays and lambda follows. A point has ``split``,
+    ``share``, ``n_train``, ``relative_gap`` (None without a certificate) and ``values`` by metric; the predictions of every point are added
+    to ``predictions``.
     """
     points = []
     for share, rows in _shares(recipe, number, train):

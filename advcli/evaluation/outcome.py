@@ -18,12 +18,12 @@ class CellOutcome:
 
     ``status`` is not_converged where at least one reported fit stopped above its tolerance, failed where at least one did not happen, else
     ok; ``error`` is one line. ``skipped``: the rows were there already, nothing was computed; ``added`` says in words what was added to a
-    cell that was there. ``mean`` and ``std`` (n - 1) are of the protocol's ``metric`` over the splits, ``worst_gap`` is the largest
-    certified relative gap of the reported fits and ``passes`` their largest number, nan and 0 without any. ``hyper`` has the chosen and
-    fixed hyper-parameters, a text where splits chose differently (`advcli.results.tables.over_splits`). ``choice`` says what
-    ``solver=auto`` took and why, ``edges`` which choices lie at the end of all values tried, ``warning`` which fits did not converge,
-    ``remark`` whether a damaged file of the cell was set aside; ``notes`` are about the data. ``rows`` are those of runs.csv, ``seconds``
-    the wall time of the call.
+    cell that was there. ``mean`` and ``std`` (n - 1) are of the protocol's ``metric`` over the splits. ``worst_gap`` is the largest
+    certified relative gap of the reported fits (nan without any) and ``passes`` their largest number of passes. ``hyper`` has the chosen
+    and fixed hyper-parameters, a text where splits chose differently (`advcli.results.tables.over_splits`). ``choice`` says what
+    ``solver=auto`` took and why, ``edges`` which choices lie at the end of all values tried. ``warning`` says which fits did not converge,
+    ``remark`` whether a damaged file of the cell was set aside; ``notes`` are about the data. ``rows`` are the rows of runs.csv,
+    ``seconds`` the wall time of the call.
     """
 
     key: str

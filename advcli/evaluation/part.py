@@ -32,7 +32,7 @@ class Part:
         return Part(self.X[rows], self.y[rows], weight, costs, groups, self.encoding)
 
     def encoded(self, *others: Part) -> tuple[Part, ...]:
-        """Return these rows and others with features in the place of cells, all as these rows make them."""
+        """Return these rows and others with features instead of cells; the encoding is fitted to these rows."""
         if self.encoding is None:
             return (self, *others)
         encoding = self.encoding.fit(self.X)

@@ -37,14 +37,14 @@ from .standardise import SPARSE_NOTE, Standardiser
 from .training_labels import TrainingLabels, training_labels
 
 ALL = "all rows"
-"""In the place of a split's number: the part is the whole data set."""
+"""The part is the whole data set; used where else the number of a split is."""
 
 _last: list[tuple[Any, Any]] | None = None
 """Inside `shared_data`: the last data set and what it was loaded by."""
 
 
 def load_once(options: Mapping[str, Any], data_dir: Path, author_splits: bool) -> Any:
-    """Load a data set, inside `shared_data` only if it is not the last one that was asked for."""
+    """Load a data set; inside `shared_data` consecutive calls with the same request load it once."""
     request = (dict(options), data_dir, author_splits)
     if _last and _last[0][0] == request:
         return _last[0][1]
@@ -78,9 +78,10 @@ def shared_data(folder: Path | None = None) -> Iterator[None]:
 class Fitted:
     """A fit with what stands between it and raw rows.
 
-    ``codes`` and ``weight`` of the rows are those that it learned from, ``n_train`` their number. ``seconds`` are by the solver's own clock
-    where it has one: that leaves out what only reports need. ``facts`` are columns that describe the training labels, ``notes`` remarks on
-    them. ``encoding`` makes features of cells, ``standardiser`` is applied to these; None where there is nothing to do.
+    ``codes`` and ``weight`` are the labels and weights of the rows that it learned from, ``n_train`` the number of rows. ``seconds`` are by
+    the solver's clock where it has one, which leaves out work that only reports need. ``facts`` are columns that describe the training
+    labels, ``notes`` remarks on them. ``encoding`` makes features of cells, ``standardiser`` is applied to these; None where there is
+    nothing to do.
     """
 
     learner: Learner
@@ -125,7 +126,7 @@ class Recipe:
         self.method.check(bool(dataset.ordered), len(dataset.classes))
 
     def asking(self, n_splits: int, names: Iterable[str]) -> Recipe:
-        """Return the recipe with another number of splits and other further metrics, which are no part of its key."""
+        """Return the recipe with another number of splits and other further metrics; its key depends on neither."""
         other = copy.copy(self)
         other.protocol = replace(self.protocol, n_splits=n_splits, metrics=list(names))
         other.request, other.cell = (replace(cell, protocol=other.protocol) for cell in (self.request, self.cell))
@@ -191,7 +192,7 @@ class Recipe:
 
     # ---- splits -----------------------------------------------------------------------------------------------------
     def splits(self) -> tuple[list[Split], list[str]]:
-        """Return the splits and what is to be said about them."""
+        """Return the splits and notes on them."""
         dataset, protocol = self.dataset, self.protocol
         if protocol.splits == "author":
             if not dataset.splits:
@@ -228,7 +229,7 @@ class Recipe:
 
     # ---- labels, search, fit ------------------------------------------------------------------------------------------
     def labels(self, part: Part, number: int | str) -> TrainingLabels:
-        """Return what methods may know of the labels of a training part: that of split ``number``, or all rows, whose labels are known."""
+        """Return what methods may know of the labels of the training part of split ``number``, or of all rows, whose labels are known."""
         if isinstance(number, str):
             return TrainingLabels(part.y, part.y, sample=np.arange(part.X.shape[0]))
         return training_labels(self.cell, part.X, part.y, self.dataset.classes, self.seeds(number))
@@ -242,11 +243,11 @@ class Recipe:
         loss = self.cell.loss
         facts = {**(loss.get("options") or {}), **loss}
         if facts.get("alpha") is None:
-            facts["alpha"] = abstention_cost  # the default of the loss, or of the one that it weighs
+            facts["alpha"] = abstention_cost  # the default of the loss, or of the loss that it weighs
         return {**facts, "cost_matrix": cost_matrix, "label_graph": self.graph, "labels": self.dataset.classes}
 
     def search(self, part: Part, number: int | str = 1) -> Selection:
-        """Choose hyper-parameters on a training part, that of split ``number``, by the labels that the method learns from."""
+        """Choose hyper-parameters on the training part of split ``number``, by the labels that the method learns from."""
         method = self.method.in_search
         if PROBABILITIES not in metrics.meaning(self.protocol.metric or "error").needs:  # then its fits need no estimates of them
             method = method.uncalibrated
@@ -258,14 +259,14 @@ class Recipe:
         def make(hyper: Mapping[str, float], seed: int) -> Learner:
             return method.at(hyper).make(self.n_classes, seed)
 
-        # the first split's folds are those of a protocol that searches there alone
+        # a protocol that searches on the first split alone has the same folds there
         seed = self.cell.seed if number in (1, ALL) else self.seeds(number).of("search of split")
         return HyperSearch(make, self.judge, self.protocol, self.axes, seed, self.dataset.name).select(part)
 
     def fit(self, part: Part, hyper: Mapping[str, Any], number: int | str, seed: int | None = None, **limits: Any) -> Fitted:
-        """Fit to a training part, that of split ``number``, which determines the seed of the fit where none is given.
+        """Fit to the training part of split ``number``, which determines the seed of the fit where none is given.
 
-        ``limits`` replace those of ``tol``, ``max_passes`` and ``max_seconds`` that the learner has.
+        ``limits`` are new values of ``tol``, ``max_passes`` and ``max_seconds``; a limit that the learner does not have is ignored.
         """
         encoding = None if part.encoding is None else part.encoding.fit(part.X)
         X, standardiser = part.X if encoding is None else encoding.features(part.X), None
@@ -304,14 +305,14 @@ class Recipe:
         return any(PROBABILITIES in metrics.meaning(name).needs for name in names)
 
     def _predicted(self, learner: Learner, X: Any, codes: Any, distributions: bool) -> PredictedRows:
-        """Return predictions of rows X as metrics take them: those that are no class have codes from k on."""
+        """Return predictions of rows X as metrics take them; predictions beyond the classes, such as abstentions, have codes from k on."""
         matrix = learner.cost_matrix_
         if not learner.predicts_classes_ and matrix is not None:
             codes, matrix = codes + self.n_classes, np.vstack([np.full((self.n_classes, matrix.shape[1]), np.nan), matrix])
         return PredictedRows(codes, learner.probabilities(X) if distributions else None, matrix, learner.abstention_cost_)
 
     def _value(self, metric: str, truth: Any, predicted: Any, facts: dict[str, Any]) -> float:
-        """Return a metric of predictions by their truth (`Part.truth`); with costs of rows each row is a truth of its own to ``cost``."""
+        """Return a metric of predictions by their truth (`Part.truth`); with costs of rows each row is a separate truth for ``cost``."""
         if self.dataset.costs is None:
             return metrics.compute(metric, truth, predicted, self.n_classes, facts)
         if metric != "cost":

@@ -46,12 +46,12 @@ def run_cell(
 ) -> CellOutcome:
     """Compute one cell and store the rows, unless the folder has them; of a cell with fewer splits or metrics, what is missing alone.
 
-    One thread for linear algebra: parallelism is over cells, and this is the one place that says so. The merged tables are
+    One thread for linear algebra: parallelism is over cells, and this function alone sets it. The merged tables are
     refreshed now and then; the parent merges at the end. ``folder`` is prepared, ``data_dir`` is where data sets lie.
 
     With ``strict`` an error about the user's input (AdvcliError) is raised and nothing is written. Else a failed cell has an outcome, too:
     status ``failed``, one row per failed split (one row if no split was reached), traceback in ``failures/``. With a limit of wall
-    ``seconds`` or of resident memory (2**20 bytes) the cell runs in a process of its own; over a limit, or after a crash of that process,
+    ``seconds`` or of resident memory (2**20 bytes) the cell runs in a separate process; over a limit, or after a crash of that process,
     it is a failed row.
 
     Raises
@@ -281,7 +281,7 @@ class _CellRun:
 
 
 def _makers(cell: Cell, before: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
-    """Return who made a cell: who made the stored one that gets more, and this process."""
+    """Return who made a cell: the makers of the stored cell that gets additions, and this process."""
     ours = plain(maker(kernels.level, cell.loss.get("estimator")))
     theirs = [] if before is None else before["about"]["made_by"]
     return [*(made for made in theirs if made != ours), ours]

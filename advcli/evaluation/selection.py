@@ -35,21 +35,21 @@ PROBABILITIES = "probabilities"
 class Axes:
     """What is searched and what is fixed.
 
-    ``strength`` is C or lambda if the regularisation is searched, ``others`` are further hyper-parameters. ``own`` are those of the method
-    alone, with the values that are tried (`Learner.candidates`): the protocol has no part in them. ``reach`` is how far these lists may
-    grow.
+    ``strength`` is C or lambda if the regularisation is searched, ``others`` are further hyper-parameters. ``lists`` has the
+    hyper-parameters of the method alone, with the values that are tried (`Learner.candidates`), which the protocol does not set. ``reach``
+    is how far these lists may grow.
     """
 
     strength: str | None
     others: tuple[str, ...]
     fixed: Mapping[str, float]
-    own: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    lists: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     reach: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
         """All that is searched, the regularisation by its place in the grids."""
-        return (*([STRENGTH] if self.strength else []), *self.others, *self.own)
+        return (*([STRENGTH] if self.strength else []), *self.others, *self.lists)
 
     def hyper(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return hyper-parameters, the fixed ones among them, from the values of axes."""
@@ -80,7 +80,7 @@ def find_axes(protocol: Protocol, method: Method, search: bool = True) -> Axes:
         strength=protocol.regularisation if STRENGTH in searched else None,
         others=tuple(name for name in searched if name != STRENGTH),
         fixed=fixed,
-        own=method.candidates,
+        lists=method.candidates,
         reach=method.reach if protocol.extend else {},
     )
 
@@ -147,13 +147,13 @@ class _Stage:
     """One stage of a search: the values that it has tried and how they did.
 
     ``values`` by axis, strong regularisation first, and what is the method's own as it is given; ``vain`` are values beyond an end that
-    were no better; ``rows`` are those of search.csv.
+    were not better; ``rows`` are the rows of search.csv.
     """
 
     def __init__(self, axes: Axes, values: Mapping[str, Sequence[Any]]) -> None:
         self.axes = axes
-        self.own = {name: list(values[name]) for name in axes.own}
-        self.values = {name: numbers if name in self.own else self._strong_first(name, numbers) for name, numbers in values.items()}
+        self.lists = {name: list(values[name]) for name in axes.lists}
+        self.values = {name: numbers if name in self.lists else self._strong_first(name, numbers) for name, numbers in values.items()}
         self.vain: dict[str, list[float]] = {name: [] for name in values}
         self.rows: list[dict[str, Any]] = []
         self._new: Mapping[str, float] = {}
@@ -170,16 +170,16 @@ class _Stage:
         """
         self._new = new or {}
         for name, value in self._new.items():
-            if name in self.own:
-                self.own[name].append(value)
+            if name in self.lists:
+                self.lists[name].append(value)
         values = {name: [self._new[name]] if name in self._new else list(tried) for name, tried in self.values.items()}
-        places = {name: range(len(self.own[name]))[-1 if name in self._new else 0 :] for name in self.axes.own}
-        others = product(*(values[name] for name in self.axes.others), *(places[name] for name in self.axes.own))
+        places = {name: range(len(self.lists[name]))[-1 if name in self._new else 0 :] for name in self.axes.lists}
+        others = product(*(values[name] for name in self.axes.others), *(places[name] for name in self.axes.lists))
         return [[(strength, *rest) for strength in values[STRENGTH]] if self.axes.strength else [rest] for rest in others]
 
     def named(self, point: Point) -> dict[str, Any]:
         """Return the values of a point by axis."""
-        return {name: self.own[name][place] if name in self.own else place for name, place in zip(self.axes.names, point, strict=True)}
+        return {name: self.lists[name][place] if name in self.lists else place for name, place in zip(self.axes.names, point, strict=True)}
 
     def add(self, point: Point, row: dict[str, Any]) -> None:
         """Take the fit of a candidate in the next fold of its round."""
@@ -197,15 +197,15 @@ class _Stage:
         metric = self.rows[-1]["metric"]
         scores = {point: _score(values, self._counts, metric) for point, values in self._scores.items()}
         for name, value in self._new.items():
-            place = len(self.own[name]) - 1 if name in self.own else value
+            place = len(self.lists[name]) - 1 if name in self.lists else value
             added = {point for point in scores if point[self.axes.names.index(name)] == place}
             if min(scores[point] for point in added) < min(scores[point] for point in scores if point not in added):
                 values = [*self.values[name], value]
-                self.values[name] = values if name in self.own else self._strong_first(name, values)
-            else:  # no better than what stands in the list: on a plateau ties would go on for ever
+                self.values[name] = values if name in self.lists else self._strong_first(name, values)
+            else:  # not better than the values of the list: on a plateau ties would go on for ever
                 self.vain[name].append(value)
-                if name in self.own:
-                    self.own[name].pop()
+                if name in self.lists:
+                    self.lists[name].pop()
                 for point in added:
                     del scores[point], self._scores[point]
         least = min(scores.values())
@@ -215,7 +215,7 @@ class _Stage:
 
         def order(point: Point) -> list[int]:
             places = zip(self.axes.names, point, strict=True)
-            return [place if name in self.own else self.values[name].index(place) for name, place in places]
+            return [place if name in self.lists else self.values[name].index(place) for name, place in places]
 
         return self.named(min((point for point in scores if scores[point] <= bound), key=order))
 
@@ -253,9 +253,9 @@ class HyperSearch:
         """Choose hyper-parameters by two-stage cross-validation on one training part; seed, data set and stage determine the folds.
 
         Within a fold and for each value of the other hyper-parameters, the path runs from strong to weak regularisation and every fit
-        starts from the one before. While the best value of an axis lies at an end of what stage 1 has tried, the next one outside is tried
-        with all values of the other axes, as far as ``protocol.extend`` goes, or ``loss.extend`` for the method's own; such fits start
-        anew. It counts if it is better than all before; else the search stops at that end.
+        starts from the one before. While the best value of an axis lies at an end of what stage 1 has tried, the next value outside is
+        tried with all values of the other axes; such fits start anew. ``protocol.extend`` bounds these values, ``loss.extend`` for the
+        method's own hyper-parameters. A value counts if it is better than all before; else the search stops at that end.
         """
         protocol, axes = self.protocol, self.axes
         if not axes.names:
@@ -291,7 +291,7 @@ class HyperSearch:
                     stage.add(point, {"stage": number, "fold": fold, **row})
 
     def _folds(self, part: Part, stage: int) -> Iterator[tuple[Part, Part]]:
-        """Yield the rows to fit and the rows to judge by, standardised by the former where the protocol says so."""
+        """Yield the rows to fit and the rows to judge by, standardised by the former where the protocol asks for it."""
         protocol = self.protocol
 
         def draw(units: int) -> list[Split]:
@@ -328,13 +328,13 @@ class HyperSearch:
 def _values(protocol: Protocol, stage: int, axes: Axes, best: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     """Return the values that a stage tries of every hyper-parameter, given the winner of the stage before; empty for a stage left out."""
     if stage == 1:
-        return {name: axes.own[name] if name in axes.own else tuple(dict.fromkeys(protocol.stage1[name])) for name in axes.names}
+        return {name: axes.lists[name] if name in axes.lists else tuple(dict.fromkeys(protocol.stage1[name])) for name in axes.names}
     if not any(name in protocol.stage2 for name in axes.names):
         return {}
     # hyper-parameters of the method alone stay at the winner's
-    refined = {name: protocol.stage2.get(name, (1.0,)) for name in axes.names if name not in axes.own}
+    refined = {name: protocol.stage2.get(name, (1.0,)) for name in axes.names if name not in axes.lists}
     refined_values = {name: tuple(dict.fromkeys(factor * best[name] for factor in factors)) for name, factors in refined.items()}
-    return refined_values | {name: (best[name],) for name in axes.own}
+    return refined_values | {name: (best[name],) for name in axes.lists}
 
 
 def searched_points(protocol: Protocol, axes: Axes) -> int:
@@ -349,16 +349,16 @@ _LIST = 3
 
 
 def _edges(protocol: Protocol, axes: Axes, tried: Mapping[str, Sequence[Any]], best: Mapping[str, Any]) -> Iterator[str]:
-    """Yield one sentence for every chosen value that lies at an end of all values tried; values that are no numbers have none."""
+    """Yield one sentence for every chosen value that lies at an end of all values tried; values other than numbers have none."""
     for name, values in tried.items():
         if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
             continue
-        if name in axes.own and len(set(values)) < _LIST:
+        if name in axes.lists and len(set(values)) < _LIST:
             continue
         low, high = min(values), max(values)
-        if low < high and best[name] in (low, high) and (name == STRENGTH or name in axes.own or not hyper(name).choice):
+        if low < high and best[name] in (low, high) and (name == STRENGTH or name in axes.lists or not hyper(name).choice):
             label, side = axes.strength if name == STRENGTH else name, "smallest" if best[name] == low else "largest"
-            if name in axes.own:
+            if name in axes.lists:
                 grid = f"loss.{'extend' if name in axes.reach else 'grid'}.{name.rpartition('.')[2]}"
             else:
                 grid = f"protocol.{'extend' if name in protocol.extend else 'stage1'}.{name}"

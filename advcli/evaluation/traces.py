@@ -1,8 +1,8 @@
 """How fast solvers close the gap on one problem: the fits behind `advcli bench`.
 
 A trace is a series of fits from scratch with the same seed and limits of 1, 2, 4, ... passes: the same iterates each time, stopped later.
-So every solver is traced through the one seam that all have, its clock leaves out what only the trace evaluates, and each point carries
-a certificate computed from the returned fit.
+So every solver is traced by the interface that all share, and its clock leaves out what only the trace evaluates. Each point carries a
+certificate computed from the returned fit.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def trace(cell: Cell, data_dir: Path, *, tol: float, seconds: float) -> list[dic
     hyper = recipe.axes.fixed if {*SCALES} & set(recipe.axes.fixed) else {"C": 1.0, **recipe.axes.fixed}
     everything, seed = recipe.part(), derive_seed(cell.seed, "bench", recipe.dataset.name)
     rows: list[dict[str, Any]] = []
-    # a learner without a solver of ours has a limit of its own
+    # a learner without a solver of this package brings its limit as an option of the loss
     passes, most = 1, int(cell.loss.get("max_passes") or cell.solver.get("max_passes") or 100_000)
     while True:
         with warnings.catch_warnings():
@@ -85,8 +85,6 @@ def check_traceable(cell: Cell) -> None:
         raise IncompatibleError("advcli bench", "fits with a certificate", f"loss={cell.loss['name']} has none: leave it out")
     for name in method.searched:
         if name in cell.loss and cell.hyper.get(name) is None:
-            raise ConfigError(
-                f"advcli bench searches nothing, and loss={cell.loss['name']} has no {name} of its own: give hyper.{name}=VALUE"
-            )
+            raise ConfigError(f"advcli bench searches nothing, and loss={cell.loss['name']} sets no {name}: give hyper.{name}=VALUE")
     if cell.noise:
         raise ConfigError(f"advcli bench traces fits to the labels of the data; leave out noise={cell.noise['name']}")

@@ -22,15 +22,15 @@ from .cell import Cell
 from .splits import SplitSeeds
 
 CONFUSION = "confusion"
-"""The option of a method's loss group that takes the confusion matrix; null there means the one of these labels."""
+"""The option of a method's loss group that takes the confusion matrix; null there means the matrix of these labels."""
 
 
 @dataclass(frozen=True)
 class TrainingLabels:
     """The labels of one training part: true codes (n,), and those ``seen``, which methods learn from.
 
-    ``confusion`` (k, k) is P(seen = row | truth = column) as methods are told, None where labels are as they are; ``sample`` the rows whose
-    true labels are known too. ``facts`` are columns of the rows: ``label_error``, ``confusion_norm``, ``condition``.
+    ``confusion`` (k, k) is P(seen = row | truth = column) as methods receive it, None where labels are not corrupted; ``sample`` the rows
+    whose true labels are known too. ``facts`` are columns of the rows: ``label_error``, ``confusion_norm``, ``condition``.
     """
 
     truth: Labels
@@ -72,7 +72,7 @@ def training_labels(cell: Cell, X: Any, truth: Labels, classes: tuple[Any, ...],
         return TrainingLabels(truth, truth)
     confusion = make_confusion(cell.noise, len(classes), seeds.of("noise"))
     seen = corrupt(truth, confusion.true, seeds.of("noisy labels"))
-    return TrainingLabels(truth, seen, confusion.told, None, _facts(truth, seen, confusion.true, confusion.told))
+    return TrainingLabels(truth, seen, confusion.assumed, None, _facts(truth, seen, confusion.true, confusion.assumed))
 
 
 def _facts(truth: Labels, seen: Labels, true: NDArray[np.float64], stated: NDArray[np.float64]) -> dict[str, float]:
@@ -102,7 +102,7 @@ def _rough_labels(cell: Cell, X: Any, truth: Labels, classes: tuple[Any, ...], s
             notes.append(f"protocol.rough_per_class={m} takes all rows of class {classes[label]} where a training part has fewer")
         chosen.append(rows)
     rough_rows = np.concatenate(chosen).astype(np.intp)
-    # an order of its own: the perceptron's rows come first in the other
+    # a separate order: the perceptron's rows come first in the other one
     drawn = np.random.default_rng(seeds.of("clean sample")).permutation(n)
     sample = np.sort(drawn[: max(1, round(protocol.labelled_share * n))]).astype(np.intp)
     perceptron = Method({"name": "uma", "confusion": "identity", "max_updates": protocol.rough_updates}, cell.features, {"name": "auto"})

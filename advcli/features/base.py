@@ -148,6 +148,10 @@ class FeatureMap(ABC):
     def directions(self, B: Array, owner: Labels) -> Directions:
         """Return the rows b_m' J_i for i = owner_m."""
 
+    def lacks_columns(self) -> str | None:
+        """Return what is missing for one function of a row for each score, all penalised, with inner products at hand; None: nothing."""
+        return None if self.multiclass_linear and self.regularised is None else "multiclass linear or kernel features"
+
     def feasible(self, R: Array, y: Labels, sample_weight: Array | None) -> Array:
         """Return a dual point near R that meets the constraints of the free parameters; R itself when there are none."""
         return R
@@ -296,6 +300,12 @@ class KernelMap(FeatureMap):
     def matrix(self) -> Array:
         """The matrix K (n, n), when it is whole."""
 
+    def lacks_columns(self) -> str | None:
+        """Return what is missing for one function of a row for each score, all penalised, with all of K in memory; None: nothing."""
+        if self.regularised is not None:
+            return super().lacks_columns()
+        return None if self.whole else "a kernel matrix that fits in features.memory_mb"
+
     @abstractmethod
     def handed_over(self) -> Array:
         """Return the whole matrix for the caller to change."""
@@ -321,12 +331,12 @@ class KernelMap(FeatureMap):
     def proximal(self, G: Array, sigma: float) -> tuple[Array, Array]:
         """Return argmin over X (n, k) of 1/2 |J'X|^2 + sigma/2 |X - G|^2 and the parameters of that point; when K is whole.
 
-        The norm is that of the penalised parameters, and X meets the equality constraints that free ones put on dual points. Rows of G sum
+        The norm is over the penalised parameters, and X meets the equality constraints that free ones put on dual points. Rows of G sum
         to zero. The scores of the parameters are sigma (X - G), up to a constant a row. A factor of the system is kept for the next call.
         """
 
     def split(self, theta: Array) -> tuple[Array, Array]:
-        """Return the coefficients A (n, c), or those of ``explicit`` (p, c), and the free parameters of theta."""
+        """Return the coefficients A (n, c), or coefficients of ``explicit`` (p, c), and the free parameters of theta."""
         return theta, theta[:0]
 
     def joined(self, A: Array, free: Array) -> Array:
@@ -347,7 +357,7 @@ def make_features(name: str, X: Any, n_classes: int, **options: Any) -> FeatureM
     except TypeError as error:
         refuse_unknown_options(f"features={name}", cls, options, 2)
         raise ConfigError(f"features={name}: {error}{plugins.defined_at(cls)}") from error
-    if np.ndim(made.X) not in (0, 2):  # what is no array has no dimension for NumPy
+    if np.ndim(made.X) not in (0, 2):  # NumPy gives other things no dimension
         raise ConfigError(f"features={name}: its map has rows of shape {np.shape(made.X)}, not (n, d){plugins.defined_at(cls)}")
     if made.n_rows != X.shape[0]:
         raise ConfigError(f"features={name}: its map has {made.n_rows} rows of {X.shape[0]}{plugins.defined_at(cls)}")

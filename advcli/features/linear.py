@@ -104,7 +104,7 @@ class _LinearDirections(Directions):
 class NewtonSystem:
     """(I + factor Z' diag(weight[owner]) Z) D = -gradient for rows Z = b (x) x whose b sum to zero, in one class less.
 
-    Z' diag(weight) Z is updated by the examples whose b differ from those of the system before (docs/notes/large-c.md, section 4);
+    Z' diag(weight) Z is updated by the examples whose b have changed since the system before (docs/notes/large-c.md, section 4);
     threads share its full sums.
     """
 

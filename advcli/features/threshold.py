@@ -6,7 +6,7 @@ so f_{j+1} - f_j = w.x - eta_j and argmax f counts the thresholds below w.x when
 free; a constant column would only shift all thresholds and is not appended.
 
 Free parameters are equality constraints of the dual: sum_i s_i sum_{j <= l} r_ij = 0 for every l, that is the adversary's label totals
-equal those of the data.
+equal the totals of the data.
 """
 
 from __future__ import annotations

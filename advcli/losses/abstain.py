@@ -56,7 +56,7 @@ class AbstainLoss(AdversarialLoss):
 
     @property
     def parameters(self) -> Array:
-        """Alpha, shape (1,); where it is one for each class, those of the game of the matrix."""
+        """Alpha, shape (1,); where each class has its own, the parameters of the game of the matrix."""
         return np.array([self.alpha]) if self.general is None else self.general.parameters
 
     def adversary(self, F: Array) -> Array:

@@ -61,7 +61,7 @@ class Loss(ABC):
     thresholded: ClassVar[bool] = False  # whether S = tau + 1 - f_y with a tau that classes below it do not move
     separate: ClassVar[bool] = False  # whether r = a - mean a and c = sum a with a_y = 0 and every other a_j in [0, 1] alone
 
-    matrix: Array | None = None  # the loss matrix (l, k), where the surrogate is that of a game
+    matrix: Array | None = None  # the loss matrix (l, k), where the surrogate belongs to a game
     row_names: tuple[str, ...] | None = None  # the predictions by name, where the rows of the matrix have names
     example_weights = False  # whether a fit's weights multiply the loss matrix (True) or count how often an example occurs (False)
     alpha: float | None = None  # cost of abstaining, where the last prediction is to abstain
@@ -93,7 +93,7 @@ class Loss(ABC):
 
     @classmethod
     def filled(cls, options: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the options with the facts that `needs` names in the place of null."""
+        """Return the options with the facts that `needs` names filled in for null."""
         complete = dict(options)
         for name in cls.needs(options) & facts.keys():
             if complete.get(name) is None:
@@ -128,12 +128,12 @@ class Loss(ABC):
     # ---- what a fit solves ------------------------------------------------------------------------------------------
     @property
     def core(self) -> Loss:
-        """The loss whose compiled family a fit runs: this loss, or the one that it is with weights (`cost_weights`)."""
+        """The loss whose compiled family a fit runs: this loss, or the loss that `cost_weights` weighs."""
         return self
 
     @property
     def unweighted(self) -> Loss:
-        """The loss itself, or the one that it weighs."""
+        """The loss itself, or the loss inside a weighted one."""
         return self
 
     def cost_weights(self, y: Labels, example: Array | None) -> Array | None:
@@ -171,7 +171,7 @@ class Loss(ABC):
     # ---- the set of dual points -----------------------------------------------------------------------------------
     @abstractmethod
     def infeasibility(self, R: Array, y: Labels) -> Array:
-        """Return how far each r_i lies outside conv R(y_i), shape (n,): its largest broken constraint, >= 0; nan for what is no number."""
+        """Return how far each r_i lies outside conv R(y_i), shape (n,): its largest broken constraint, >= 0; nan for a row with nan."""
 
     @abstractmethod
     def inside(self, R: Array, y: Labels) -> Array:
@@ -196,7 +196,7 @@ class Loss(ABC):
         """Answer like `offset`, in plain NumPy."""
 
     def pieces(self, y: int) -> list[tuple[Array, float]]:
-        """Return the pieces (r, c) of S(., y) at one label, which define a surrogate that is no game (`advcli.testing.check_loss`)."""
+        """Return the pieces (r, c) of S(., y) at one label, which define a surrogate without a game (`advcli.testing.check_loss`)."""
         raise NotImplementedError(f"loss={self.name} does not list its pieces; `Loss.pieces` says what for")
 
     # ---- prediction -----------------------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ class Loss(ABC):
 
 
 def named_matrix(options: Mapping[str, Any]) -> bool:
-    """Return whether the options of a matrix have names that must find those of the classes: those of a file, or of predictions."""
+    """Return whether a matrix names its classes, in a file or by its predictions, so that the names must match the data's."""
     return options.get("file") is not None or options.get("predictions") is not None
 
 
@@ -244,7 +244,7 @@ class AdversarialLoss(SimplexLoss):
     """A surrogate from the adversarial game over a loss matrix L of shape (l, k), row = prediction, column = truth.
 
     Prediction rules: ``potentials`` is argmax f (eq. 132), ``predictor`` argmax of the predictor's distribution p (eq. 133), ``median``
-    and ``mean`` (nearest label, halves upwards) those of p, for losses over an order. The default is potentials when the predictions are
+    and ``mean`` (nearest label, halves upwards) of p, for losses over an order. The default is potentials when the predictions are
     the classes, else predictor. Ties go to the lowest index.
     """
 
@@ -379,7 +379,7 @@ def make_loss(name: str, n_classes: int, **options: Any) -> Loss:
 
 
 def examples_of(cls: type[Loss], n_classes: int) -> list[dict[str, Any]]:
-    """Return the option sets of a class that tests try: those of its ``examples`` that its constructor takes, or none."""
+    """Return the option sets of a class that tests try: its ``examples``, as far as its constructor takes them, or none."""
     taken = inspect.signature(cls).parameters
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken.values()):
         return cls.examples(n_classes)

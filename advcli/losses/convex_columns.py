@@ -144,7 +144,7 @@ class _ConvexGame(AdversarialLoss):
 
     @property
     def parameters(self) -> Array:
-        """The number of predictions l, then the loss matrix row by row, shape (1 + l k,); none of a loss with a kernel of its own."""
+        """The number of predictions l, then the loss matrix row by row, shape (1 + l k,); none of a loss with its own compiled kernel."""
         return np.r_[float(len(self.matrix)), self.matrix.ravel()] if self.kernel == _ConvexGame.kernel else np.empty(0)
 
     def adversary(self, F: Array) -> Array:

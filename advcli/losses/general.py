@@ -120,7 +120,7 @@ class GeneralLoss(AdversarialLoss):
     Rows whose names are not the classes are predictions of their own, chosen by the predictor's distribution, also where there are k of
     them; rows without names are the classes, and after them others; ``predictions`` are names for the rows of ``matrix``, such as ``["ant
     or bee", "cat"]``. ``classes`` are the labels in the order of their codes, in which named columns and rows are put. A matrix of a known
-    structure is answered by its closed form, unless ``structure`` is false, and ``note`` says so. Negative entries and a diagonal that is
+    structure is answered by its closed form, unless ``structure`` is false; ``note`` tells it. Negative entries and a diagonal that is
     not zero are allowed; ``note`` says which guarantees are lost. Other games are solved by the ``backend`` simplex, or highs, also in
     `value` and `oracle`.
 

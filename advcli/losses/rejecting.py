@@ -7,8 +7,8 @@
 CS and BEP have t >= 0, sum t <= 2 (1 - alpha) and c = min(sum t, 2 alpha); OVA has every t_a within its own bounds and c = sum t. At
 alpha = 1/2 CS is the hinge of Crammer & Singer. With two classes BEP is twice alpha times the hinge of Bartlett & Wegkamp (2008).
 
-The numbers u_a of BEP and OVA, one row of parameters each, stand in pairs of columns: u_a = v_a.f = (f_2a - f_(2a+1)) / sqrt(2). So every
-r sums to zero, as solvers expect, and |Theta|^2 is that of the rows of u. Columns that belong to no pair stay 0.
+The numbers u_a of BEP and OVA, one row of parameters each, belong to pairs of columns: u_a = v_a.f = (f_2a - f_(2a+1)) / sqrt(2). So every
+r sums to zero, as solvers expect, and |Theta|^2 is the squared norm of the rows of u. Columns that belong to no pair stay 0.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class BinaryEncodedLoss(_Coupled, _Paired):
     """The surrogate BEP of Ramaswamy, Tewari & Agarwal (2018): m numbers u_a, whose signs spell the class.
 
     The potential of class j is min over a of -B_a(j) u_a: positive for the class whose code the signs spell, and then min |u_a|. So signs
-    that are no code word abstain, as do those with some |u_a| <= tau = 1/2. B is ``code``: the digits of the class number (``binary``), the
+    without a code word abstain, as do those with some |u_a| <= tau = 1/2. B is ``code``: the digits of the class number (``binary``), the
     most significant first, or of its Gray code (``gray``); or rows (k, m) of -1 and 1 that differ.
     """
 
@@ -266,7 +266,7 @@ def leads(P: Array) -> Array:
 
 
 def code_words(code: Any, n_classes: int) -> Array:
-    """Return the code B (k, m) with entries -1 and 1; `ConfigError` for a value that is no code."""
+    """Return the code B (k, m) with entries -1 and 1; `ConfigError` for another value."""
     k, m = n_classes, max(1, int(np.ceil(np.log2(max(n_classes, 2)))))
     if isinstance(code, str):
         if code not in CODES:

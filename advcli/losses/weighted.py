@@ -21,8 +21,8 @@ class WeightedLoss(AdversarialLoss):
     """Another adversarial loss, ``base`` with ``options``, with weights on its costs.
 
     ``weight`` is one number above 0, one for each class, or ``"column"``: the weights given to `fit` are the examples' own. With one weight
-    for all, predictions and the predictor's p are those of the weighted game. With weights by class or example a new row's weight is
-    unknown: potentials need no weight, and p is that of weight 1, so let the weights average 1.
+    for all, predictions and the predictor's p follow the weighted game. With weights by class or example a new row's weight is
+    unknown: potentials need no weight, and p assumes weight 1, so let the weights average 1.
     """
 
     kernel = ""  # its base's, as all that is compiled: a fit there knows no weights
@@ -73,7 +73,7 @@ class WeightedLoss(AdversarialLoss):
 
     @classmethod
     def filled(cls, options: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the options with those of the base filled."""
+        """Return the options with the base loss's options filled."""
         of_base = dict(options.get("options") or {})
         filled = loss_class(options.get("base", "zero_one")).filled(of_base, facts)
         return dict(options) if filled == of_base else {**options, "options": filled}

@@ -9,7 +9,7 @@ A model file is a zip archive without compression:
 The same fit gives the same bytes. A file of a newer format, a damaged or a truncated one is refused by one line (`ModelError`).
 
 What another package learned fits no such format, but for linear classifiers of scikit-learn (`Learner.kept_by_pickle`). It is kept by
-pickle, which executes what it reads, where the name of the file says so (``.joblib``), and read where the caller trusts it.
+pickle, which executes what it reads, where the name of the file ends in ``.joblib``, and read where the caller trusts it.
 """
 
 from .files import FORMAT, FORMAT_VERSION, PICKLED, check_storable, load, read, save
@@ -17,18 +17,5 @@ from .fitting import fit
 from .model import ABSTAIN, Model, describe
 from .predicting import Predicted, predict_file
 
-__all__ = [
-    "ABSTAIN",
-    "FORMAT",
-    "FORMAT_VERSION",
-    "PICKLED",
-    "Model",
-    "Predicted",
-    "check_storable",
-    "describe",
-    "fit",
-    "load",
-    "predict_file",
-    "read",
-    "save",
-]
+__all__ = ["FORMAT", "FORMAT_VERSION", "PICKLED", "check_storable", "fit", "load", "read", "save"]
+__all__ += ["ABSTAIN", "Model", "Predicted", "describe", "predict_file"]

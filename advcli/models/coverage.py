@@ -1,6 +1,7 @@
 """A saved model on labelled rows that it has not seen: risk over coverage, what it confuses, and which thresholds are safe.
 
-The margin of a prediction is that of an abstaining classifier; of any other the lead of the largest decision value on the second.
+An abstaining classifier has its own margin of a prediction; the margin of any other is the lead of the largest decision value on the
+second.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import pandas as pd
 from ..core.errors import ConfigError, DataError, nearest
 from ..core.files import write_bytes, write_text
 from ..core.spreadsheets import frame_as_text
-from ..data.tables.cells import cell_text
 from ..data.tables.table import read_parts
 from ..data.tables.target import match_labels
 from ..statistics.risk_coverage import Guarantee, RiskCoverage, guarantee, risk_coverage
@@ -66,8 +66,8 @@ def coverage_file(
     """Read labelled rows of a CSV file and write what the model does on them (`write`).
 
     ``draw`` makes the figure, as `advcli.reports.drawing.draw` does. With ``spreadsheets`` labels that look like formulas get an apostrophe
-    there (`advcli.core.spreadsheets`). Raises `ConfigError` for a model of sets of labels, one that predicts no classes, or one that was
-    not fitted to a table, and `DataError` for no column of labels, an unknown one, or rows that the model cannot take.
+    there (`advcli.core.spreadsheets`). Raises `ConfigError` for a model of sets of labels, for a model that does not predict classes or was
+    not fitted to a table. Raises `DataError` for a missing column of labels, an unknown label, or rows that the model cannot take.
     """
     if model.encoding is None or model.of_sets:
         raise ConfigError("risk over coverage is for models that advcli fit made from rows with one label")
@@ -75,19 +75,17 @@ def coverage_file(
     target = str(model.about.get("cell", {}).get("dataset", {}).get("target"))
     form, text = model.encoding, model.encoding.text
     wanted = None if text is None else [*text, target]
-    parts = list(read_parts(source, 2**31, separator=form.separator, text=wanted, encoding=form.charset))
-    columns = [str(name) for name in parts[0].frame.columns] if parts else []
-    if target not in columns:
-        raise DataError(f"{source} has no column {target} of labels; {nearest(target, columns)}")
-    frame = parts[0].frame
+    (table,) = read_parts(source, 2**31, separator=form.separator, text=wanted, encoding=form.charset)
+    if target not in table.names:
+        raise DataError(f"{source} has no column {target} of labels; {nearest(target, table.names)}")
     names = [str(label) for label in model.classes]
-    labels = cell_text(frame[target]).tolist()
+    labels = table.text(target).tolist()
     codes = [-1 if code is None else code for code in match_labels(labels, model.classes)]
     if -1 in codes:
-        unknown = codes.index(-1)
-        raise DataError(f"{source}: {labels[unknown]!r} of row {unknown + 1} is no label of the model; {nearest(labels[unknown], names)}")
-    model.encoding.check_columns(source, columns)
-    report = coverage_of(model, model.encoding.encode(parts[0]), np.array(codes, dtype=np.intp), epsilons, confidence)
+        row = codes.index(-1)
+        raise DataError(f"{source}: {labels[row]!r} of row {row + 1} is not a label of the model; {nearest(labels[row], names)}")
+    model.encoding.check_columns(source, table.names)
+    report = coverage_of(model, model.encoding.encode(table), np.array(codes, dtype=np.intp), epsilons, confidence)
     write(replace(report, confusion=frame_as_text(report.confusion)) if spreadsheets else report, out, draw)
     return report
 

@@ -44,7 +44,7 @@ FORMAT_VERSION = 1
 PICKLED = ".joblib"
 """How the name of a file ends that is written by pickle."""
 
-# what zipfile and json raise on what is no archive, or a damaged one
+# what zipfile and json raise on a damaged archive or a file of another format
 _UNREADABLE = (
     *(OSError, zipfile.BadZipFile, struct.error, ValueError, LookupError, EOFError, RuntimeError, AttributeError, OverflowError),
     *(TypeError, MemoryError),
@@ -75,12 +75,12 @@ def save(model: Model | Learner | Pipeline, path: str | Path) -> None:
         one, after transformers that can be kept as plain data (`advcli.models.pipeline_steps.TRANSFORMERS`).
     path : path-like
         Any name; what another package learned, but for linear classifiers of scikit-learn (`advcli.learners.sklearn.LINEAR`), needs
-        one that ends in ``.joblib``, and is written by pickle.
+        a name that ends in ``.joblib``, and is written by pickle.
 
     Raises
     ------
     ConfigError
-        An estimator of another package that is no learner here, or one whose options or fitted attributes are no plain data.
+        An estimator of another package that is not a learner here, or whose options or fitted attributes are not plain data.
     ResultsError
         If the file cannot be written.
 
@@ -306,8 +306,8 @@ def read(path: str | Path, trust: bool = False) -> Model:
     Raises
     ------
     ModelError
-        No such file, no model, damaged, of a newer format, made with a part that is not installed here, or with an entry that is not what
-        it must be.
+        A file that is missing, damaged, of a newer format or not a model; a model made with a part that is not installed here, or with a
+        wrong entry.
 
     Examples
     --------
@@ -331,7 +331,7 @@ def read(path: str | Path, trust: bool = False) -> Model:
     except FileNotFoundError:
         raise ModelError(f"there is no model {path}; advcli fit ... out={path.name} makes one") from None
     except _UNREADABLE as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is no model of advcli, or damaged"
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is not a model of advcli, or damaged"
         raise ModelError(f"cannot read the model {path}: {reason}; copy or fit it again") from None
     if version != FORMAT_VERSION:
         newer = isinstance(version, int) and version > FORMAT_VERSION
@@ -343,7 +343,7 @@ def read(path: str | Path, trust: bool = False) -> Model:
     if members.get("sha256", b"").decode("ascii", "replace").strip() != _checksum(members):
         raise ModelError(f"cannot read the model {path}: its checksum does not fit, it is damaged; copy or fit it again")
     try:
-        # what a foreign file overflows is told by the scores, not by warnings
+        # an overflow in a foreign file shows in the scores, not in warnings
         with np.errstate(all="ignore"):
             return rebuild(document, members)
     except ModelError as error:
@@ -363,7 +363,7 @@ def _unpickled(path: Path, trust: bool) -> Model:
     except Exception as error:
         raise ModelError(f"cannot read the model {path}: {type(error).__name__}: {_shortened(error)}; fit it again") from error
     if not isinstance(model, Model):
-        raise ModelError(f"{path} holds a {type(model).__name__}, no model of advcli")
+        raise ModelError(f"{path} holds a {type(model).__name__}, not a model of advcli")
     return model
 
 
@@ -376,7 +376,7 @@ def _shortened(error: Exception) -> str:
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) < len(pairs):
-        raise ValueError("a key of model.json stands there twice")
+        raise ValueError("model.json has a key twice")
     return document
 
 
@@ -386,7 +386,7 @@ def _members(path: Path) -> dict[str, bytes]:
     with open(os.open(path, UNDELAYED), "rb") as file:
         mode = os.fstat(file.fileno()).st_mode
         if not stat.S_ISREG(mode):
-            raise OSError(errno.EINVAL, "it is a directory" if stat.S_ISDIR(mode) else "it is a pipe or a device, no file")
+            raise OSError(errno.EINVAL, "it is a directory" if stat.S_ISDIR(mode) else "it is a pipe or a device, not a file")
         with zipfile.ZipFile(file) as archive:
             entries = sorted(archive.infolist(), key=lambda entry: entry.header_offset)
             # a small file could unpack to more than there is memory, by compression or by entries that share their bytes

@@ -28,8 +28,8 @@ def fit(cell: Cell, data_dir: Path) -> Model:
     """Fit one method to a whole data set, with the protocol's search and standardisation.
 
     The hyper-parameters are chosen as for the training part of a first split, which here is every row; then all rows are standardised
-    and fitted to ``solver.tol``. ``about["notes"]`` and ``about["edges"]`` of the model are to be told to the user. A fit that stopped
-    above its tolerance warns (`NotConvergedWarning`) and says so in its certificate.
+    and fitted to ``solver.tol``. ``about["notes"]`` and ``about["edges"]`` of the model are meant for the user. A fit that stopped
+    above its tolerance warns (`NotConvergedWarning`), and its certificate has the status.
     """
     from threadpoolctl import threadpool_limits
 
@@ -38,7 +38,7 @@ def fit(cell: Cell, data_dir: Path) -> Model:
     recipe = Recipe(cell, data_dir)
     if recipe.protocol.rough_per_class is not None:
         raise ConfigError(
-            "protocol.rough_per_class makes labels for an experiment; advcli fit learns from those of the data: set it to null"
+            "protocol.rough_per_class makes labels for an experiment; advcli fit learns from the labels of the data: set it to null"
         )
     dataset, everything = recipe.dataset, recipe.part()
     with threadpool_limits(limits=1):
@@ -65,7 +65,7 @@ def fit(cell: Cell, data_dir: Path) -> Model:
 
 
 def _model(cell: Cell, dataset: Dataset, fitted: Fitted, about: dict[str, Any]) -> Model:
-    """Return a fit as a model, whose labels are those of the file that it was fitted to."""
+    """Return a fit as a model, whose labels are written as in the file that it was fitted to."""
     options = complete_options(cell.dataset)
     target = str(options.get("target"))
     stubs = {child: parent for parent, child in dataset.hierarchy or () if child in dataset.stubs}
@@ -89,7 +89,7 @@ def _now() -> str:
 
 
 def _labels(estimator: Learner, classes: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the label of every prediction code: row names of a matrix with predictions of its own, else the classes and what is beyond."""
+    """Return the label of every prediction code: row names of a matrix with further predictions, else classes and what is beyond them."""
     if not isinstance(estimator, SurrogateClassifier):
         return classes
     first = len(classes) if estimator.predicts_classes_ else 0

@@ -40,7 +40,7 @@ class Model:
     estimator: Learner  # of a file it predicts, but cannot be a warm start
     classes: tuple[Any, ...]  # labels of the k classes, in the order of the decision values
     labels: tuple[Any, ...]  # of every prediction code: the classes, a stub leaf as its node, then what may be predicted beyond them
-    standardiser: Standardiser | Steps | None = None  # applied to the features first; `Steps` are those of a pipeline
+    standardiser: Standardiser | Steps | None = None  # applied to the features first; `Steps` of a pipeline
     encoding: Encoding | None = None  # how columns of a table become features; None if there never was a table
     about: Mapping[str, Any] = field(default_factory=dict)  # configuration, data set and its checksum, rows, hyper-parameters, versions
     label_separator: str | None = None  # joins the labels of a row in one cell; None: they have a column of 0 and 1 each
@@ -93,7 +93,7 @@ class Model:
         return X if groups is None or not self.estimator.has_groups else self.estimator.look(Rows(X, groups=groups))
 
     def check_threshold(self) -> None:
-        """Refuse with `ConfigError` a model to which no threshold applies: of sets, of sequences, or of predictions that are no classes."""
+        """Refuse with `ConfigError` a model to which no threshold applies: of sets, of sequences, or of predictions other than classes."""
         if self.of_sets or self.estimator.has_groups:
             raise ConfigError("a threshold is for rows that stand alone and have one label, and this model learned from others")
         k = len(self.classes)
@@ -111,8 +111,8 @@ class Model:
     def at_threshold(self, tau: float) -> Model:
         """Return the model that decides where the margin of its prediction exceeds ``tau`` and abstains elsewhere.
 
-        ``tau`` is a number, such as the one of a `Guarantee` that ``advcli coverage`` found on held-out rows. The margin is that of an
-        abstaining classifier (`AbstainingClassifier.margin`), of any other the lead of the largest decision value on the second.
+        ``tau`` is a number, such as the threshold of a `Guarantee` that ``advcli coverage`` found on held-out rows. An abstaining
+        classifier has its own margin (`AbstainingClassifier.margin`), of any other the lead of the largest decision value on the second.
         `ConfigError` for no number, or for a model to which none applies (`check_threshold`).
         """
         self.check_threshold()

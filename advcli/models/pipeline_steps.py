@@ -65,7 +65,7 @@ class Steps:
 
 
 def packed(steps: Steps) -> NDArray[np.uint8]:
-    """Return the steps as the bytes of a JSON text; `ConfigError` for one that is none of `TRANSFORMERS`, or no plain data."""
+    """Return the steps as the bytes of a JSON text; `ConfigError` for a step that is not among `TRANSFORMERS`, or not plain data."""
     stored = []
     for name, step in steps.named:
         kind = type(step)
@@ -92,19 +92,19 @@ def packed(steps: Steps) -> NDArray[np.uint8]:
 def unpacked(content: NDArray[np.uint8]) -> Steps:
     """Return the steps that `packed` wrote; `ModelError` for anything else."""
     if content.dtype != np.uint8 or content.ndim != 1:
-        raise ModelError("its steps are no text")
+        raise ModelError("its steps are not text")
     steps: list[tuple[str, Any]] = []
     for stored in json.loads(content.tobytes()):
         name, kind = stored["name"], TRANSFORMERS.get(stored["type"])
         if kind is None or not isinstance(name, str) or name in dict(steps):
-            raise ModelError(f"its step {str(name)[:40]!r} is no transformer that a model file can hold")
+            raise ModelError(f"its step {str(name)[:40]!r} is not a transformer that a model file can hold")
         parameters, step = {key: _restored(value) for key, value in stored["parameters"].items()}, kind()
         if set(parameters) - set(step.get_params(deep=False)):
             raise ModelError(f"its step {name!r} has parameters that {kind.__name__} of this scikit-learn does not have")
         step.set_params(**parameters)
         for key, value in stored["state"].items():
             if not (key.endswith("_") or key.startswith("_")) or key.startswith("__") or hasattr(kind, key):
-                raise ModelError(f"{key[:40]!r} is no attribute of a fitted {kind.__name__}")
+                raise ModelError(f"{key[:40]!r} is not an attribute of a fitted {kind.__name__}")
             setattr(step, key, _restored(value))
         steps.append((name, step))
     return Steps(tuple(steps))
@@ -129,7 +129,7 @@ def _plain(value: Any, what: str) -> Any:
         # products of matrices have the bits of the order in memory
         order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
         return {"array": list(value.shape), "type": kind, "order": order, "value": values}
-    raise ConfigError(f"{what} that is no plain data ({type(value).__name__}): transform X before, or keep the pipeline by joblib")
+    raise ConfigError(f"{what} that is not plain data ({type(value).__name__}): transform X before, or keep the pipeline by joblib")
 
 
 def _restored(value: Any) -> Any:
@@ -161,7 +161,7 @@ def _last_has(name: str) -> Callable[[Pipeline], bool]:
 
 
 class ModelPipeline(Pipeline):
-    """A `sklearn.pipeline.Pipeline` whose rows and labels are those of the training file, with the methods of an abstaining last step."""
+    """A `sklearn.pipeline.Pipeline` for rows and labels as in the training file, with the methods of an abstaining last step."""
 
     def _before(self, X: Any) -> Any:
         return self[:-1].transform(X)
@@ -197,14 +197,14 @@ class EncodedColumns(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Return the features (n, d) of rows: a frame of pandas or polars, or the features themselves.
 
-        The columns that were learned from may stand in any order; the target and columns that were left out may be there.
+        The columns that were learned from may have any order; the target and columns that were left out may be present.
         """
         X = collected(X)
         if not hasattr(X, "columns"):
             return X
         frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame({str(name): X[name].to_list() for name in X.columns})
         self.encoding.check_columns(Path("X"), [str(name).strip() for name in frame.columns], remedy="leave them out of X")
-        return self.encoding.encode(frame_table(frame, None, "X"))
+        return self.encoding.encode(frame_table(frame, "X"))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the features, shape (d,)."""

@@ -34,7 +34,7 @@ class Predicted:
     """What a file of predictions holds, in words."""
 
     rows: int  # number of predictions
-    abstained: int  # predictions that are no class
+    abstained: int  # predictions without a class
     ignored: tuple[str, ...]  # columns of the input that the model does not use, such as the target
     rejected: int = 0  # rows that were refused and written elsewhere
 
@@ -107,8 +107,7 @@ class _Writer:
     def write(self, table: Table) -> None:
         """Predict the rows of a part and write them."""
         if self._first:
-            names = [str(name) for name in table.frame.columns]
-            self.ignored = self.encoding.check_columns(self.source, names, "extra" in self.ignore)
+            self.ignored = self.encoding.check_columns(self.source, table.names, "extra" in self.ignore)
         cells, faults = self.encoding.cells(table)
         skipped = {_IGNORED.get(kind) for kind in self.ignore}
         good = self._sound(table, [fault for fault in faults if fault.kind not in skipped])
@@ -126,7 +125,7 @@ class _Writer:
         self._first = False
 
     def _sound(self, table: Table, faults: Sequence[Fault]) -> NDArray[np.bool_]:
-        """Return which rows are predicted; those with faults are written aside, or raise where there is no file for them."""
+        """Return which rows are predicted; rows with faults are written aside, or raise where no file for them is given."""
         sound = np.ones(len(table.frame), dtype=bool)
         if self.aside is None:
             hints = {kind: f"predict.{key}=ignore, or " for key, kind in _IGNORED.items()}

@@ -41,7 +41,7 @@ ESTIMATORS |= {cls.name: cls for cls in (AbstainingClassifier, CostSensitiveClas
 _ROOM, _ROOM_EACH = 2**26, 64
 LABELS = "biufUOM"  # kinds of classes
 FITTED = "features_"  # arrays that the feature map computed
-# arrays that are no attributes of the estimator
+# arrays that are not attributes of the estimator
 ROWS = ("rows", "rows_data", "rows_indices", "rows_indptr", "rows_shape")
 _ALWAYS = ("loss", "loss_options", "features", "features_options", "fit_intercept", "n_classes")  # parameters of every file that has them
 _STANDARDISER = ("mean", "scale", "set_to_one")
@@ -53,7 +53,7 @@ _RESERVED = (*ROWS, *_STANDARDISER, STEPS)
 
 
 def rebuild(document: Mapping[str, Any], members: Mapping[str, bytes]) -> Model:
-    """Return the model of a file's model.json and its entries; `ModelError`, or what a part raises, for one that is none."""
+    """Return the model of a file's model.json and its entries; `ModelError`, or what a part raises, for a file without a model."""
     arrays = {name.removeprefix("arrays/").removesuffix(".npy"): text for name, text in members.items() if name.startswith("arrays/")}
     listed = document["arrays"]
     for name in sorted({"model.json", "sha256", *(f"arrays/{name}.npy" for name in listed)} ^ members.keys()):
@@ -80,7 +80,7 @@ def rebuild(document: Mapping[str, Any], members: Mapping[str, bytes]) -> Model:
         _field(form, "separator", str, type(None)),
         _field(form, "prefix", str),
     )
-    # what overflows, or is not what some learner of one's own needs, is found here and not in the middle of a table
+    # an overflow, or data that a user's learner cannot take, is found here and not in the middle of a table
     model.table(zeros(model))
     if STEPS in listed:
         steps = unpacked_steps(taken(lambda name: name == STEPS).array(STEPS, (None,), "i", least=0, most=255).astype(np.uint8))
@@ -231,17 +231,17 @@ def _restored_column(stored: Mapping[str, Any]) -> Column:
     learned = {key: _field(stored, key, *kinds) for key, kinds in LEARNED.items() if key in stored}
     if categories is not None and not (categories and all(map(_is_label, categories)) and len(set(categories)) == len(categories)):
         raise ModelError("encoding in model.json has categories that are not different values")
-    attributes, own, fill = (learned.get(key) for key in ("attributes", "own", "fill"))
+    attributes, hot, fill = (learned.get(key) for key in ("attributes", "own", "fill"))
     if attributes is not None and not (all(isinstance(word, str) for word in attributes) and len(set(attributes)) == len(attributes)):
         raise ModelError("encoding in model.json has attributes that are not different names")
     places = range(len(categories or ()) + 1)
-    if own is not None and (categories is None or not all(type(code) is int and code in places for code in own) or sorted(set(own)) != own):
-        raise ModelError(f"encoding in model.json has features of {name!r:.60} that are no categories")
+    if hot is not None and (categories is None or not all(type(code) is int and code in places for code in hot) or sorted(set(hot)) != hot):
+        raise ModelError(f"encoding in model.json has features of {name!r:.60} that are not categories")
     if (learned.get("other") and categories is None) or (learned.get("indicator") and (categories is not None or fill is None)):
         raise ModelError(f"encoding in model.json has features of {name!r:.60} that it cannot have")
     if fill is not None and not (is_real(fill) and abs(fill) <= LARGEST and (categories is None or fill in (-1, *places))):
         raise ModelError(f"encoding in model.json fills cells of {name!r:.60} by {json.dumps(fill)[:40]}")
-    if attributes is not None and (categories is not None or own is not None or fill is not None):
+    if attributes is not None and (categories is not None or hot is not None or fill is not None):
         raise ModelError(f"encoding in model.json has attributes and more for {name!r:.60}")
     learned = {key: tuple(value) if isinstance(value, list) else value for key, value in learned.items()}
     exact = {} if fill is None else {"fill": float(fill)}

@@ -1,1 +1,1 @@
-"""What is to be solved, and the referee: no solver is imported here."""
+"""The problems, and the referee: no solver is imported here."""

@@ -21,8 +21,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import IncompatibleError
 from ..core.typing import Array
-from ..features.base import FeatureMap
+from ..features.base import FeatureMap, KernelMap
 
 Signs = NDArray[np.int8]
 
@@ -55,6 +56,16 @@ class BinaryProblems:
         if not (0.0 < self.lam < np.inf and 0.0 < self.n < np.inf):
             raise ValueError(f"lambda and n must be finite numbers above 0, got {self.lam} and {self.n}")
 
+    def check_features(self) -> None:
+        """Raise `IncompatibleError` for a map without a function for each problem, or a kernel matrix that does not fit in memory."""
+        features, n = self.features, self.features.n_rows
+        if (lacking := features.lacks_columns()) is None:
+            return
+        if not isinstance(features, KernelMap):
+            raise IncompatibleError("a set of binary problems", lacking, "choose features=linear or features=rbf")
+        instead = f"give features.memory_mb={8 * 2 * n * n / 2**20:.0f} or choose features=nystroem"
+        raise IncompatibleError(f"{n} rows", "the whole kernel matrix in memory", instead)
+
     @cached_property
     def n(self) -> float:
         """The n of (1)."""
@@ -67,7 +78,7 @@ class BinaryProblems:
 
     @property
     def least_scale(self) -> float:
-        """Nothing: the primal is no sum of terms of both signs."""
+        """0: all terms of the primal are at least 0."""
         return 0.0
 
     @cached_property
@@ -135,7 +146,7 @@ class BinaryProblems:
         return float((self._counted(R) * self._margins).sum()) / self.n - self.ridge(self.parameters(R))
 
     def game_value(self, theta: Array, primal: float | None = None) -> float:
-        """Return nan: hinges are no game."""
+        """Return nan: hinges have no game."""
         return float("nan")
 
 

@@ -62,8 +62,8 @@ class Certificate:
     seconds : float
         Wall time of the solver, without this certificate.
     game_value : float
-        The worst case that the fit guarantees for predictions drawn from the predictor's distribution (`Problem.game_value`; that of
-        other rules is in `WorstCase`); nan for losses that are no game.
+        The worst case that the fit guarantees for predictions drawn from the predictor's distribution (`Problem.game_value`;
+        `WorstCase` has other rules); nan for losses without a game.
     scale : float
         What the gap is relative to: the primal; |dual| where matrices with negative entries make the primal negative, and no less than
         `Problem.least_scale`; for corrected losses, which can be 0, the larger of |primal| and the loss at scores 0.
@@ -208,7 +208,7 @@ def judge(
     scale: float | None = None,
     least: float = 0.0,
 ) -> Certificate:
-    """Return the certificate of a primal value, and of a dual one at the dual point moved into its set; nan stands for no dual point.
+    """Return the certificate of a primal value, and of a dual one at the dual point moved into its set; nan where there is none.
 
     ``outside`` is how far the dual point lay outside its set, in units in which the set has size 1: more than `TOLERANCE`, or nan, is
     refused. ``status`` is what stopped the solver; the gap is relative to ``scale``, `gap_scale` where none is given, and to no less than

@@ -1,4 +1,4 @@
-"""What is to be solved, and what a solver hands back.
+"""The regularised risk to be minimised, its dual, and the solution that a solver returns.
 
     minimise over theta  P(theta) = lambda/2 |theta|^2 + 1/n sum_i s_i w_i S(f_i / w_i, y_i),  F = J theta,  n = sum_i s_i      (1)
 
@@ -41,7 +41,7 @@ from ..features.base import FeatureMap
 from ..losses.base import ROUNDING, AdversarialLoss, Loss
 
 _CHUNK = 2**20  # numbers of a dual point that are judged at once
-_SCORES = 2**26  # scores beyond which those of linear features are taken part by part
+_SCORES = 2**26  # scores of linear features beyond which they are computed part by part
 _EACH = 2**17  # scores whose surrogates a thread finds at a time
 _LOST = 1e-3  # share of an objective up to which the rounding of scores is not looked at
 
@@ -114,6 +114,21 @@ class Problem:
         gap = self.primal(np.zeros(self.features.shape)) - self.dual(self.nothing())
         return gap if gap > 0.0 else 1.0
 
+    def lacks_distributions(self) -> str | None:
+        """Return what is missing for `FeatureMap.feasible`, which moves mass between labels where parameters are free, or None."""
+        if self.features.regularised is None or self.loss.simplex:
+            return None
+        return "a loss whose dual variables are distributions when some parameters are free"
+
+    def lacks_parameters(self) -> str | None:
+        """Return what is missing for explicit parameters that may move alone, or None."""
+        if not self.features.euclidean:
+            return "features with explicit parameters"
+        if self.centred:
+            held = f"loss={self.loss.name} with moments in a box holds their sums over the classes at zero"
+            return f"parameters without a constraint ({held})"
+        return self.lacks_distributions()
+
     def nothing(self) -> Any:
         """Return the dual point r = 0."""
         return np.zeros((len(self.y), self.loss.n_classes))
@@ -141,7 +156,7 @@ class Problem:
         return 0.5 * self.lam * self.features.square_norm(theta)
 
     def penalty(self, theta: Array) -> float:
-        """Return lambda/2 |theta|^2 + sum_j tolerance_j |theta_j|, under (4) that of theta less its means over the classes."""
+        """Return lambda/2 |theta|^2 + sum_j tolerance_j |theta_j|, under (4) the penalty of theta less its means over the classes."""
         if self.centred:
             theta = theta - theta.mean(axis=1, keepdims=True)
         box = 0.0 if self.tolerance is None else float(np.vdot(self.tolerance, np.abs(theta)))
@@ -224,8 +239,8 @@ class Problem:
         """Return P(theta) + lambda/2 |theta|^2 for adversarial losses, nan for others.
 
         No distribution of labels on the training rows whose moments J'q/n lie near the sample's costs the predictor at theta more in
-        expectation: Fathony et al. 2018, Theorem 18. Near means within lambda |theta| in the Euclidean norm, the ball that a ridge penalty
-        stands for, plus ``tolerance`` in every coordinate.
+        expectation: Fathony et al. 2018, Theorem 18. Near means within lambda |theta| in the Euclidean norm, the ball of a ridge penalty,
+        plus ``tolerance`` in every coordinate.
         """
         if not self.is_game:
             return float("nan")
@@ -258,7 +273,7 @@ class Problem:
         return R if t == 1.0 else R * (t * (1.0 - 1e-12))
 
     def _into_box(self, R: Any) -> float:
-        """Return the largest t <= 1 with the moments of t r in the box; nan where a moment is no number."""
+        """Return the largest t <= 1 with the moments of t r in the box; nan where a moment is nan."""
         if self.tolerance is None or self.lam > 0:
             return 1.0
         gradient = self.dual_gradient(R)

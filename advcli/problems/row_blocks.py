@@ -25,7 +25,7 @@ MOST_CLASSES = 2**16 - 1  # that a sparse dual point counts
 
 
 class SparseDual:
-    """A dual point R (n, k) of rows that sum to zero: of each row the numbers that are not 0, beside that of the row's label.
+    """A dual point R (n, k) of rows that sum to zero: of each row the numbers other than 0, without the label's number.
 
     ``y`` (n,) are labels as codes; a block has so many ``rows``.
     """

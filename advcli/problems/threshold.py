@@ -27,7 +27,7 @@ import numpy as np
 from ..core.compiled import kernels
 from ..core.typing import Array, Labels
 
-_EVEN = 1e-11  # share of all slopes below which a slope is 0: sums of n weights are no more exact
+_EVEN = 1e-11  # share of all slopes below which a slope is 0: sums of n weights are not more exact
 COUPLINGS = ("none", "each", "ordered", "sum")
 """The constraints of the dual point: none, a total of 0 for each threshold, multipliers of the order, a sum of all totals of 0."""
 
@@ -187,7 +187,7 @@ def _middle(low: float, high: float) -> float:
 
 
 def _scaled(alpha: Array, up: Any, goal: Array, each: bool = True) -> Array:
-    """Return alpha with the larger side scaled down so that the totals, or their sum, are those of ``goal``."""
+    """Return alpha with the larger side scaled down so that the totals, or their sum, equal ``goal``."""
     axis = 1 if each else None
     high, low = np.atleast_1d((alpha * up).sum(axis=axis)), np.atleast_1d((alpha * ~up).sum(axis=axis))
     # high - low = goal by shrinking one of the two

@@ -42,7 +42,7 @@ class Sources:
         self._merged = merge
         for folder in folders if merge else ():
             folder.merge()
-        parts = {label: folder.runs() if merge else folder.runs_of_cells() for label, folder in self.folders.items()}
+        parts = {label: folder.runs() if merge else folder.of_cells() for label, folder in self.folders.items()}
         makers = Makers()
         for folder in folders:
             makers.update(folder.makers)
@@ -84,7 +84,7 @@ class Sources:
         tables = []
         for folder in self.folders.values():
             with contextlib.suppress(ResultsError):  # a folder of tables alone may have none
-                rows = folder.search() if self._merged else folder.search_of_cells()
+                rows = folder.search() if self._merged else folder.of_cells("search")
                 cells = [cell for cell, place in self._places.items() if place is folder]
                 tables.append(rows if len(self.folders) == 1 else rows[rows["cell"].isin(cells)])
         return pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0] if tables else None

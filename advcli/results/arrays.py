@@ -26,7 +26,7 @@ _HEADINGS = {(1, 0): heading.read_array_header_1_0, (2, 0): heading.read_array_h
 def read_archive(path: Path) -> dict[str, NDArray[Any]]:
     """Return the arrays of a file in NumPy's npz format by name.
 
-    Of a dozen kinds of zipfile, zlib and NumPy are the errors for a damaged archive, one that unpacks to too much, or pickled objects.
+    zipfile, zlib and NumPy raise a dozen kinds of errors for a damaged archive, an archive that unpacks to too much, or pickled objects.
     """
     with path.open("rb") as file, zipfile.ZipFile(file) as archive:
         entries = check_unpacked(archive, path.stat().st_size)
@@ -52,7 +52,7 @@ def read_archive(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a file by name; `ResultsError` if there is no such file, or it is damaged."""
+    """Return the arrays of a file by name; `ResultsError` if the file is missing or damaged."""
     try:
         return read_archive(path)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The file of one cell: what stands in it, its checksum, and what a file must be for its rows to be believed.
+"""The file of one cell: its content, its checksum, and the checks that it must pass before its rows are used.
 
 A cell file is one line of JSON whose last entry, ``sha256``, is the SHA-256 of the line without that entry.
 """
@@ -54,7 +54,7 @@ def cell_text(
 
 
 def read_cell_file(path: Path) -> dict[str, Any]:
-    """Return the content of a cell's file, whose rows `tables.unpack` gives; ``schema`` may be that of another version of the program.
+    """Return the content of a cell's file, whose rows `tables.unpack` gives; ``schema`` may belong to another version of the program.
 
     Raises `DamagedError` where the file is not what the program wrote for the cell of that name.
     """
@@ -74,7 +74,7 @@ def read_cell_file(path: Path) -> dict[str, Any]:
     if seal is None:
         raise DamagedError("its checksum is missing")
     if hashlib.sha256(raw[: seal.start()] + b"}").hexdigest().encode() != seal[1]:
-        raise DamagedError("its checksum is not that of its content")
+        raise DamagedError("its checksum does not fit its content")
     if content.get("schema") == SCHEMA_VERSION:
         _check_names(path, content)
     return content
@@ -90,7 +90,7 @@ def read_current(path: Path) -> dict[str, Any] | None:
 
 
 def cell_files(folder: Path) -> list[Path]:
-    """Return the cell files of a folder by name, those of failed cells among them, without those set aside as damaged."""
+    """Return the cell files of a folder by name, including failed cells, without files set aside as damaged."""
     try:
         return sorted(
             file for file in folder.iterdir() if file.suffix == ".json" and not file.name.startswith(".") and DAMAGED not in file.name

@@ -16,9 +16,10 @@ class CellTables:
     """The tables of a results folder, read from its cell files; nothing is written. Cells of several configurations are a `ResultsError`.
 
     ``paths`` are the cell files whose rows the tables have, in the order of the rows, which depends on the cells alone: data set, method,
-    seed and name of the file. Left out are damaged files and those of another schema (``remarks`` has a line each as its keys), failures of
-    cells that succeeded since, finished cells that failed to get more splits (the failure has their rows), and cells that the folder has
-    again from a newer `NUMBERS_VERSION`. ``headers`` are the columns of ``runs`` and ``search``, ``makers`` those of the finished cells.
+    seed and name of the file. Damaged files and files of another schema are left out; ``remarks`` has a line each as its keys. So are
+    failures of cells that succeeded since, finished cells that failed to get more splits (the failure has their rows), and cells that the
+    folder has again from a newer `NUMBERS_VERSION`. ``headers`` are the columns of ``runs`` and ``search``, ``makers`` the makers of the
+    finished cells.
     """
 
     def __init__(self, folder: Path, files: Sequence[Path]) -> None:
@@ -83,7 +84,7 @@ class CellTables:
             present.update(content[table]["columns"])
 
     def _superseded(self) -> set[Path]:
-        """Return the finished cells whose configuration stands in another file with newer numbers."""
+        """Return the finished cells whose configuration is also in another file with newer numbers."""
         if len(set(self._numbers.values())) < 2:
             return set()
         newest: dict[str, int] = {}

@@ -3,7 +3,7 @@
 A results folder holds
 
 - ``cells/KEY.json``: one finished cell (a data set x a method), written whole or not at all; these files are the truth (see `cell_files`),
-- ``cells/KEY.damaged-N.json``: one that was not what was written; it is set aside by the next run and never read again,
+- ``cells/KEY.damaged-N.json``: a damaged cell file; the next run sets it aside and never reads it again,
 - ``cells/REQUEST.failed.json`` and ``failures/REQUEST.txt``: a cell that failed, and its traceback; tried again by the next run,
 - ``runs.csv`` and ``search.csv``: all cells in one table each, rebuilt from the cell files in an order that does not depend on
   who finished first,
@@ -49,10 +49,10 @@ _SESSION = ".session"
 class ResultsFolder:
     """One results folder: the only door through which files of results are written and read; `prepare` creates it.
 
-    Cells that are computed keep the proofs of their fits where ``proofs`` says so, with ``distributions`` also distributions over the
-    classes that none of their metrics reads. ``remarks`` has lines about damage that was left out or mended as its keys, ``makers`` those
-    of the cells that the tables were last made of, and ``stands_on`` the checksum of the content that finished cells were made from, by
-    the name of a data set and whether its authors' splits are taken.
+    Cells that are computed keep the proofs of their fits with ``proofs``, with ``distributions`` also distributions over the
+    classes that none of their metrics reads. ``remarks`` has lines about damage that was left out or mended as its keys, ``makers`` the
+    makers of the cells that the tables were last made of. ``stands_on`` has the checksum of the content that finished cells were made
+    from, by the name of a data set and whether its authors' splits are taken.
 
     Objects hold no open files and can be pickled; several processes may work in one folder at once.
     """
@@ -97,7 +97,7 @@ class ResultsFolder:
         """Hold the lock of the folder, whose tables are made from the cells that are there.
 
         Whoever holds it may ask for it again; a folder of tables alone has none. Without ``wait`` for another process what is yielded tells
-        whether the lock is held. ``remedy`` stands in the `ResultsError` where the folder cannot be written.
+        whether the lock is held. ``remedy`` is part of the `ResultsError` for a folder that cannot be written.
         """
         with contextlib.ExitStack() as stack:
             held = True
@@ -114,8 +114,8 @@ class ResultsFolder:
     def prepare(self, identity: Mapping[str, Any], review: Callable[[Mapping[str, Any]], None] | None = None) -> None:
         """Claim the folder for a configuration, making it if it is not there; set damaged cell files aside.
 
-        A folder belongs to the configuration that wrote its identity.json first. While it has neither cells nor rows nor an open
-        `session`, or nothing but cells that failed, another one may take it over, as after a mistake in the first command. Every cell
+        A folder belongs to the configuration that wrote its identity.json first. Another one may take it over, as after a mistake in the
+        first command, while it has neither cells nor rows nor an open `session`, or only cells that failed. Every cell
         file has the identity too: a lost or damaged identity.json is written again if they agree. ``review`` is called with the content
         (`read_cell_file`) of every finished cell that is there. Raises `ResultsError` for the folder of another configuration, naming the
         keys that differ, or of none that is known.
@@ -167,7 +167,7 @@ class ResultsFolder:
     def _occupied(self) -> bool:
         """Tell whether the folder holds what belongs to a configuration: cells, rows, or a run of another process that is under way.
 
-        Failures alone are nothing to keep: the mistake that made them may stand in the configuration.
+        A folder of failures alone is free: the mistake that made them may be in the configuration.
         """
         failed = [path for path in cell_files(self.cells_path) if path.stem.endswith(FAILED)]
         if len(failed) < len(cell_files(self.cells_path)) or self._in_use():
@@ -195,7 +195,7 @@ class ResultsFolder:
     def drop(self, keys: Iterable[str]) -> int:
         """Remove cells with their predictions, proofs and tracebacks and merge what remains; return how many cells remain.
 
-        Keys are those of the column ``cell`` of the rows. Of a finished cell that failed to get more splits, both files go.
+        ``keys`` are values of the column ``cell`` of the rows. Of a finished cell that failed to get more splits, both files go.
         """
         with self.locked():
             self.remove_leftovers()
@@ -217,7 +217,7 @@ class ResultsFolder:
         return remaining
 
     def _set_aside(self, path: Path) -> str:
-        """Rename a cell file, if it is damaged, to a name that says so, and return what to say about it."""
+        """Rename a damaged cell file to a name with ``damaged``, and return the remark on it; empty for a sound file."""
         try:
             read_cell_file(path)
         except FileNotFoundError:
@@ -304,9 +304,10 @@ class ResultsFolder:
     ) -> None:
         """Store one cell atomically.
 
-        Rows are those of runs.csv and search.csv; what a row lacks stays empty. ``about`` are further facts: configuration, notes, hash of
-        the data. ``request`` is the key of the configuration alone, which exists even if the data could not be read; default ``key``.
-        A ``traceback`` goes to ``failures/REQUEST.txt``, and the cell is stored as failed: the next run tries again what it has not.
+        ``rows`` go to runs.csv and ``search`` to search.csv; what a row lacks stays empty. ``about`` are further facts: configuration,
+        notes, hash of the data. ``request`` is the key of the configuration alone, which exists even if the data could not be read; default
+        ``key``. A ``traceback`` goes to ``failures/REQUEST.txt``, and the cell is stored as failed: the next run tries again what it has
+        not.
         """
         request = request or key
         identity = Owner(self.path).identity if self._identity is None else self._identity
@@ -337,7 +338,7 @@ class ResultsFolder:
         """Rebuild runs.csv and search.csv from the cell files; return the number of cells.
 
         The order of rows depends on the cells only, never on time or process: data set, method, seed and key of the cell; within a cell
-        the split, then the metric, the one that the search used first and the others as the protocol lists them. Damaged cell files
+        the split, then the metric: first the metric of the search, then the others as the protocol lists them. Damaged cell files
         are left out with a remark; the next run computes those cells again. A folder without cell files is left as it is.
         """
         if not self.cells_path.is_dir():
@@ -358,7 +359,7 @@ class ResultsFolder:
         return len(tables.paths)
 
     def _tables(self) -> CellTables:
-        """Return the tables that the cell files make; their remarks and makers become those of the folder."""
+        """Return the tables that the cell files make; the folder gets their remarks and makers."""
         tables = CellTables(self.path, cell_files(self.cells_path))
         self.remarks |= tables.remarks
         self.makers = tables.makers
@@ -371,20 +372,13 @@ class ResultsFolder:
             return []
         return [tables.headers[table], *(line for cell in tables.cells() for line in tables.lines(cell, table))]
 
-    def runs_of_cells(self) -> pd.DataFrame:
-        """Return the rows of the cell files as a merge would put them into runs.csv, without cell files those of runs.csv."""
-        return self._of_cells("runs", self.runs)
-
-    def search_of_cells(self) -> pd.DataFrame:
-        """Return the rows of search.csv as `runs_of_cells` does those of runs.csv."""
-        return self._of_cells("search", self.search)
-
-    def _of_cells(self, table: str, read: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+    def of_cells(self, table: str = "runs") -> pd.DataFrame:
+        """Return the rows of a table, ``runs`` or ``search``, as a merge of the cell files would; without cell files the merged table."""
         import pandas as pd
 
         merged = self._merged(table)
         if not merged:
-            return read()
+            return self.runs() if table == "runs" else self.search()
         try:
             return with_types(pd.DataFrame(merged[1:], columns=merged[0], dtype=str))
         except ValueError as error:
@@ -462,8 +456,8 @@ class ResultsFolder:
 def overview(results_dir: Path) -> list[dict[str, Any]]:
     """Return what every results folder holds, the latest last; None where a folder does not say.
 
-    ``ended`` is local time, ``minutes`` those of work; ``data sets`` and ``methods`` are those of the rows, ``metric`` the one that its
-    table shows.
+    ``ended`` is local time, ``minutes`` the time of work; ``data sets`` and ``methods`` occur in the rows, ``metric`` is the metric that
+    the folder's table shows.
     """
     entries = []
     for path in results_dir.iterdir() if results_dir.is_dir() else ():

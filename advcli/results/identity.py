@@ -14,7 +14,7 @@ from .tables import SCHEMA_VERSION, short_json
 IDENTITY = "identity.json"
 
 A_FILE = "a file, whose content counts cell by cell"
-"""Replaces a path: where a file lies is no part of an identity."""
+"""Replaces a path: the identity does not depend on the place of a file."""
 
 _ABSENT = object()
 
@@ -46,8 +46,8 @@ class Owner:
             self.identity, self._source = identity, path
         elif not self.is_of(identity):
             raise ResultsError(
-                f"{path} was made by another config than {self._source.name} beside it ({self.unlike(identity)}); "
-                "one table cannot hold both: move it to a folder of its own"
+                f"{path} was made by another config than {self._source.name} in the same folder ({self.unlike(identity)}); "
+                "one table cannot hold both: move it to another folder"
             )
 
     def is_of(self, other: Any) -> bool:

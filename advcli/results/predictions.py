@@ -1,7 +1,7 @@
 """Predictions that are kept: with them another metric of a finished cell is computed without a fit.
 
-``predictions/KEY.npz`` holds those of a cell, in NumPy's format, compressed, without pickle. Its entries are the reported fits: ``N`` is
-that of split N, ``N-SHARE`` one of its learning curve. Of an entry
+``predictions/KEY.npz`` holds the predictions of a cell, in NumPy's format, compressed, without pickle. Its entries are the reported fits:
+``N`` is the fit of split N, ``N-SHARE`` a fit of its learning curve. Of an entry
 
     codes_ENTRY          predicted codes of the test rows in the order of the split, (n,), whole numbers of as few bytes as hold them: one
                          byte for each row, two from 256 predictions on
@@ -11,7 +11,7 @@ that of split N, ``N-SHARE`` one of its learning curve. Of an entry
                          or ``record.distributions=true`` asks for them
     costs_NAME           a loss matrix of fits, (l, k), once for all entries that have it
 
-True labels, sequences, costs of rows and the graph over labels are those of the data. The cell's file names the entries and has a SHA-256
+True labels, sequences, costs of rows and the graph over labels come from the data. The cell's file names the entries and has a SHA-256
 of each: an array that is not what was written is not judged.
 """
 
@@ -79,9 +79,9 @@ REMEDY = "advcli drop takes the cell out, and the same command computes it again
 
 
 class Predictions:
-    """The predictions of one cell: those that were kept, read when the first is asked for, and those that are added.
+    """The predictions of one cell: stored ones, which are read when the first is needed, and added ones.
 
-    ``entries`` is what the cell's file says of those that were kept (`about`).
+    ``entries`` describes the stored ones as the cell's file does (`about`).
     """
 
     def __init__(self, folder: ResultsFolder, key: str, entries: Mapping[str, Any] | None = None) -> None:

@@ -50,12 +50,12 @@ class Journal:
 class Progress:
     """Shows what the journals of a session say; a context manager whose thread reads while the cells run.
 
-    A terminal has a live bar (of the library rich): done, running, failed, time left; failures and warnings stand above it. Elsewhere
-    every finished cell is one plain line, and where the variable ``CI`` is set only failures and warnings are said: a log of thousands of
-    lines hides them. The thread writes each piece of text in one go, and nobody else writes.
+    A terminal has a live bar (of the library rich): done, running, failed, time left; failures and warnings appear above it. Elsewhere
+    every finished cell is one plain line, and where the variable ``CI`` is set only failures and warnings are printed: a log of thousands
+    of lines hides them. The thread writes each piece of text in one go, and nothing else writes.
 
     ``say`` writes whole lines; ``quiet`` shows failures only; without ``results``, for a caller that shows the result itself, a finished
-    cell's own line is not said where there is no bar, which is drawn on ``stream``, stderr by default.
+    cell's line is printed only where there is a bar, which is drawn on ``stream``, stderr by default.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Progress:
             self._say("\n".join(shown))
 
     def numbers(self, now: float) -> str:
-        """Return what stands beside the bar at a moment of `time.monotonic`."""
+        """Return the text next to the bar at a moment of `time.monotonic`."""
         done, total = len(self.done), self.cells
         parts = [f"{done}/{total} done"]
         parts += [f"{len(self.running)} running"] if self.running else []
@@ -122,7 +122,7 @@ class Progress:
         return ", ".join(parts)
 
     def _drawing(self) -> Any:
-        """Return the bar, which vanishes at its end. It shows no cursor of its own making, and nothing is taken off stdout or stderr."""
+        """Return the bar, which vanishes at its end. stdout and stderr stay as they are."""
         from rich.console import Console
         from rich.progress import BarColumn, TextColumn
         from rich.progress import Progress as Bar

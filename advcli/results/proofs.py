@@ -1,6 +1,6 @@
 """Proofs that travel: parameters and dual points of the reported fits, kept beside the rows so that anybody can prove their gaps again.
 
-``proofs/KEY.npz`` holds those of a cell, in NumPy's format, compressed, without pickle. For split N
+``proofs/KEY.npz`` holds the proofs of a cell, in NumPy's format, compressed, without pickle. For split N
 
     theta_N      the parameters; with a kernel the coefficients of the training rows, then the thresholds where there are any;
                  of structured labels W' row by row, then the weights that labels share
@@ -51,7 +51,7 @@ def digest(cell: Mapping[str, Any], split: int, arrays: Mapping[str, Array]) -> 
 
 
 def read(folder: ResultsFolder, key: str) -> dict[int, dict[str, Array]]:
-    """Return the arrays of a cell by split and name (`PARTS`); `ResultsError` if there is no such file, or it is damaged."""
+    """Return the arrays of a cell by split and name (`PARTS`); `ResultsError` if the file is missing or damaged."""
     splits: dict[int, dict[str, Array]] = {}
     for name, array in read_arrays(folder.proofs_path / f"{key}.npz").items():
         part, _, number = name.rpartition("_")

@@ -28,7 +28,7 @@ _SET = ("versions", "git", "cpu", "instruction_set")
 def maker(instruction_set: str, estimator: str | None = None) -> dict[str, Any]:
     """Return what makes cells here: versions, commit, processor and the instruction set of the compiled modules.
 
-    ``estimator`` is the dotted name of a class whose package, loaded by now, has a version of its own.
+    ``estimator`` is the dotted name of a class; the version of its package, which is loaded by now, is added.
     """
     used = versions()
     package = (estimator or "").partition(".")[0]

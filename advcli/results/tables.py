@@ -38,7 +38,7 @@ _HYPER_MEANINGS = {
 HYPER_COLUMNS = tuple(_HYPER_MEANINGS)
 """Hyper-parameters that always have a column; others are inserted after them in alphabetical order.
 
-Those that are a learner's alone are named by the key that fixes them, ``loss.options.C``; their values may be texts (`hyper_value`)."""
+A hyper-parameter of one learner alone is named by the key that fixes it, ``loss.options.C``; its values may be texts (`hyper_value`)."""
 
 OWN_HYPER = "loss."
 """How the columns of a learner's own hyper-parameters begin."""
@@ -177,8 +177,8 @@ def hyper_text(value: Any) -> str:
 def over_splits(values: Sequence[Any]) -> Any:
     """Return what splits chose of a hyper-parameter: the value if it is one, else a text.
 
-    Of numbers that is the median, one that was chosen, and the range; of others how often each was chosen. None, where a split has none,
-    does not count.
+    Of numbers that is the median, which is a chosen value, and the range; of others how often each was chosen. None, where a split has
+    none, does not count.
     """
     chosen = [value for value in values if value is not None]
     if len(distinct := list(dict.fromkeys(chosen))) < 2:
@@ -215,7 +215,7 @@ def hyper_columns(columns: Iterable[str], base: Sequence[str] = RUN_COLUMNS) -> 
 
 
 def all_columns(base: Sequence[str], present: Iterable[str]) -> list[str]:
-    """Return the base columns with unknown ones (further hyper-parameters) inserted after the known ones, and those of stages."""
+    """Return the base columns with further hyper-parameters inserted after the known ones, and the columns of stages."""
     extra = sorted(set(present) - set(base) - set(STAGE_COLUMNS))
     stages = [column for column in STAGE_COLUMNS if column in set(present)]
     hyper, converged = base.index(HYPER_COLUMNS[-1]) + 1, base.index("converged") + 1
@@ -223,7 +223,7 @@ def all_columns(base: Sequence[str], present: Iterable[str]) -> list[str]:
 
 
 def pack(rows: Sequence[Mapping[str, Any]], base: Sequence[str]) -> dict[str, Any]:
-    """Return rows as one table for JSON: ``columns``, those of ``base`` and what else a row has, and ``values``, a list for each row."""
+    """Return rows as one table for JSON: ``columns``, which are ``base`` and what else a row has, and ``values``, a list for each row."""
     columns = all_columns(base, {key for row in rows for key in row})
     return {"columns": columns, "values": [[plain(row.get(column)) for column in columns] for row in rows]}
 
@@ -241,7 +241,7 @@ def complete_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def with_types(frame: pd.DataFrame) -> pd.DataFrame:
     """Convert the texts of a table in place: whether pandas' own parser returns the exact bits depends on its version.
 
-    A column of a learner's own hyper-parameter stays text where one of its values is no number.
+    A column of a learner's own hyper-parameter stays text where one of its values is not a number.
     """
     import numpy as np
     import pandas as pd
@@ -287,7 +287,7 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def difference(name: str, merged: Sequence[Sequence[str]], table: Iterable[Sequence[str]]) -> str:
-    """Return the first difference between the rows that cells make and the table that stands beside them, columns matched by name."""
+    """Return the first difference between the rows that cells make and the table in the same folder, columns matched by name."""
     if not merged:
         return ""
     (mine, *expected), (header, *lines) = merged, [*table] or [[]]

@@ -40,27 +40,24 @@ from .newton.kernel import KernelNewtonSolver, newton_after, step_seconds
 from .newton.linear import WARM, NewtonSolver, falls_into_blocks
 from .plan import Plan, Turn
 
-# The block method gets the passes that cost as much as Newton's factorisations: about 60 of p x p parameters, against 12 n p operations a
-# pass. At least 20 passes, and up to 60 where they are about to close the gap, as with small C and separable data; at most 500, since seven
-# of ten fits of Table 2 that were open after 500 were open after 1000.
-_FEWEST, _ENOUGH, _MOST, _FACTORISATIONS = 20.0, 60.0, 500.0, 60.0
-# Free thresholds at strong regularisation: all rows of a class have nearly the same scores and reach their kinks together, which can
-# take Newton hundreds of steps (abalone: 13 s). A quick fit of Newton's needs fewer passes than this limit; after it the interior point
-# takes a second or two.
-_NEWTON_PASSES = 300.0
-# Under llw nearly every row keeps free variables. The block method converges within a few passes at small C or where kernel rows hardly
-# overlap, else in hundreds; Newton systems are as large as the number of free variables. Splitting suffers from neither, but stalls on the
-# last digits.
-_SEPARATE_PASSES, _SPLITTING_PASSES = 10.0, 3000.0
-# Where few variables stay free after all, Newton takes over once splitting has cost as much as the last Newton steps, about _LAST_STEPS of
-# them; an iteration of splitting with K takes about _READ n^2 seconds. What a step costs may take a factor of K to say, as long as about
-# _ESTIMATE iterations.
-_LAST_STEPS, _READ, _ESTIMATE = 20.0, 2e-9, 10.0
-# Classes from which lists of them pay, measured on three sets of sparse rows (docs/notes/kernels.md, section 12).
-_MANY = 1000
-# With a kernel: passes of the block method before the first estimate from the support, and the most; a gap still open then stays open for
-# long.
-_FIRST_PASSES, _MOST_PASSES = 60.0, 1500.0
+# Linear features: the block method gets the passes that cost as much as the factorisations of Newton's method, 12 n p operations each.
+_FACTORISATIONS = 60.0  # factorisations of p x p systems in a fit of Newton's
+_FEWEST = 20.0  # passes before the fall of the gap is looked at
+_ENOUGH = 60.0  # passes where the gap is about to close, as with small C and separable data
+_MOST = 500.0  # most passes: seven of ten fits of Table 2 that were open after 500 were open after 1000
+# Free thresholds at strong regularisation: all rows of a class have nearly the same scores and reach their kinks together, which can take
+# Newton's method hundreds of steps (abalone: 13 s). The interior point takes a second or two there.
+_NEWTON_PASSES = 300.0  # passes of Newton's method before the interior point, more than a quick fit needs
+# Kernels under llw: nearly every row keeps free variables, and Newton systems are as large as their number. The block method ends within a
+# few passes at small C or where kernel rows hardly overlap, else after hundreds. Splitting stalls on the last digits alone.
+_SEPARATE_PASSES = 10.0  # passes of the block method before splitting
+_SPLITTING_PASSES = 3000.0  # passes of splitting before Newton's method
+_LAST_STEPS = 20.0  # Newton steps to the end where few variables stay free: it takes over once splitting has cost as much
+_READ = 2e-9  # seconds of an iteration of splitting with K, over n^2
+_ESTIMATE = 10.0  # iterations of splitting before that estimate, which may take a factor of K
+_MANY = 1000  # classes from which lists of them pay, measured on three sets of sparse rows (docs/notes/kernels.md, section 12)
+_FIRST_PASSES = 60.0  # passes of the block method with a kernel before the first estimate from the support
+_MOST_PASSES = 1500.0  # most passes of the block method with a kernel: a gap open after these stays open for long
 
 
 class _SplittingFirst(KernelSplittingSolver):
@@ -92,7 +89,7 @@ def first_passes(problem: Problem) -> tuple[float, float]:
 def choose(problem: Problem, threads: int | str = 1) -> Plan:
     """Return the plan for a problem, from what it is: loss, features, n, d, k and sparsity.
 
-    ``threads`` are those of the block method on linear features and of Newton's (`DualSolver`, `NewtonSolver`, `KernelNewtonSolver`).
+    ``threads`` share the work of `DualSolver`, `NewtonSolver` and `KernelNewtonSolver`.
     """
     if isinstance(problem, BlockProblem):
         blocks = BlockDualSolver(threads=threads)
@@ -111,7 +108,7 @@ def _alone(solver: Solver, reason: str) -> Plan:
 
 
 def _shared(solver: ThreadedSolver, problem: Problem) -> str:
-    """Return what is to be said of a fit's threads: nothing of one."""
+    """Return the words for the threads of a fit, none for one thread."""
     return f", {count} threads" if (count := solver.threads_for(problem)) > 1 else ""
 
 
@@ -149,7 +146,7 @@ def _with_kernel(problem: Problem, threads: int | str) -> Plan:
 
 
 def _block_passes(problem: Problem, solution: Solution, start: Solution | None) -> float | None:
-    """Return how many passes more the block method with a kernel gets, until its cost is about that of Newton steps; asked again and again.
+    """Return how many passes more the block method with a kernel gets, until its cost is about the cost of Newton steps.
 
     The support settles meanwhile, and with it the cost of Newton steps.
     """
@@ -202,7 +199,7 @@ def _last_weight(problem: Problem, solution: Solution, start: Solution | None) -
 class AutoSolver(ThreadedSolver):
     """Picks solvers for the problem (`choose`); `Solution.memory["choice"]` names the solvers taken and the reason.
 
-    ``threads`` are those of `choose`, and of the certificates.
+    ``threads`` share the work of the solvers (`choose`), and of the certificates.
     """
 
     takes_box = takes_blocks = True

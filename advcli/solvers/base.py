@@ -50,6 +50,7 @@ class Solver(ABC):
     name: ClassVar[str]
     takes_box: ClassVar[bool] = False  # whether it can solve problems with a tolerance, an L1 penalty
     takes_blocks: ClassVar[bool] = False  # whether it can solve a `BlockProblem`, rows that are read in blocks
+    comparison: ClassVar[bool] = False  # whether it exists for comparison alone; `auto` never takes it
     precision: ClassVar[float] = 0.0  # relative gap below which the solver takes too long to be asked for it; 0: any tolerance
 
     @abstractmethod
@@ -121,8 +122,8 @@ def solver_names() -> list[str]:
 
 
 def solvers_for_a_box() -> list[str]:
-    """Return the names of the solvers that take moments in a box, an L1 penalty."""
-    return [name for name in solver_names() if registry.get(name).takes_box]
+    """Return the names of the solvers that take moments in a box, an L1 penalty, without those for comparison."""
+    return [name for name in solver_names() if registry.get(name).takes_box and not registry.get(name).comparison]
 
 
 @functools.cache

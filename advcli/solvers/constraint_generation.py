@@ -1,13 +1,13 @@
 """Constraint generation for the dual quadratic program (Fathony et al. 2016, section 3.3.4, Algorithm 1), n-slack, linear and kernel.
 
-Every row has a growing set of constraints xi_i >= r.f_i + c, one for each answer (r, c) of its oracle that was needed; the first is that of
-its own label, r = 0. The master program over the weights beta_i of these answers, a simplex for each row, is
+Every row has a growing set of constraints xi_i >= r.f_i + c, one for each answer (r, c) of its oracle that was needed; the first
+belongs to its label, r = 0. The master program over the weights beta_i of these answers, a simplex for each row, is
 
     maximise  sum_i C s_i w_i sum_k beta_ik c_ik - 1/2 |C sum_i s_i J_i' sum_k beta_ik r_ik|^2                      (eq. 6-8 there)
 
 A row whose oracle violates the row's constraints by more than epsilon gets one more constraint. The master is then solved again from its
-last point, by the proximal point method of `newton` with weights in the place of dual points (docs/notes/kernels.md, section 7). With a
-kernel, rows are first moved in turn, each to the optimum of its own simplex, which suffices for most rows. Newton gets the rows that stay
+last point, by the proximal point method of `newton` with weights instead of dual points (docs/notes/kernels.md, section 7). With a
+kernel, rows are first moved in turn, each to the optimum of its simplex, which suffices for most rows. Newton gets the rows that stay
 open, and more rows where the gap does not halve.
 
 Masters of early rounds end at a gap that is small beside the round's violation, since a nearer optimum would hardly change the next round.
@@ -16,7 +16,7 @@ from there, to one over all rows without a violation: with epsilon = 0, the pape
 `Solution.memory` counts the constraints added, and those with weight at the end, which are not unique where a row has more tight
 constraints than its distribution needs.
 
-The algorithm as printed solves the master after every constraint; the printed counts (Table 1) are those of one solution a round, the
+The algorithm as printed solves the master after every constraint; the printed counts (Table 1) belong to one solution a round, the
 default here: the first split of iris, glass, vehicle, linear at C = 1, gets 65, 280 and 645 constraints with `batch` 1, 1 and 10, and 185,
 552 and 1280 with one solution a round; the table has 213, 578 and 1310.
 """
@@ -35,23 +35,26 @@ from ..features.base import KernelMap
 from ..features.kernels.kernel_map import KernelFeatures
 from ..problems.risk import Problem, Solution
 from .base import Limits, Solver, register, whole_option
-from .newton.kernel import CoefficientSmoothed, lacks_kernel
+from .newton.kernel import CoefficientSmoothed
 from .newton.linear import NewtonPoint, ProximalStep, search_by_steps
 from .newton.proximal import CLOSE, NewtonRun, minimise
 
-# of slacks, in units of the loss: violations that count, and an accuracy below which a master has stalled; what a master aims at
-_ACCURACY, _TIGHT = 1e-6, 1e-8
-_SHARE = 1e-3  # of a round's violation, times its mean: the gap at which the next master ends
-_WEIGHT, _HELD = 1e-6, 1e-9  # shares of a row's weight from which a constraint counts as active, and has weight at all
-# proximal weights in units of C |x|^2, the first and the least: rounding errors of scores enter a master's weights divided by it
-_FIRST, _SMALLEST = 0.03, 1e-8
-_NEAR = 0.1  # slack in units of the loss: with a kernel, rows that have a constraint nearer to being tight take part in a master
+_ACCURACY = 1e-6  # violation in units of the loss that counts, and accuracy below which a master has stalled
+_TIGHT = 1e-8  # distance of a constraint with weight from its row's largest, in units of the loss, at which a master ends
+_SHARE = 1e-3  # share of a round's violation, times its mean: the gap at which the next master ends
+_WEIGHT = 1e-6  # share of a row's weight from which a constraint counts as active
+_HELD = 1e-9  # share of a row's weight from which a constraint has weight at all
+_FIRST = 0.03  # the first proximal weight in units of C |x|^2
+_SMALLEST = 1e-8  # the least proximal weight: rounding errors of scores enter a master's weights divided by it
+_NEAR = 0.1  # slack in units of the loss up to which, with a kernel, a constraint brings its row into a master
 _MOST_PROXIMAL = 100  # proximal steps of a master
 _IDLE = 5  # proximal steps that do not halve the distance to the aim, after which rounding has won
-# of the ascent with a kernel: passes between two looks at its gap, and looks that do not halve the gap, after which it is stuck
-_PASSES, _LEAST_LOOKS, _MOST_LOOKS = 20, 2.0, 200.0
-# of Newton where the ascent is stuck: systems that it is expected to factorise, its first number of rows, and the growth of that number
-_FACTORS, _FEWEST, _GROWTH = 10, 50, 4
+_PASSES = 20  # passes of the ascent with a kernel between two looks at its gap
+_LEAST_LOOKS = 2.0  # least looks that do not halve the gap, after which the ascent is stuck
+_MOST_LOOKS = 200.0  # most of these looks
+_FACTORS = 10  # systems that Newton's method is expected to factorise where the ascent is stuck
+_FEWEST = 50  # rows of its first system
+_GROWTH = 4  # factor of that number where the gap does not halve
 
 
 class _Master(ProximalStep):
@@ -75,7 +78,7 @@ class _Master(ProximalStep):
 
     @property
     def reach(self) -> float:
-        """C |x|^2 in the mean: how much of its own score a row can move."""
+        """C |x|^2 in the mean: how much a row can move its score."""
         return self.C * float(self.features.squares.mean())
 
     def add(self, rows: Labels, r: Array, c: Array) -> None:
@@ -172,7 +175,7 @@ class _Master(ProximalStep):
         return "converged" if self.done else "stalled" if rounded or not self.left else self.limit()
 
     def recentre(self, descent: NewtonRun) -> NewtonPoint:
-        """Return the point for its own weights, which stand in the place of dual points, as the center."""
+        """Return the point for its own weights, instead of dual points, as the center."""
         point, steps = descent.point, descent.steps
         self.center = point.where
         self.c = max(self.c * (0.2 if steps <= 2 else 0.5 if steps <= 10 else 0.7), _SMALLEST * self.reach)
@@ -227,7 +230,7 @@ class _KernelMaster(_Master, CoefficientSmoothed):
         inside = np.zeros(len(self.first), dtype=bool)
         while True:
             _, below = self.slack(self.F)
-            late = self.beta[self.first] < 1.0  # the first constraint of a row is that of its own label
+            late = self.beta[self.first] < 1.0  # the first constraint of a row belongs to its label
             late[self.owner[(self.beta > _HELD) & (below > _TIGHT * self.unit)]] = True
             self.gap, self.loose = self.openness(self.beta, self.F)
             if (inside.any() and self.gap <= 2.0 * self.aim) or not (late & ~inside).any() or time.perf_counter() > deadline:
@@ -256,7 +259,7 @@ class _KernelMaster(_Master, CoefficientSmoothed):
             if self.done:
                 break
             goal, idle = (0.5 * self.gap, 0) if self.gap <= goal else (goal, idle + 1)
-            # operations of Newton's factors over those of a look: the ascent may stay stuck for as long as Newton would take
+            # operations of Newton's factors over the operations of a look: the ascent may stay stuck for as long as Newton would take
             free = min(int(np.count_nonzero(beta > _HELD)) - n, size * (k - 1))
             patience = min(max(_FACTORS * free**3 / (6.0 * _PASSES * n**2 * k), _LEAST_LOOKS), _MOST_LOOKS)
 
@@ -299,13 +302,10 @@ class ConstraintGenerationSolver(Solver):
 
     def lacks(self, problem: Problem) -> str | None:
         """The solver needs linear multiclass or kernel features."""
-        features = problem.features
-        if features.regularised is not None or not (features.multiclass_linear or isinstance(features, KernelMap)):
-            return "multiclass linear or kernel features"
-        return lacks_kernel(problem) if isinstance(features, KernelMap) else None
+        return problem.features.lacks_columns()
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
-        """Return the master's last optimum; a start is not used, because the counts are those of a run from nothing."""
+        """Return the master's last optimum; a start is not used, because the printed counts begin from nothing."""
         started = time.perf_counter()
         master = (_KernelMaster if isinstance(problem.features, KernelMap) else _Master)(problem)
         loss, y, n = problem.loss, problem.y, len(problem.y)

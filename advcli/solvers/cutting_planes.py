@@ -35,11 +35,14 @@ from .base import Limits
 Positions = NDArray[np.intp]
 
 IDLE_ROUNDS = 10  # rounds after which a plane of weight 0 is forgotten
-PAIRWISE_STEPS = 10  # of one visit to an example
-INNER_PASSES, BLOCK_PASSES = 20, 5  # most passes of pairwise steps between two searches of all, and after a block of examples
+PAIRWISE_STEPS = 10  # pairwise steps of one visit to an example
+INNER_PASSES = 20  # most passes of pairwise steps between two searches of all
+BLOCK_PASSES = 5  # most passes of pairwise steps after a block of examples
 INNER_SHARE = 0.2  # share of the gap that the stored planes' own gap is brought down to between two searches
-SWEEPS, SWEPT_SHARE = 8, 0.3  # most sweeps by blocks between two looks at all, and the share of the last look's gap from which to look
-LOOK_SWEEPS, ROUND_SWEEPS = 10, 5  # sweeps by rows between two looks at all, and of them for one proximal point
+SWEEPS = 8  # most sweeps by blocks between two looks at all
+SWEPT_SHARE = 0.3  # share of the last look's gap at which sweeps end
+LOOK_SWEEPS = 10  # sweeps by rows between two looks at all
+ROUND_SWEEPS = 5  # sweeps by rows for one proximal point
 FINE = 1e-3  # relative gap from which on planes are ascended by many passes between searches again, which ends sooner there
 PULL = 9.0  # weight of the distance from the centre of a proximal point, in lambda
 
@@ -59,9 +62,9 @@ class Cuts(NamedTuple):
 class Turns(NamedTuple):
     """Labels of rows as sets of their K coordinates that are turned away from the true label, each of them free.
 
-    A set of l coordinates S is the plane slope_l sum over S of sign_ij u_ij + offset_l at scores u_i, so that at every l that of the l
+    A set of l coordinates S is the plane slope_l sum over S of sign_ij u_ij + offset_l at scores u_i, so that at every l the plane of the l
     largest sign_ij u_ij is the highest. ``sign`` (n, K) is what the turn of a coordinate adds to the margin, times its score; ``slope`` and
-    ``offset`` (K + 1,) are above 0 beyond l = 0, where both are those of the true label.
+    ``offset`` (K + 1,) are above 0 beyond l = 0, where both belong to the true label.
     """
 
     sign: NDArray[np.int8]
@@ -131,7 +134,7 @@ class CuttingPlanes:
         self.alpha: Array = np.zeros(0)
         self.owner: Positions = np.zeros(0, dtype=np.intp)  # the planes' examples, never falling
         self.idle: Positions = np.zeros(0, dtype=np.intp)  # rounds since alpha was above 0
-        self.mixtures: NDArray[np.object_] = np.zeros(0, dtype=object)  # those of `Cuts`, None for planes of one label
+        self.mixtures: NDArray[np.object_] = np.zeros(0, dtype=object)  # as in `Cuts`, None for planes of one label
 
     @property
     def start(self) -> Positions:
@@ -298,7 +301,7 @@ class RowSweeps:
     """Sweeps by rows (`Visits.sweep`) towards accelerated proximal points (Lin, Mairal and Harchaoui 2015).
 
     At small lambda steps at one row after the other get on slowly. Sweeps ascend the dual of P + kappa/2 |w - y|^2, which is far better
-    conditioned; its point is w = (lambda w(alpha) + kappa y) / (lambda + kappa), w(alpha) that of (1). After `ROUND_SWEEPS` the centre y
+    conditioned; its point is w = (lambda w(alpha) + kappa y) / (lambda + kappa), w(alpha) as in (1). After `ROUND_SWEEPS` the centre y
     moves to w and on by a share of the way that w has come since the round before. alpha stays in its simplices, so that D(alpha) is a
     bound whatever the centre is, and where y is the optimum w(alpha) is w.
     """
@@ -339,7 +342,7 @@ class CuttingPlaneFit(NamedTuple):
     passes: int  # searches of all examples
     stopped: str
     seconds: float
-    targets: Array | None = None  # those of `Cuts` at w
+    targets: Array | None = None  # as in `Cuts`, at w
     solver: str = "planes"
 
 

@@ -25,8 +25,7 @@ from ..core.typing import Array
 from ..problems.risk import Problem, Solution
 from .base import Limits, Solver, register
 from .best import Best
-from .newton.linear import MAX_DIMENSION
-from .stochastic.passes import check_parameters
+from .newton.linear import lacks_size
 
 _INSIDE = 0.995  # share of the way to the boundary that a step may go
 _MOST = 300  # iterations
@@ -35,7 +34,7 @@ _IDLE = 15  # iterations without a better primal or dual value after which round
 
 @register("interior_point")
 class InteriorPointSolver(Solver):
-    """Mehrotra's predictor-corrector; adversarial losses of any matrix, linear and threshold features with some thousand parameters.
+    """Mehrotra's predictor-corrector; adversarial losses of any matrix, explicit features with some thousand parameters.
 
     Rounding in the rows' systems ends a fit at relative gaps between 1e-8 and 1e-6, or above on badly scaled features; the status then is
     "stalled".
@@ -47,11 +46,7 @@ class InteriorPointSolver(Solver):
         """The solver needs an adversarial loss, and explicit parameters that are not too many."""
         if not problem.is_game:
             return "an adversarial loss"
-        lacking = check_parameters(problem)
-        size = int(np.prod(problem.features.shape))
-        if lacking is None and size > MAX_DIMENSION:
-            return f"at most {MAX_DIMENSION} parameters (here {size})"
-        return lacking
+        return problem.lacks_parameters() or lacks_size(problem)
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the best theta and dual point seen; a start only counts as a candidate, since the path begins at the centre."""
@@ -134,7 +129,7 @@ class _Iterate:
         K[:, :k, k] = K[:, k, :k] = -g
         K[:, k, k] = b.sum(axis=1)
         K[:, :k, k + 1] = K[:, k + 1, :k] = 1.0
-        # entries run over many powers of ten near the end: scaled to a unit diagonal, the rounding is that of each row's own size
+        # entries run over many powers of ten near the end: scaled to a unit diagonal, rounding is relative to each row's size
         scale = np.ones((n, k + 2))
         scale[:, : k + 1] = 1.0 / np.sqrt(np.einsum("iaa->ia", K)[:, : k + 1])
         scale[:, k + 1] = 1.0 / scale[:, :k].max(axis=1)

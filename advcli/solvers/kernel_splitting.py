@@ -8,7 +8,7 @@ grow with the number of such rows, which under llw are nearly all. Cipolla and G
 binary machines with such a shared factor.
 
 Where few rows of a Cholesky factor with pivoting leave little of K (small gamma), the iterations solve the system of these rows, at a cost
-of 4 n p k in the place of 2 n^2 k. Both bounds are K's own whenever a gap is claimed: the function of such an iterate is one of K too,
+of 4 n p k instead of 2 n^2 k. Both bounds are K's own whenever a gap is claimed: the function of such an iterate is one of K too,
 with coefficients on the pivots, and the dual value is computed with K. A gap that then stays open takes more rows, at last all of K.
 
 Every x is primal feasible and every z dual feasible, so that both bounds come from iterates.
@@ -32,22 +32,27 @@ from .best import BestSeen
 from .newton.kernel import lacks_kernel
 
 _RELAXATION = 1.9  # below 2; 1 takes nearly twice the iterations
-_SCALE_SIMPLEX, _SCALE_BOX = 2.5, 0.7  # of sigma, for dual variables that are distributions and for others
+_SCALE_SIMPLEX = 2.5  # scale of sigma for dual variables that are distributions
+_SCALE_BOX = 0.7  # scale of sigma for other dual variables
 _STEP = 2.0  # sigma is a power of it, so that neighbouring values of C share a factor
-_FIRST_CHECK = 5
-_CHECKS = 8  # a check costs about an iteration: every eighth of the iterations so far
-# Sketches of K: the most rows, as a share of all, that an iteration reads twice in the place of a factor; those that are taken at once, and
-# by how much they grow; the fewest, which cost less than the block step beside them.
-_MOST_ROWS, _FEW_ROWS, _GROWTH, _FEWEST_ROWS = 0.35, 0.1, 3, 100
-_COARSE = 0.05  # the most, in sigma, that a sketch to begin with leaves: a coarser one leads astray
-_LOST = 10.0  # what a sketch loses of the dual value, in units of what the diagonal that it leaves says, before that is known
-_SHARE, _LEAST_CUT, _LARGEST_CUT = 0.2, 4.0, 64.0  # of the gap allowed, what a sketch should lose; by how much it is refined
+_FIRST_CHECK = 5  # iterations before the first check, and least iterations between two
+_CHECKS = 8  # part of the iterations so far between two checks: a check costs about an iteration
+_MOST_ROWS = 0.35  # rows of the largest sketch, as a share of all: an iteration reads them twice, instead of a factor
+_FEW_ROWS = 0.1  # rows of a sketch that are taken at once, as a share of all
+_FEWEST_ROWS = 100  # least rows of a sketch: their system costs less than the block step
+_GROWTH = 3  # most growth of the rows of a sketch in one refinement
+_COARSE = 0.05  # the most that a first sketch leaves, in sigma: a coarser one leads astray
+_LOST = 10.0  # first guess of what a sketch loses of the dual value, in units of the diagonal that it leaves
+_SHARE = 0.2  # what a sketch should lose, as a share of the gap allowed
+_LEAST_CUT = 4.0  # least factor by which a refined sketch leaves less
+_LARGEST_CUT = 64.0  # largest factor by which a refined sketch leaves less
 _WORTHWHILE = 1.4  # times the rows that a sketch without an end in sight must gain
 _MEAN_LEFT = 0.3  # mean of the diagonal left over, in units of its largest
-# A gap that keeps more than this share of its size between these two checks stands still; the reserve serves where C is at most so many
-# times its own.
-_FROM, _UNTIL, _STILL, _NEAR = 15, 30, 0.5, 4.0
-_STEPS_BESIDE = 0.025  # cost of what is done beside a sketch's system, in iterations with K
+_FROM = 15  # iteration from which it is asked whether the gap stands still
+_UNTIL = 30  # iteration at which it is answered
+_STILL = 0.5  # share of its size that a gap which stands still keeps between these two
+_NEAR = 4.0  # largest ratio of C to the reserve's at which a gap that stands still goes on from there
+_STEPS_BESIDE = 0.025  # cost of an iteration without its system, in iterations with K
 
 
 @register("kernel_splitting")
@@ -292,8 +297,8 @@ def _sigma(problem: Problem, features: KernelMap) -> float:
     """Return sigma, the ratio of scores to coefficients, as a power of `_STEP`.
 
     Scores are of the size of w. Coefficients are of the size of w / K_ii where rows are free, and C s, the most they can be, at bounds. The
-    root of the product of the smaller of these sizes and C s stands for both: times a constant, its sigma needed at most twice the
-    iterations of the best one for C of 1 to 2^12 and gamma of 2^-12 to 1. Means over rows stand for every row. No sigma is below what
+    root of the product of the smaller of these sizes and C s covers both cases: times a constant, its sigma needed at most twice the
+    iterations of the best one for C of 1 to 2^12 and gamma of 2^-12 to 1. Means over rows are taken for every row. No sigma is below what
     rounding may take off an eigenvalue of K.
     """
     cost = 1.0 if problem.cost_weight is None else float(problem.cost_weight.mean())

@@ -6,7 +6,7 @@ and Lipschitz. Between runs the centres move, and the limit is the optimum of th
 would gain little beside new centres; mu shrinks when few iterations were needed.
 
 Moments in a box are an L1 penalty. With theta = u - v and u, v >= 0 the penalty is sum_j tolerance_j (u_j + v_j), which is smooth, and the
-bounds are those of the "B" in L-BFGS-B (Byrd, Lu, Nocedal and Zhu 1995).
+bounds are the "B" of L-BFGS-B (Byrd, Lu, Nocedal and Zhu 1995).
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from ..problems.risk import Problem, Solution
 from .base import Limits, Solver, register, warm_start, whole_option
 from .best import Best, BestSeen
 from .smoothing import SmoothedObjective, first_smoothing
-from .stochastic.passes import check_parameters
 
 _INNER = 200  # iterations of one inner run
 _IDLE = 30  # proximal steps without a better primal or dual value after which the solver gives up
@@ -48,7 +47,7 @@ Smoothing = Callable[[Any, float], SmoothObjective]  # by a centre and a mu
 
 @register("lbfgs")
 class LbfgsSolver(Solver):
-    """L-BFGS with so many curvature ``pairs`` on proximally smoothed objectives; linear and threshold features, a ball or a box."""
+    """L-BFGS with so many curvature ``pairs`` on proximally smoothed objectives; explicit features, a ball or a box."""
 
     precision = 1e-6
     takes_box = True
@@ -57,8 +56,8 @@ class LbfgsSolver(Solver):
         self.pairs = whole_option("pairs", pairs)
 
     def lacks(self, problem: Problem) -> str | None:
-        """The solver needs linear or threshold features."""
-        return check_parameters(problem)
+        """The solver needs explicit parameters."""
+        return problem.lacks_parameters()
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the parameters with the best primal value and the dual point with the best dual value seen."""

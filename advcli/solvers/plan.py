@@ -21,9 +21,9 @@ class Turn(NamedTuple):
 
     solver: Solver
     passes: float = float("inf")  # after which the next solver takes over
-    reason: str = ""  # why a fit ends here; {ended} stands for what ended it, {passes} for the passes of the solvers before
+    reason: str = ""  # why a fit ends here; {ended}: what ended it, {passes}: passes of the solvers before
     look: float = float("inf")  # `Limits.look`
-    least: float = 10.0  # passes without which nobody goes on: a solver that takes over reads its start, and has to make a step beside it
+    least: float = 10.0  # passes without which a plan ends: the next solver reads its start, and then has to make a step
     hand_over: Callable[[Problem, Solution, Solution | None], float | None] | None = None
 
 

@@ -66,7 +66,7 @@ def maximisers(problem: Problem, theta: Array, centre: Array, mu: float) -> tupl
 def first_smoothing(problem: Problem, last: float | None) -> float:
     """Return mu of the first proximal step: 10 C, at least 1, or near the last one of a warm start
     (docs/notes/large-c.md, section 6)."""
-    if not problem.lam > 0:  # moments in a box: C is no scale; that of the box solver
+    if not problem.lam > 0:  # moments in a box: C is not a scale, and the box solver's is taken
         return 10.0 * problem.unit if last is None else last
     if last is None:
         return max(1.0, 10.0 * problem.C)

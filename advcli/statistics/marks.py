@@ -84,7 +84,7 @@ class Mark:
 
 UNMARKED = Mark(best=False, p_value=math.nan, p_adjusted=math.nan, bold=False)
 MIN_SPLITS = 2  # one split says nothing of how splits vary
-MOST_IN_HOLM = 200  # methods of a row whose pairs are all tested; those of the ten thousand cells of a sweep would be fifty million
+MOST_IN_HOLM = 200  # methods of a row whose pairs are all tested; ten thousand methods would have fifty million pairs
 
 
 def mark_best(
@@ -95,7 +95,7 @@ def mark_best(
     n_train: float = math.nan,
     n_test: float = math.nan,
 ) -> dict[str, Mark]:
-    """Mark the best methods and those that are not significantly worse.
+    """Mark the best methods and all methods that are not significantly worse.
 
     Every method is compared with the best only, never along a chain: "not worse" is not transitive. With several bests a method is bold if
     it is not significantly worse than at least one of them. A significant difference in the method's favour (the best mean need not have
@@ -150,10 +150,10 @@ def _corrected(
 ) -> Callable[[str, str], float]:
     """Return the p-value of two methods of a row after its correction.
 
-    Which method is the best is itself read off the row, so that its comparison with k - 1 others looks at the extremes of all k (k - 1) / 2
-    pairs: those are the family of Holm's correction. With k - 1 comparisons instead some of four equal methods lose their mark in 7 % of
-    the rows, some of six in 9 % (docs/statistics.md has the simulation). Of more than `MOST_IN_HOLM` methods the pairs are too many to
-    test; Bonferroni's correction over the same family, a little stricter, needs the tests with the best alone.
+    The best method is read off the row, so that its comparison with k - 1 others looks at the extremes of all k (k - 1) / 2 pairs: these
+    pairs are the family of Holm's correction. With k - 1 comparisons instead some of four equal methods lose their mark in 7 % of the
+    rows, some of six in 9 % (docs/explanation/statistics.md has the simulation). Of more than `MOST_IN_HOLM` methods the pairs are too
+    many to test; Bonferroni's correction over the same family, a little stricter, needs the tests with the best alone.
     """
     if correction == "none":
         return lambda method, best: compared(content[method], content[best]).p_value

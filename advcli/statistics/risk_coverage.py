@@ -26,7 +26,7 @@ class RiskCoverage:
 
     Rows of at least the margin ``threshold`` are accepted, largest first. ``aurc`` is the area under the curve: the mean over i = 1..n of
     the risk of the i rows of largest margin (Geifman & El-Yaniv 2017), where rows of equal margin come in random order, in expectation.
-    ``excess`` is E-AURC: ``aurc`` minus that of margins that put all wrong rows last (Geifman, Uziel & El-Yaniv 2019, without their
+    ``excess`` is E-AURC: ``aurc`` minus the ``aurc`` of margins that put all wrong rows last (Geifman, Uziel & El-Yaniv 2019, without their
     approximation).
     """
 
@@ -46,7 +46,7 @@ def risk_coverage(margin: Any, wrong: Any) -> RiskCoverage:
     """Return the curve of risk over coverage.
 
     ``margin`` (n,) says how sure each prediction is, -inf for a row that is never accepted before all others; ``wrong`` (n,) whether it is
-    wrong. `DataError` for no rows, arrays of different lengths, or a margin that is no number.
+    wrong. `DataError` for no rows, arrays of different lengths, or a margin that is nan.
     """
     margin, wrong = _checked(margin, wrong)
     n = len(margin)
@@ -109,8 +109,8 @@ def guarantee(margin: Any, wrong: Any, epsilon: float = 0.05, delta: float = 0.1
     bad threshold.
 
     ``margin`` (n,) and ``wrong`` (n,) are of the held-out rows; ``epsilon`` and ``delta`` lie in (0, 1); ``thresholds`` are numbers that
-    fall, chosen without a look at these rows (None: `_apart`). `ConfigError` for numbers outside their range; `DataError` for rows that are
-    too few, arrays of different lengths, or a margin that is no number.
+    fall, chosen without a look at these rows (None: `_apart`). `ConfigError` for numbers outside their range; `DataError` for too
+    few rows, arrays of different lengths, or a margin that is nan.
     """
     margin, wrong = _checked(margin, wrong)
     for name, value in (("epsilon", epsilon), ("delta", delta)):
@@ -147,5 +147,5 @@ def _checked(margin: Any, wrong: Any) -> tuple[Array, NDArray[np.bool_]]:
     if margin.ndim != 1 or margin.shape != wrong.shape or not len(margin):
         raise DataError(f"margins and errors must be one number a row each, got {margin.shape} and {wrong.shape}")
     if np.isnan(margin).any():
-        raise DataError("a margin is no number")
+        raise DataError("a margin is nan")
     return margin, wrong

@@ -123,22 +123,22 @@ def _gamma(terms: int) -> float:
 def dot(A: Any, B: Any) -> Ball:
     """Return A B for A (a, m), dense, sparse or a ball, and B (m, b), dense or a ball.
 
-    Sums are made in pieces of about sqrt(m) terms, whose bound is far below that of one long sum.
+    Sums are made in pieces of about sqrt(m) terms, whose bound is far below the bound of one long sum.
     """
-    left, right = ball(A), ball(B)
-    m = left.mid.shape[1]
+    A, B = ball(A), ball(B)
+    m = A.mid.shape[1]
     piece = max(64, int(m**0.5))
     terms = piece + -(-m // piece)
-    spread = np.broadcast_to(right.rad, right.mid.shape)
-    inexact = bool(np.any(left.rad))
-    mid, rad = np.zeros((left.mid.shape[0], right.mid.shape[1])), np.zeros((left.mid.shape[0], right.mid.shape[1]))
+    spread = np.broadcast_to(B.rad, B.mid.shape)
+    inexact = bool(np.any(A.rad))
+    mid, rad = np.zeros((A.mid.shape[0], B.mid.shape[1])), np.zeros((A.mid.shape[0], B.mid.shape[1]))
     for start in range(0, m, piece):
-        at = slice(start, start + piece)
-        part, b = left.mid[:, at], right.mid[at]
+        columns = slice(start, start + piece)
+        part, b = A.mid[:, columns], B.mid[columns]
         mid += part @ b
-        rad += abs(part) @ outward(_gamma(terms) * np.abs(b) + spread[at])
+        rad += abs(part) @ outward(_gamma(terms) * np.abs(b) + spread[columns])
         if inexact:
-            rad += np.broadcast_to(left.rad, left.mid.shape)[:, at] @ outward(np.abs(b) + spread[at])
+            rad += np.broadcast_to(A.rad, A.mid.shape)[:, columns] @ outward(np.abs(b) + spread[columns])
     return Ball(mid, outward(rad, terms + 8))
 
 

@@ -6,8 +6,8 @@ The predictor of a game over a matrix A (l, k) is a distribution p that minimise
 may have several such p. So a prediction r counts as possible where some p with p_r at least every other p_s is as good as the best one, up
 to a slack: one linear program for each r tells. Where columns are convex in the prediction the program takes the p on two neighbours of a
 position t. Its largest entry, its median and its mean, rounded, are all the whole number next to t, and the best positions are an interval.
-Of zero-one with abstention at cost alpha the program takes the p that abstains most: labels get what they lead the larger of two levels by,
-that of zero-one, at which nothing is left for abstaining, and the score of rank ceil(1 / (1 - alpha)).
+Of zero-one with abstention at cost alpha the program takes the p that abstains most: labels get their lead on the larger of two levels:
+the level of zero-one, at which abstaining gets nothing, and the score of rank ceil(1 / (1 - alpha)).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def lead(P: Ball) -> Ball:
 
 
 def beyond(leaders: Any, margin: Ball, tau: float) -> Any:
-    """Return which predictions are possible, (n, k + 1): those of ``leaders`` (n, k) at margins above tau, else to abstain."""
+    """Return which predictions are possible, (n, k + 1): ``leaders`` (n, k) at margins above tau, else to abstain."""
     margin = computed(margin)
     return np.column_stack([leaders & (margin.high > tau)[:, None], margin.low <= tau])
 

@@ -99,7 +99,7 @@ def verify_folder(
 ) -> list[Verdict]:
     """Return a verdict for every reported fit of a results folder, and write them to verify.csv in it.
 
-    Files that are no longer at their place are looked for by their names in ``data_dir``. ``tell`` gets one line for each cell; with
+    Files that were moved are looked for by their names in ``data_dir``. ``tell`` gets one line for each cell; with
     ``spreadsheets`` texts of verify.csv that look like formulas get an apostrophe. Raises `ResultsError` for a folder without runs.csv, or
     without proofs.
     """
@@ -234,14 +234,14 @@ def _open(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir:
     protocol, seed = config["protocol"], int(config["seed"])
     for group in ("loss", "features"):
         if any(row[group] != str(config[group]["name"]) for row in rows):
-            raise RefutedError(f"the rows' {group} is not that of their cell")
+            raise RefutedError(f"the rows' {group} differs from their cell's")
     if not any(row["proof"] for row in rows):
         if not stored["about"].get("proofs"):
             raise CannotError("kept without proofs")
         kind = f" with loss.surrogate={config['loss']['surrogate']}" if "surrogate" in config["loss"] else ""
         raise CannotError(f"nothing was kept of loss={config['loss']['name']}{kind}")
     if protocol.get("rough_per_class") is not None:
-        raise CannotError("the training labels are those of a rough classifier")
+        raise CannotError("a rough classifier made the training labels")
     current = _with_moved_files(config, stored["about"], data_dir)
     request = canonical_json([current["dataset"], protocol["splits"] == "author"])
     try:
@@ -253,7 +253,7 @@ def _open(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir:
     except AdvcliError as error:
         raise CannotError(" ".join(str(error).split())) from None
     if dataset.sha256 != stored["about"]["dataset_sha256"]:
-        raise RefutedError("the data are not those of the rows: their checksum is another")
+        raise RefutedError("the data are not the data of the rows: their checksum differs")
     try:
         arrays = proofs.read(folder, key)
     except ResultsError as error:
@@ -262,7 +262,7 @@ def _open(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir:
 
 
 def _with_moved_files(config: Mapping[str, Any], about: Mapping[str, Any], data_dir: Path) -> dict[str, Any]:
-    """Return the configuration of a cell, in which a file that is gone stands by the one of its name in ``data_dir``.
+    """Return the configuration of a cell, in which the file of the same name in ``data_dir`` replaces a missing one.
 
     Raises `CannotError` where a file that counts by its bytes holds something else than when the cell was made, or is nowhere.
     """
@@ -296,7 +296,7 @@ def _seed(*dimensions: Any) -> int:
 
 
 def _splits(dataset: Any, protocol: Mapping[str, Any], seed: int) -> list[tuple[Any, Any]]:
-    """Return the (training rows, test rows) of every split; those drawn here keep sequences whole, whose number stands for that of rows."""
+    """Return the (training rows, test rows) of every split; random splits keep sequences whole and count sequences as rows."""
     if protocol["splits"] == "author":
         return list(dataset.splits or ())
     if protocol["splits"] == "official":
@@ -363,7 +363,7 @@ def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tu
         raise RefutedError("the proof holds numbers that are not finite")
     expected = proofs.digest(lasting(config), split, arrays)
     if any(entry["proof"] != expected for entry in rows):
-        raise RefutedError("the hash of the proof is not that of the row")
+        raise RefutedError("the hash of the proof differs from the row's")
     if "r" not in arrays:
         raise CannotError("the solver has no dual point")
     train, test = cell.splits[split - 1]
@@ -386,7 +386,7 @@ def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tu
     groups, groups_of_test = (None if groups is None else groups[part] for part in (train, test))
     lam = 0.0 if features.box else hyper["lambda"] if "lambda" in hyper else 1.0 / (hyper["C"] * _mass(s, groups, X.shape[0]))
     if not (features.box or 0 < lam < math.inf):
-        raise RefutedError("lambda is no number above 0")
+        raise RefutedError("lambda is not a number above 0")
     learned = LearnedRows(y, s, weight, None if dataset.costs is None else dataset.costs[train], groups)
     bounds = cell.method.bounds(features, learned, lam, arrays)
     stated = _claims(row, bounds, cell.method, float(config["solver"]["tol"]))
@@ -439,7 +439,7 @@ def _claim(row: Mapping[str, str], stage: str, bounds: Bounds, game: bool) -> fl
 
 
 def _unfollowed(row: Mapping[str, str], possible: Any, truth: Any, facts: Mapping[str, Any]) -> str:
-    """Return why a metric's value does not follow from theta, empty where it does; refute one that no possible predictions have."""
+    """Return why a metric's value does not follow from theta, empty where it does; refute a value that no possible predictions have."""
     if possible is None:
         return "the predictions are not followed"
     ends = range_of(row["metric"], possible, truth, facts)

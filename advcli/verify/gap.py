@@ -1,6 +1,6 @@
 """Bounds of one fit: the objective from above, the optimum from below, and scores on test rows.
 
-With n = sum of s_i (the number of rows without sample weights) and n moments J'(s r) (problem: docs/certificate.md)
+With n = sum of s_i (the number of rows without sample weights) and n moments J'(s r) (problem: docs/explanation/certificate.md)
 
     P(theta) = lambda/2 |theta|^2 + 1/n sum s_i S(f_i, y_i)                   at most what `Surrogate.above` gives
     D(r)     = 1/n sum s_i c_i - |J'(s r)|^2 / (2 lambda n^2)  <= min P       for every r_i in conv R(y_i)
@@ -10,9 +10,9 @@ totals sum_i s_i r*_ij of every label must vanish: taking the surplus of some la
 to the others moves at most twice the surplus more, and keeps every row a distribution. A move by m changes |J'(s r)| by at most m max |J_i|
 and the mean of c by at most m times its steepness over n. So D(r*) is bounded without being built.
 
-A box of moments has lambda = 0 and the penalty sum tolerance_j |theta_j|, for llw with linear features that of theta less its means over
-the classes, and then a box for every difference of two classes' moments, as wide as both together; r* is scaled by the largest t <= 1 that
-takes the moments of t r* into the box, and c(t r*) >= t c(r*) + (1 - t) c(0), because c is concave.
+A box of moments has lambda = 0 and the penalty sum tolerance_j |theta_j|, for llw with linear features the penalty of theta less its means
+over the classes, and then a box for every difference of two classes' moments, as wide as both together; r* is scaled by the largest t <= 1
+that takes the moments of t r* into the box, and c(t r*) >= t c(r*) + (1 - t) c(0), because c is concave.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class ScoreMap:
         self.constant = self.kernel == "linear"  # a last feature that is 1
 
     def of_outcomes(self, outcomes: Array) -> ScoreMap:
-        """Return the map whose scores are those of outcomes (l, m), -A's by the scores s of the l predictions."""
+        """Return the map whose scores are scores of outcomes (l, m), -A's by the scores s of the l predictions."""
         mapped = copy(self)
         mapped.B, mapped.k = -outcomes.T, outcomes.shape[1]
         return mapped
@@ -179,7 +179,7 @@ def longer(square: Ball, longest: float, moved: Any) -> Ball:
 def bound(features: ScoreMap, loss: Surrogate, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
     """Return the bounds of a fit of one surrogate from its proof (`advcli.results.proofs`); lambda is not used in a box.
 
-    Raises `ValueError` for an array of the wrong shape, and `CannotError` where there is no way to prove such a fit.
+    Raises `ValueError` for an array of the wrong shape, and `CannotError` for a fit that cannot be proved.
     """
     y, theta, r = rows.y, arrays["theta"], arrays["r"]
     if r.shape != (len(y), loss.k):

@@ -8,10 +8,10 @@ tangent of psi(., g) at h0, which for an affine psi is psi. With stored labels, 
     D = 1/n sum_i s_i sum_p alpha_ip c_ip - |sum_i s_i sum_p alpha_ip a_ip (F(y_p) - F(y_i))|^2 / (2 lambda n^2)  <= min P,
 
 F(y) being what f weighs. The maximum is taken over all 2^m sets, one by one. The max-min margin has planes of mixtures mu of sets, a = 1
-and c = sum_j min(mu_j, 1 - mu_j), and is at most the largest sum_j |y_j - p_j| + h of all sets for any targets p in [0, 1]^m. That of the
-F-measure F(z, y) = 2 |z & y| / (|z| + |y|), 1 of two empty sets, has c = 1 - max over z of E_mu F(z, y), and is at most the largest
-1 - sum_z p_z F(z, y) + h for any predicted sets z of shares p, whose sum need not be above 1. In both F is a sum over labels where one size
-is fixed: of |z| = k the largest E_mu F is the sum of the k largest of E_mu 2 y_j / (k + |y|), and of |y| = s
+and c = sum_j min(mu_j, 1 - mu_j), and is at most the largest sum_j |y_j - p_j| + h of all sets for any targets p in [0, 1]^m. The max-min
+margin of the F-measure F(z, y) = 2 |z & y| / (|z| + |y|), 1 of two empty sets, has c = 1 - max over z of E_mu F(z, y), and is at most the
+largest 1 - sum_z p_z F(z, y) + h for any predicted sets z of shares p, whose sum need not be above 1. In both F is a sum over labels where
+one size is fixed: of |z| = k the largest E_mu F is the sum of the k largest of E_mu 2 y_j / (k + |y|), and of |y| = s
 
     sum_z p_z F(z, y) = sum over j in y of sum over z that hold j of 2 p_z / (|z| + s).
 """
@@ -39,7 +39,7 @@ _erfc = np.vectorize(math.erfc, otypes=[float])
 
 
 class SurrogateOfMargin:
-    """psi(h, g) as balls, for whole numbers g >= 0; of ``f1`` the margin is divided by ``sizes``, those of both sets together."""
+    """psi(h, g) as balls, for whole numbers g >= 0; of ``f1`` the margin is divided by ``sizes``, the sum of the sizes of both sets."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.name = str(options["surrogate"])
@@ -107,7 +107,7 @@ def _probability(h: Array, g: Array) -> Array:
 
 
 class Structured:
-    """Structured labels by the group ``loss``: ``n_scores`` scores of rows over linear features, and weights beside them."""
+    """Structured labels by the group ``loss``: ``n_scores`` scores of rows over linear features, and further weights."""
 
     game = example_costs = sequences = False
 
@@ -131,7 +131,7 @@ class Structured:
         return features
 
     def weights(self, features: ScoreMap, theta: Array, beside: int = 0) -> tuple[Array, Array]:
-        """Return W (d, n_scores) and the weights beside it."""
+        """Return W (d, n_scores) and the further weights."""
         size = (features.X.shape[1] + features.constant) * self.n_scores
         if theta.shape != (size + beside,):
             raise ValueError(f"theta has the shape {theta.shape}, not {(size + beside,)}")
@@ -142,7 +142,7 @@ class Structured:
         return None
 
     def facts(self) -> Mapping[str, Any]:
-        """Return nothing: there are no costs."""
+        """Return an empty mapping: structured labels have no costs."""
         return {}
 
 
@@ -193,7 +193,7 @@ class SetsOfLabels(Structured):
         """Return what every set gets of the weights that labels share, (2^m,)."""
         if not self.states:
             return ball(np.zeros(2**self.m))
-        return join(*(dot(self.pairs(self.bits[at : at + 4096]), shared[:, None]) for at in range(0, 2**self.m, 4096)))[:, 0]
+        return join(*(dot(self.pairs(self.bits[start : start + 4096]), shared[:, None]) for start in range(0, 2**self.m, 4096)))[:, 0]
 
     def pairs(self, Y: Array) -> Array:
         """Return what sets Y (n, m) have of every weight of a pair, (n, G)."""
@@ -267,8 +267,8 @@ class SetsOfLabels(Structured):
     def above(self, U: Ball, shared: Array, numbers: Any, p: list[Ball] | None = None) -> Ball:
         """Return the surrogate of rows (n,) with scores U (n, m) of the labels, whose sets are these: the largest psi of all sets.
 
-        Those of the max-min margins are their bounds by what `_predictor` returns: the largest sum_j |y_j - p_j| + margin, and the largest
-        1 - sum_z p_z F(z, y) + margin.
+        The values of the max-min margins are their bounds by what `_predictor` returns: the largest sum_j |y_j - p_j| + margin, and the
+        largest 1 - sum_z p_z F(z, y) + margin.
         """
         table, values = self._table(shared), []
         for part in self._parts(len(numbers)):

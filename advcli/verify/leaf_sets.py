@@ -21,7 +21,7 @@ from .label_sets import Structured, SurrogateOfMargin, cut, gathering
 from .surrogates import CannotError
 
 Tables = tuple[Array, Array]
-"""Numbers below and above the largest score at every level, (n, levels) each; -infinity where there is no set."""
+"""Numbers below and above the largest score at every level, (n, levels) each; -infinity for a level without a set."""
 
 
 class SetsOfLeaves(Structured):
@@ -37,7 +37,7 @@ class SetsOfLeaves(Structured):
             if above.setdefault(str(child), str(parent)) != str(parent):
                 raise CannotError(f"{child!r} has several parents: the checker looks at the sets of a tree")
         if missing := [label for label in labels if label not in above or label in above.values()]:
-            raise CannotError(f"{missing[0]!r} is no leaf of the hierarchy")
+            raise CannotError(f"{missing[0]!r} is not a leaf of the hierarchy")
         paths = [_path(label, above) for label in labels]
         names = sorted(set().union(*paths))
         super().__init__(options, len(names))

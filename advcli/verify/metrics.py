@@ -27,7 +27,7 @@ def _ratio(part: Array, whole: Array) -> Array:
 
 
 def range_of(metric: str, possible: Any, y: Any, facts: Mapping[str, Any] | None = None) -> tuple[float, float] | None:
-    """Return the least and the largest value that a metric can have; None for one that is not judged.
+    """Return the least and the largest value that a metric can have; None for a metric that is not judged.
 
     ``possible`` says which classes, the last of l = k + 1 being to abstain, may be the prediction of every row (n, l), or is a list of
     arrays (c, k) of the sets of labels that may. y are the true codes (n,), sets of labels, a csr_array (n, k), or what every prediction

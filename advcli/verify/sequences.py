@@ -8,8 +8,8 @@ sum_t (1 - p_t(y_t)) + f(y) - f(y_s) for any distributions p_t, and stored seque
 
     D = 1/n sum_s c_s sum_t (1 - max_a mu_t(a)) - |1/n sum_s c_s (F(mu_s) - F(y_s))|^2 / (2 lambda)  <= min P.
 
-Rounding is monotone, so that the largest of sums made term by term is the sum made for one sequence: the error is that of a sum of 2T
-terms.
+Rounding is monotone, so that the largest of sums made term by term is the sum made for one sequence: the error is the error of a sum of
+2T terms.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class SequencesOfLabels(Structured):
             raise CannotError("loss.surrogate=f1 is for sets of labels")
 
     def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, arrays: Mapping[str, Array]) -> Any:
-        """Return which labels may be those of the best sequence, (n, k); None where the game predicts."""
+        """Return which labels the best sequence may have, (n, k); None where the game predicts."""
         if self.rule != "potentials":
             return None
         U, A = self._scores(features, X, arrays["theta"])
@@ -192,8 +192,8 @@ def _batches(start: Starts, k: int, levels: bool = False) -> Iterator[NDArray[np
     for T in np.unique(sizes).tolist():
         first = start[:-1][sizes == T]
         step = max(1, _HELD // (k * k * (T + 1 if levels else 1) + T * k))
-        for at in range(0, len(first), step):
-            yield first[at : at + step, None] + np.arange(T)
+        for place in range(0, len(first), step):
+            yield first[place : place + step, None] + np.arange(T)
 
 
 def _error(U: Ball, A: Array, batch: NDArray[np.intp], most: float = 0.0) -> Array:

@@ -3,10 +3,10 @@
     S(f, y) = max over (r, c) in R(y) of r.f + c
 
 From above: any distribution p over predictions bounds the adversarial surrogate of a loss matrix L, S(f, y) <= max_j (p'L)_j + f_j - f_y
-(Fathony et al. 2018, eq. 10 and its dual); hinges are sums. The hinges with abstention (Ramaswamy, Tewari & Agarwal 2018) are
-2 alpha [1 + g]_+ + (2 - 4 alpha) [g]_+ of the largest g, or sums of such terms; a number u_a with a row of parameters of its own stands in
-a pair of columns, u_a = (f_2a - f_(2a+1)) / sqrt(2). From below: a stored r_i is replaced by a point r* of conv R(y_i) near it, whose c
-follows from the definition; `gap.bound` charges the distance |r* - r_i| in L1 norm to the bound.
+(Fathony et al. 2018, eq. 10 and its dual); hinges are sums. The hinges with abstention (Ramaswamy, Tewari & Agarwal 2018) are 2 alpha [1 +
+g]_+ + (2 - 4 alpha) [g]_+ of the largest g, or sums of such terms; a number u_a with a separate row of parameters is stored as a pair of
+columns, u_a = (f_2a - f_(2a+1)) / sqrt(2). From below: a stored r_i is replaced by a point r* of conv R(y_i) near it, whose c follows from
+the definition; `gap.bound` charges the distance |r* - r_i| in L1 norm to the bound.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Surrogate:
             numbers = {key: settings[key] for key in ("p", "delta", "quantile", "alpha") if key in settings}
             self.matrix = getattr(matrices, self.name)(k, **numbers)
         else:
-            raise CannotError(f"loss={self.name} is no surrogate that the checker knows")
+            raise CannotError(f"loss={self.name} is not a surrogate that the checker knows")
         self.form = closed_form(self.matrix, settings)
         if self.name in _CONVEX:
             self.form = matrices.Description("convex", 1.0, None, ())
@@ -292,12 +292,12 @@ class Surrogate:
 
 
 def paired(F: Ball, m: int = 1) -> Ball:
-    """Return the numbers u_a (n, m) that the first m pairs of columns stand for."""
+    """Return the numbers u_a (n, m) that the first m pairs of columns represent."""
     return (F[:, 0 : 2 * m : 2] - F[:, 1 : 2 * m : 2]) * _HALF
 
 
 def in_pairs(U: Ball, k: int) -> Ball:
-    """Return numbers U (n, m) as k columns, of which the first m pairs stand for them."""
+    """Return numbers U (n, m) as k columns, of which the first m pairs represent them."""
     part, m = U * _HALF, U.mid.shape[1]
     mid, rad = np.zeros((len(U.mid), k)), np.zeros((len(U.mid), k))
     mid[:, 0 : 2 * m : 2], mid[:, 1 : 2 * m : 2] = part.mid, -part.mid

@@ -3,7 +3,7 @@
     P(w, eta) = lambda/2 (|w|^2 + |theta|^2 + b^2) + 1/n sum_i s_i sum_j [1 - t_ij (g_i - eta_j)]_+,   t_ij = +1 where y_i > j, else -1
 
 each hinge of red_th times the step |c_y[j] - c_y[j + 1]| of the costs. theta and b only for red_th, with eta = theta - b: for a free b,
-|theta|^2 is at least that of eta less its mean; for a penalised b, |eta + b|^2 + b^2 is least at b = -sum(eta)/k. The stored r in [0, 1]
+|theta|^2 is at least |eta less its mean|^2; for a penalised b, |eta + b|^2 + b^2 is least at b = -sum(eta)/k. The stored r in [0, 1]
 are shares of the dual variables: alpha_ij = s_i r_ij / (lambda n), times the step.
 With beta_i = sum_j t_ij alpha_ij and u_j = sum_i t_ij alpha_ij, D = lambda (sum alpha - |w(beta)|^2/2 - penalty(u)) is at most the optimum
 for an alpha that meets

@@ -1,11 +1,15 @@
 """How Sphinx builds the site from the pages of docs, the docstrings and the gallery: `make docs`."""
 
+import tomllib
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 
 import advcli
 
 DOCS = Path(__file__).resolve().parents[1]
+REPOSITORY = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Repository"]
+MATHJAX = Path(next(iter(find_spec("sphinx-mathjax-offline").submodule_search_locations)), "static", "mathjax", "tex-svg.js")
 
 project, author, release = "advcli", "the advcli developers", advcli.__version__
 copyright = "the advcli developers"
@@ -14,16 +18,22 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
-root_doc = "site/index"
+root_doc = "index"
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["gallery/*", "site/templates/**"]
 
 # ---- the pages as they are ----------------------------------------------------------------------------------------------------
 myst_heading_anchors = 4
-# The configuration of the gallery holds what cannot be kept between builds.
-suppress_warnings = ["config.cache"]
+myst_enable_extensions = ["dollarmath"]
+# One file, without fonts: formulas are drawn as SVG, and no page asks the network.
+mathjax_path = MATHJAX.name
+mathjax3_config = {"svg": {"fontCache": "global"}, "options": {"enableMenu": False}}
+# The configuration of the gallery holds what cannot be kept between builds; generated pages of the reference may be missing.
+suppress_warnings = ["config.cache", "toc.empty_glob"]
 
 # ---- docstrings -----------------------------------------------------------------------------------------------------------------
 autodoc_typehints = "none"
@@ -57,25 +67,32 @@ warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
 # ---- how it looks ---------------------------------------------------------------------------------------------------------------
 html_theme = "pydata_sphinx_theme"
 html_title = "advcli"
-html_context = {"default_mode": "auto"}
+html_favicon = "static/logo.svg"
+html_static_path = ["static", str(MATHJAX)]
+html_css_files = ["site.css"]
+html_context = {
+    "default_mode": "auto",
+    "github_user": REPOSITORY.split("/")[-2],
+    "github_repo": REPOSITORY.split("/")[-1],
+    "github_version": "main",
+    "doc_path": "docs",
+}
 html_copy_source = False
 html_show_sourcelink = False
+html_sidebars = {"index": []}
 html_theme_options = {
+    "logo": {"text": "advcli", "image_light": "static/logo.svg", "image_dark": "static/logo.svg"},
+    "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
-    "show_prev_next": False,
-    "secondary_sidebar_items": ["page-toc"],
-    "navigation_depth": 2,
+    "header_links_before_dropdown": 7,
+    "navigation_depth": 4,
+    "show_nav_level": 2,
+    "show_prev_next": True,
+    "use_edit_page_button": True,
+    "secondary_sidebar_items": ["page-toc", "edit-this-page"],
+    "footer_start": ["version"],
+    "footer_end": ["licence"],
 }
-
-
-def lead_to_the_start(app, error):
-    """Write the page at the root, which leads to the start."""
-    if error is None:
-        Path(app.outdir, "index.html").write_text(
-            '<!DOCTYPE html><meta charset="utf-8"><title>advcli</title>'
-            '<meta http-equiv="refresh" content="0; url=site/index.html"><a href="site/index.html">advcli</a>',
-            encoding="utf-8",
-        )
 
 
 def keep_bars(app, what, name, obj, options, lines):
@@ -86,11 +103,10 @@ def keep_bars(app, what, name, obj, options, lines):
 
 
 def setup(app):
-    """Give the fences of tables and rows a lexer, and the site a page at its root."""
+    """Give the fences of tables and rows a lexer."""
     from pygments.lexers.data import JsonLexer
     from pygments.lexers.special import TextLexer
 
     app.add_lexer("csv", TextLexer)
     app.add_lexer("jsonl", JsonLexer)
     app.connect("autodoc-process-docstring", keep_bars, priority=900)
-    app.connect("build-finished", lead_to_the_start)

@@ -38,7 +38,7 @@ def test_a_damaged_cell_is_left_out_and_computed_again(capfd: pytest.CaptureFixt
 
     assert main(["check", "results=results/x", "baseline=line.csv"]) == 1
     (line,) = warnings(capfd)
-    assert line == f"advcli: warning: {path.absolute()} is damaged (its checksum is not that of its content) and left out; " + (
+    assert line == f"advcli: warning: {path.absolute()} is damaged (its checksum does not fit its content) and left out; " + (
         "the next run computes its cell again"
     )
     assert rows() == whole
@@ -67,6 +67,6 @@ def test_a_cell_of_another_configuration_is_refused_by_everything(capfd: pytest.
         assert main(words) == 2
         out, err = capfd.readouterr()
         (line,) = err.splitlines()
-        assert "was made by another config than identity.json beside it (hyper.C: 1.0 -> 2.0)" in line
+        assert "was made by another config than identity.json in the same folder (hyper.C: 1.0 -> 2.0)" in line
         assert out == ""
     assert {path: path.read_bytes() for path in Path("results/x").rglob("*") if path.is_file()} == before

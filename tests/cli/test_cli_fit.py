@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from advcli import data
 from advcli.cli import main
 from advcli.core.errors import DataError
+from advcli.data.tables.options import TableOptions
 from advcli.data.tables.table import read_parts, read_table
 from advcli.evaluation import Cell
 from advcli.evaluation.standardise import Standardiser
@@ -201,7 +202,7 @@ def test_parts_of_a_file_are_the_file(seed: int, rows: int, end: str, packed: bo
         lines[7:7] = ["", "  "]
         text = end.join(lines)
     Path("train.csv").write_bytes(gzip.compress(text.encode()) if packed else text.encode())
-    whole = read_table(Path("train.csv"), "label", text=("colour", "zip"))
+    whole = read_table(Path("train.csv"), TableOptions(target="label", categorical=("colour", "zip")))
     parts = list(read_parts(Path("train.csv"), rows, text=("label", "colour", "zip")))
     joined = pd.concat([part.frame for part in parts], ignore_index=True)
     pd.testing.assert_frame_equal(joined, whole.frame)
@@ -300,7 +301,7 @@ def test_words_that_make_no_sense_are_refused(capfd: pytest.CaptureFixture[str])
         (["predict", "model=m.model", "input=train.csv", "out=m.model"], "out=m.model is also an input"),
         (["fit", *FIT, "out=train.csv"], "out=train.csv is also an input"),
         (["predict", "model=n.model", "input=train.csv", "out=p.csv"], "there is no model"),
-        (["predict", "model=train.csv", "input=train.csv", "out=p.csv"], "it is no model of advcli, or damaged"),
+        (["predict", "model=train.csv", "input=train.csv", "out=p.csv"], "it is not a model of advcli, or damaged"),
         (["predict", "model=m.model", "input=trian.csv", "out=p.csv"], "did you mean train.csv?"),
     ):
         assert said in refused(words, capfd), words

@@ -11,6 +11,10 @@ from advcli import models
 from advcli.cli import main
 from advcli.config.composing import compose_cells
 from advcli.config.presets import about, names
+from advcli.core.paths import conf_dir
+
+BUNDLED = {"iris", "wine", "breast_cancer", "digits", "choi2018_balanced", "choi2018_unbalanced", "louche_toy"}
+"""Data sets that scikit-learn has or that are made up."""
 
 
 def said(capfd: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
@@ -28,6 +32,26 @@ def test_every_preset_is_listed_with_its_cells(capfd: pytest.CaptureFixture[str]
         assert about(name).title in about(name).description
     for name in ("quickstart", "fathony2018_table6"):
         assert about(name).n_cells == len(compose_cells([f"+experiment={name}"], {})[0])
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_presets_are_listed_under_headings_in_the_width_of_the_terminal(
+    width: int, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    text = said(capfd, "experiment", "list", f"data_dir={tmp_path}")
+    lines = text.splitlines()
+    assert max(map(len, lines[:-2])) <= width
+    assert text.startswith("Start here\n")
+    assert "\nOthers" not in text  # every preset of ours has a heading
+    for name in names():
+        (line,) = (line for line in lines if line.split()[:1] == [name])
+        preset = about(name)
+        takes = preset.takes or "-"
+        absent = sum((conf_dir() / "dataset" / f"{dataset}.yaml").is_file() and dataset not in BUNDLED for dataset in preset.datasets)
+        data = "here" if not absent else "absent" if absent == len(preset.datasets) else f"{absent} absent"
+        assert line.split()[1:4] == [str(preset.n_cells), *takes.split(), *data.split()][:3]
+        assert " ".join(preset.title.split()) in " ".join(text.split())
 
 
 def test_a_preset_shows_what_it_computes(capfd: pytest.CaptureFixture[str]) -> None:
@@ -50,7 +74,7 @@ def test_results_folders_are_listed_the_latest_last(capfd: pytest.CaptureFixture
     made = json.loads(file.read_text())
     file.write_text(json.dumps(made | {"end": "2001-01-01T00:00:00+00:00"}))
     (tmp_path / "no_results").mkdir()
-    lines = said(capfd, "runs", "list", place).splitlines()[2:4]
+    lines = said(capfd, "runs", "list", place).splitlines()[1:3]
     assert [line.split()[0] for line in lines] == ["earlier", "later"]
     assert lines[1].split()[-5:] == ["2", "0", "1", "2", "error"]
     assert "runs needs list" in said(capfd, "runs", code=2)

@@ -176,7 +176,8 @@ def test_one_method_prints_its_result_once(tmp_path: Path, monkeypatch: pytest.M
     assert main(["dataset=iris", "name=x", *QUICK]) == 0
     out, err = capfd.readouterr()
     assert len(re.findall(r"\d\d\.\d\d \(", out + err)) == 1
-    for word in ("solver=auto", "passes", "best", "count", "*"):
+    assert "\nsolver=auto took " in out
+    for word in (" passes\n", "best", "count", "*"):
         assert word not in out + err
     assert main(["dataset=iris", "name=x", "verbose=true", *QUICK]) == 0
     assert "passes\nsolver=auto took " in capfd.readouterr().out.replace(", 0 passes", "")

@@ -99,7 +99,7 @@ def test_restricted_keeps_the_ancestors_of_what_is_kept() -> None:
     graph = LabelGraph.from_edges(TREE)
     part, positions = restricted(graph, graph.leaf_positions(["e", "c"]))
     assert set(part.names) == {"r", "a", "b", "c", "e"}
-    assert [part.names[part.leaves[at]] for at in positions] == ["e", "c"]
+    assert [part.names[part.leaves[i]] for i in positions] == ["e", "c"]
 
 
 @settings(max_examples=60, deadline=None)
@@ -108,12 +108,12 @@ def test_a_set_that_needs_no_program_is_the_best_by_enumeration(graph: LabelGrap
     sets = LabelSets(graph)
     every = all_sets(sets)
     for r in np.random.default_rng(seed).normal(shift, 1.0, size=(4, sets.size)):
-        found = sets._certain(r)
+        solution = sets._certain(r)
         if (r <= 0.0).all():
-            assert found is not None
-        if found is not None:
-            assert tuple(found) in {tuple(row) for row in every}
-            assert r @ found == pytest.approx((every @ r).max(), abs=1e-6)
+            assert solution is not None
+        if solution is not None:
+            assert tuple(solution) in {tuple(row) for row in every}
+            assert r @ solution == pytest.approx((every @ r).max(), abs=1e-6)
 
 
 @pytest.mark.parametrize("size", [1e-9, 1e9])
@@ -121,8 +121,8 @@ def test_the_best_sets_do_not_depend_on_the_size_of_the_scores(size: float) -> N
     sets = LabelSets(LabelGraph.from_edges(DAG))
     R = scores(sets, 5)
     value, Z = sets.best(R)
-    small, found = sets.best(size * R)
-    assert (found == Z).all()
+    small, solution = sets.best(size * R)
+    assert (solution == Z).all()
     np.testing.assert_allclose(small, size * value, rtol=1e-12)
 
 
@@ -183,14 +183,14 @@ def optimum(X: NDArray[Any], Y: NDArray[Any], sets: LabelSets, alpha: NDArray[An
         cones += [clarabel.NonnegativeConeT(len(sets.leaves)), *(clarabel.SecondOrderConeT(d + 2) for _ in range(M))]
         P = sparse.block_diag([P, sparse.csc_array((2 * M, 2 * M))])
         q = np.concatenate([q, np.full(M, lam), np.zeros(M)])
-    found = clarabel.DefaultSolver(sparse.csc_matrix(P), q, sparse.csc_matrix(matrix), side, cones, options).solve()
-    assert str(found.status) == "Solved"
-    return float(found.obj_val) + constant
+    solution = clarabel.DefaultSolver(sparse.csc_matrix(P), q, sparse.csc_matrix(matrix), side, cones, options).solve()
+    assert str(solution.status) == "Solved"
+    return float(solution.obj_val) + constant
 
 
 def fitted(name: str, edges: list[tuple[str, str]] | None, X: Any, Y: Any, **options: Any) -> Any:
-    given = {} if edges is None else {"hierarchy": edges}
-    return learner_class(name)(**given, **options).fit(X, Y)
+    graph_options = {} if edges is None else {"hierarchy": edges}
+    return learner_class(name)(**graph_options, **options).fit(X, Y)
 
 
 @pytest.mark.parametrize("edges", [TREE, DAG], ids=["tree", "dag"])
@@ -210,7 +210,7 @@ def test_fits_reach_the_optimum_of_a_cone_solver(name: str, edges: list[tuple[st
     every = all_sets(sets)
     best_sets = every[np.argmax(sets.scores(model.potentials(X)) @ every.T, axis=1)][:, sets.leaves]
     assert (model.predict(X).toarray() == best_sets).all()
-    # the certificate's weights are those that predict
+    # the certificate is about the weights that predict
     problem = SetProblem(np.hstack([X, np.ones((len(X), 1))]), sparse.csr_array(Y), np.ones(len(X)), sets, 0.5 / C)
     Z = np.vstack([np.zeros((sets.first, X.shape[1] + 1)), model.coef_]).T / np.where(alpha > 0, C * alpha, 1.0)
     exact = problem.primal(Z, alpha) / len(X)
@@ -252,9 +252,9 @@ def quadratic(P: NDArray[Any], q: NDArray[Any], A: Any, b: NDArray[Any], equal: 
     options.verbose = False
     options.tol_gap_abs = options.tol_gap_rel = options.tol_feas = 1e-12
     cones = [clarabel.ZeroConeT(equal), clarabel.NonnegativeConeT(len(b) - equal)]
-    found = clarabel.DefaultSolver(sparse.csc_matrix(P), q, sparse.csc_matrix(A), b, cones, options).solve()
-    assert "Solved" in str(found.status)
-    return np.array(found.x)
+    solution = clarabel.DefaultSolver(sparse.csc_matrix(P), q, sparse.csc_matrix(A), b, cones, options).solve()
+    assert "Solved" in str(solution.status)
+    return np.array(solution.x)
 
 
 def visited(problem: SetProblem, alpha: NDArray[Any], mu: NDArray[Any], lanes: int = 8) -> NDArray[np.float64]:
@@ -350,7 +350,7 @@ def test_the_order_of_the_labels_does_not_matter(name: str) -> None:
     order = np.random.default_rng(1).permutation(len(names))
     options = {"C": 0.2, "tol": 1e-4, "max_passes": 4000, "n_classes": len(names)}
     first = fitted(name, {"edges": TREE, "classes": names}, X, Y, **options)
-    other = fitted(name, {"edges": TREE[::-1], "classes": [names[at] for at in order]}, X, Y[:, order], **options)
+    other = fitted(name, {"edges": TREE[::-1], "classes": [names[i] for i in order]}, X, Y[:, order], **options)
     assert other.certificate_.dual == pytest.approx(first.certificate_.dual, rel=2e-4)
     agree = (first.predict(X)[:, order] != other.predict(X)).nnz
     assert agree <= 0.02 * Y.size

@@ -1,4 +1,4 @@
-"""Cells of tables: one reader, so that a cell means the same in every format, at fit and at predict, whatever stands beside it."""
+"""Cells of tables: one reader, so that a cell means the same in every format, at fit and at predict, whatever the other cells hold."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def read(frame: pd.DataFrame, **options: Any) -> Dataset:
 
 def of_csv(folder: Path, frame: pd.DataFrame, separator: str = ",", **options: Any) -> Dataset:
     frame.to_csv(folder / "mine.csv", index=False, sep=separator)
-    given = {"name": "mine", "source": "csv", "path": str(folder / "mine.csv"), "separator": separator, "target": "k", **options}
-    return load(given, folder)
+    dataset = {"name": "mine", "source": "csv", "path": str(folder / "mine.csv"), "separator": separator, "target": "k", **options}
+    return load(dataset, folder)
 
 
 def refused(call: Any) -> str:
@@ -61,18 +61,18 @@ def test_labels_come_back_as_they_were_written(cells: list[str]) -> None:
 @pytest.mark.parametrize("labels", WRITINGS)
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "feather", "xlsx", "frame"])
 def test_labels_are_the_same_in_every_format(tmp_path: Path, labels: list[str], suffix: str) -> None:
-    frame = pd.DataFrame({"x": np.arange(30.0), "k": [labels[at % len(labels)] for at in range(30)]})
+    frame = pd.DataFrame({"x": np.arange(30.0), "k": [labels[i % len(labels)] for i in range(30)]})
     wanted = of_csv(tmp_path, frame)
     if suffix in ("csv", "frame"):
-        found = wanted if suffix == "csv" else read(frame)
+        values = wanted if suffix == "csv" else read(frame)
     else:
         pytest.importorskip("openpyxl" if suffix == "xlsx" else "pyarrow")
         path = tmp_path / f"mine.{suffix}"
         getattr(frame, "to_excel" if suffix == "xlsx" else f"to_{suffix}")(path, **({"index": False} if suffix == "xlsx" else {}))
-        found = load({"name": "mine", "source": "csv", "path": str(path), "target": "k"}, tmp_path)
-    assert found.classes == wanted.classes
-    assert found.sha256 == wanted.sha256
-    assert sorted(map(str, found.classes)) == sorted(labels)
+        values = load({"name": "mine", "source": "csv", "path": str(path), "target": "k"}, tmp_path)
+    assert values.classes == wanted.classes
+    assert values.sha256 == wanted.sha256
+    assert sorted(map(str, values.classes)) == sorted(labels)
 
 
 def test_labels_are_matched_by_writing_and_then_by_number() -> None:
@@ -105,7 +105,7 @@ COLUMNS = {
     "wholes": pd.array(np.arange(40) % 7, dtype="Int64"),
     "truths": pd.array(np.arange(40) % 3 == 0, dtype="boolean"),
     "objects": pd.Series(np.arange(40) % 5, dtype=object),
-    "text": pd.Series([f"{at % 9}.5" for at in range(40)], dtype=object),
+    "text": pd.Series([f"{i % 9}.5" for i in range(40)], dtype=object),
 }
 
 
@@ -115,7 +115,7 @@ def test_gaps_are_gaps_whatever_the_type_and_the_place(tmp_path: Path, kind: str
     column = pd.Series(COLUMNS[kind]).copy()
     column[GAPS[where]] = None
     frame = pd.DataFrame({"x": np.arange(40.0), "gappy": column, "k": ["a", "b"] * 20})
-    for take in (lambda **given: read(frame, **given), lambda **given: of_csv(tmp_path, frame, **given)):
+    for take in (lambda **dataset: read(frame, **dataset), lambda **dataset: of_csv(tmp_path, frame, **dataset)):
         assert f"'gappy' has no value in row {GAPS[where][0] + 1}" in refused(take)
         for missing in ("mean", "median", "most_frequent"):
             filled = take(missing=missing, categorical="auto")
@@ -127,7 +127,7 @@ def test_gaps_are_gaps_whatever_the_type_and_the_place(tmp_path: Path, kind: str
 @pytest.mark.parametrize("nothing", [np.full(20, np.nan), [None] * 20, [""] * 20])
 def test_a_column_without_a_value_cannot_be_filled(tmp_path: Path, nothing: Any, missing: str) -> None:
     frame = pd.DataFrame({"x": np.arange(20.0), "void": nothing, "k": ["a", "b"] * 10})
-    for take in (lambda **given: read(frame, **given), lambda **given: of_csv(tmp_path, frame, **given)):
+    for take in (lambda **dataset: read(frame, **dataset), lambda **dataset: of_csv(tmp_path, frame, **dataset)):
         for categorical in ([], "auto"):
             message = refused(lambda: take(missing=missing, categorical=categorical))  # noqa: B023
             assert "column 'void' has no value in any row; use dataset.drop=[void]" in message
@@ -189,8 +189,8 @@ def test_numbers_are_read_as_they_were_written(notation: Notation, values: list[
     cells = pd.Series([written(value, notation) for value in values])
     assert notation.numbers(cells).tolist() == values
     assert Notation.of(notation.options) == notation
-    found = feasible(cells)
-    assert any(way.numbers(cells).tolist() == values for way in found), (cells.tolist(), found)
+    result = feasible(cells)
+    assert any(way.numbers(cells).tolist() == values for way in result), (cells.tolist(), result)
     if reads_as_numbers(cells):
         assert PLAIN.numbers(cells).tolist() == values
 
@@ -242,11 +242,11 @@ def test_what_looks_like_numbers(cells: list[str], values: list[float]) -> None:
 def test_what_does_not(cells: list[str]) -> None:
     column = pd.Series(cells, name="a")
     assert not reads_as_numbers(column)
-    found = look_of(column.to_frame(), ["a"], lambda name: True)
+    values = look_of(column.to_frame(), ["a"], lambda name: True)
     if cells == ["1,234", "1,23"]:  # a comma before fractions of unequal length
-        assert str(found.notation) == "dataset.decimal=comma"
+        assert str(values.notation) == "dataset.decimal=comma"
     else:
-        assert found.columns == {}
+        assert values.columns == {}
 
 
 def table(n: int = 60) -> pd.DataFrame:
@@ -272,8 +272,8 @@ def test_options_read_the_table_and_messages_name_them(tmp_path: Path, name: str
     frame, notation = table(), NOTATIONS[name]
     wanted = of_csv(tmp_path, frame)
     other = frame.assign(**{key: [written(value, notation) for value in frame[key]] for key in ("price", "size")})
-    found = of_csv(tmp_path, other, separator, **notation.options)
-    np.testing.assert_array_equal(found.X, wanted.X)
+    values = of_csv(tmp_path, other, separator, **notation.options)
+    np.testing.assert_array_equal(values.X, wanted.X)
     np.testing.assert_array_equal(read(other, **notation.options).X, wanted.X)
     for categorical in ([], "auto"):  # never categories, nor an identifier that is left out
         message = refused(lambda: of_csv(tmp_path, other, separator, categorical=categorical))  # noqa: B023
@@ -290,7 +290,7 @@ def test_cells_of_a_column_of_numbers_that_are_none_are_no_categories(tmp_path: 
 
 
 def test_weights_costs_and_targets_are_read_in_the_notation(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"x": range(30), "w": ["1,5", "2,5", "1"] * 10, "k": [f"{at},25" for at in range(30)]})
+    frame = pd.DataFrame({"x": range(30), "w": ["1,5", "2,5", "1"] * 10, "k": [f"{i},25" for i in range(30)]})
     data = of_csv(tmp_path, frame, decimal="comma", weight="w", cut="edges", edges=[10, 20])
     assert data.example_weight is not None
     assert data.example_weight[:3].tolist() == [1.5, 2.5, 1.0]
@@ -312,7 +312,7 @@ def test_notations_that_cannot_be(tmp_path: Path, options: dict[str, Any]) -> No
 @pytest.mark.parametrize(("yes", "no"), [("1", "0"), ("True", "False"), ("TRUE", "FALSE"), ("1.0", "0.0"), (True, False), (1.0, 0.0)])
 def test_columns_of_labels_in_any_writing(tmp_path: Path, yes: Any, no: Any) -> None:
     x = np.random.default_rng(1).normal(size=(40, 2)).round(2)
-    frame = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], **{f"tag_{at}": [yes if v > 0 else no for v in x[:, at]] for at in range(2)}})
+    frame = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], **{f"tag_{i}": [yes if v > 0 else no for v in x[:, i]] for i in range(2)}})
     for data in (of_csv(tmp_path, frame, target="tag_*"), read(frame, target="tag_*")):
         assert data.y.toarray().tolist() == (x > 0).astype(int).tolist()
     frame = frame.astype({"tag_1": object})

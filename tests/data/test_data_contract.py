@@ -1,4 +1,4 @@
-"""What every source owes, the package's and anybody's; and that the check of it notices what is not given."""
+"""The contract of every source, of the package and of plug-ins; and the check of it notices every breach."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ def greedy(options: Any, data_dir: Path) -> Dataset:
 
 def fickle(field: str, values: list[Any]) -> Callable[[Mapping[str, Any], Path], Dataset]:
     """Return a load function whose data set has another value of a field at every call."""
-    left = iter(values)
+    remaining = iter(values)
 
     def load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
-        data = replace(honest(options, data_dir), **{field: next(left)})
+        data = replace(honest(options, data_dir), **{field: next(remaining)})
         keys = ("name", "X", "y", "classes", "feature_names", "example_weight", "splits", "notes")
         return make_dataset(**{key: getattr(data, key) for key in keys})
 

@@ -17,6 +17,7 @@ from support.counting import Calls
 from advcli.core.checks import LARGEST
 from advcli.core.errors import ConfigError, DataError
 from advcli.data import Dataset, check_trainable, load
+from advcli.data.tables.options import TableOptions
 from advcli.data.tables.table import read_table, table_sha256
 
 GOOD = "a,b,label\n1,2,x\n3,4,y\n5,6,x\n7,8.5,y\n"
@@ -340,13 +341,13 @@ def test_canonical_checksum_depends_on_the_order_of_rows_only_where_they_differ(
     plain = write(tmp_path, "a,b,label\n" + "\n".join(rows), "plain.csv")
     moved = write(tmp_path, "a,b,label\n" + "\n".join(rows[i] for i in order), "moved.csv")
     same = [rows[i].replace("1.0", "1") for i in order] == [row.replace("1.0", "1") for row in rows]
-    checksums = [table_sha256(read_table(path, "label"), "label") for path in (plain, moved)]
+    checksums = [table_sha256(read_table(path, TableOptions(target="label")), "label") for path in (plain, moved)]
     assert (checksums[0] == checksums[1]) is same
 
 
 def test_canonical_checksum_ignores_spelling_but_no_value(tmp_path: Path) -> None:
     def checksum(text: str) -> str:
-        return table_sha256(read_table(write(tmp_path, text), "target"))
+        return table_sha256(read_table(write(tmp_path, text)))
 
     base = checksum("a,b,target\n1,2,x\n3,-0,y\n")
     assert checksum("A,B,split,target\n1.00,2e0,train,x\n03,0,test,y\n") == base
@@ -367,8 +368,8 @@ def test_canonical_checksum_ignores_spelling_but_no_value(tmp_path: Path) -> Non
 )
 def test_svmlight_labels_keep_their_writing(tmp_path: Path, written: tuple[str, ...], classes: tuple[Any, ...]) -> None:
     """But a number that is written in two ways is one label."""
-    rows = [written[at % len(written)] for at in range(12)]
-    text = "# rows\n" + "".join(f"{label} {1 + at % 3}:1 # row {at}\n" for at, label in enumerate(rows))
+    rows = [written[i % len(written)] for i in range(12)]
+    text = "# rows\n" + "".join(f"{label} {1 + i % 3}:1 # row {i}\n" for i, label in enumerate(rows))
     data = read(write(tmp_path, text, "t.svm"), format="svmlight")
     assert data.classes == classes
     assert [float(classes[code]) for code in data.y] == list(map(float, rows))

@@ -75,10 +75,10 @@ def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Known:
     path = tmp_path / "for_checksum.csv"
     path.write_text(TEXT)
     upstream = Upstream("somebody/data", "0" * 40, ("toy.csv",), "csv", ["a", "b"])
-    content = table_sha256(read_table(path, "target"))
-    known = Known("toy", "folder", 20, 2, 2, "multiclass", content=content, citation="Somebody (2020)", upstream=upstream)
-    monkeypatch.setitem(CATALOGUE["folder"], "toy", known)
-    return known
+    content = table_sha256(read_table(path))
+    facts = Known("toy", "folder", 20, 2, 2, "multiclass", content=content, citation="Somebody (2020)", upstream=upstream)
+    monkeypatch.setitem(CATALOGUE["folder"], "toy", facts)
+    return facts
 
 
 def files(folder: Path) -> list[str]:
@@ -237,8 +237,8 @@ def test_converters_agree(format: str, tmp_path: Path) -> None:
     path.write_bytes(convert(upstream, [content.encode()], "toy"))
     expected = tmp_path / "expected.csv"
     expected.write_text("a,b,target\n1,2.5,x\n-3,0.5,y\n5,1000,x\n")
-    assert list(read_table(path, "target").frame.columns) == ["a", "b", "target"]
-    assert table_sha256(read_table(path, "target")) == table_sha256(read_table(expected, "target"))
+    assert list(read_table(path).frame.columns) == ["a", "b", "target"]
+    assert table_sha256(read_table(path)) == table_sha256(read_table(expected))
 
 
 def test_two_public_files_become_the_official_split() -> None:
@@ -246,34 +246,34 @@ def test_two_public_files_become_the_official_split() -> None:
     assert convert(upstream, [b"1,x\n", b"2,y\n"], "toy").decode() == "a,split,target\n1,train,x\n2,test,y\n"
 
 
-def upstream_file(frame: pd.DataFrame, known: Known, part: str | None) -> bytes:
+def upstream_file(frame: pd.DataFrame, facts: Known, part: str | None) -> bytes:
     """Write a table the way its public file is written."""
     frame = (frame if part is None else frame[frame["split"] == part]).drop(columns="split", errors="ignore")
-    assert known.upstream is not None
-    if known.upstream.format == "arff":
+    assert facts.upstream is not None
+    if facts.upstream.format == "arff":
         head = ["@relation r"]
         for column in frame.columns:
-            text = (column == "target" and known.classes is not None) or column in known.options.get("categorical", ())
+            text = (column == "target" and facts.classes is not None) or column in facts.options.get("categorical", ())
             head.append(f"@attribute '{column}' " + ("{" + ",".join(sorted(frame[column].unique())) + "}" if text else "real"))
         return "\n".join([*head, "@data", *(",".join(row) for row in frame.to_numpy())]).encode()
-    separator = " " if known.upstream.format == "whitespace" else ","
+    separator = " " if facts.upstream.format == "whitespace" else ","
     return "".join(separator.join(row) + "\n" for row in frame.to_numpy()).encode()
 
 
-@pytest.mark.parametrize("name", [name for name, known in CATALOGUE["folder"].items() if known.upstream is not None])
+@pytest.mark.parametrize("name", [name for name, facts in CATALOGUE["folder"].items() if facts.upstream is not None])
 def test_real_sets_come_through_their_converters(
     server: Server, shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    known = CATALOGUE["folder"][name]
-    assert known.upstream is not None
+    facts = CATALOGUE["folder"][name]
+    assert facts.upstream is not None
     frame = pd.read_csv(shared / f"{name}.csv.gz", dtype=str)
-    parts = ("train", "test") if len(known.upstream.paths) == 2 else (None,)
-    for path, part in zip(known.upstream.paths, parts, strict=True):
-        server.files[f"/mirror/{path}"] = upstream_file(frame, known, part)
+    parts = ("train", "test") if len(facts.upstream.paths) == 2 else (None,)
+    for path, part in zip(facts.upstream.paths, parts, strict=True):
+        server.files[f"/mirror/{path}"] = upstream_file(frame, facts, part)
     monkeypatch.setattr(Upstream, "urls", lambda self: [f"{server.url}/{path}" for path in self.paths])
     monkeypatch.setattr(module, "_author_files", lambda name, data_dir, url: (False, []))
     assert fetch(name, tmp_path).downloaded
-    options = {"name": name, "source": "folder", **known.options}
+    options = {"name": name, "source": "folder", **facts.options}
     assert load(options, tmp_path).sha256 == load(options, shared).sha256
 
 

@@ -17,6 +17,7 @@ from advcli.cli import main
 from advcli.core.errors import DataError
 from advcli.data.tables.cells import present
 from advcli.data.tables.checking import check_file
+from advcli.data.tables.options import TableOptions
 from advcli.data.tables.suspects import SAID, counted, looks_like
 from advcli.data.tables.table import frame_table
 
@@ -25,54 +26,54 @@ AT = range(N)
 DAYS = pd.date_range("2020-01-01", periods=N)
 
 KINDS: dict[str, Any] = {
-    "bool": [at % 3 == 0 for at in AT],
-    "bool with a gap": [None if at == 3 else at % 2 == 0 for at in AT],
-    "nullable bool": pd.array([at % 2 == 0 for at in AT], dtype="boolean"),
-    "nullable bool, first missing": pd.array([None, *(at % 2 == 0 for at in AT[1:])], dtype="boolean"),
+    "bool": [i % 3 == 0 for i in AT],
+    "bool with a gap": [None if i == 3 else i % 2 == 0 for i in AT],
+    "nullable bool": pd.array([i % 2 == 0 for i in AT], dtype="boolean"),
+    "nullable bool, first missing": pd.array([None, *(i % 2 == 0 for i in AT[1:])], dtype="boolean"),
     "nullable whole, first missing": pd.array([None, *AT[1:]], dtype="Int64"),
-    "nullable number, first missing": pd.array([None, *(at / 3 for at in AT[1:])], dtype="Float64"),
-    "mixed": [("x", 1, 2.5, True, "y")[at % 5] for at in AT],
-    "mixed with a gap": [("x", 1, 2.5, True, None)[at % 5] for at in AT],
+    "nullable number, first missing": pd.array([None, *(i / 3 for i in AT[1:])], dtype="Float64"),
+    "mixed": [("x", 1, 2.5, True, "y")[i % 5] for i in AT],
+    "mixed with a gap": [("x", 1, 2.5, True, None)[i % 5] for i in AT],
     "dates": DAYS,
     "dates with zone": DAYS.tz_localize("Europe/Berlin"),
     "dates, first missing": [pd.NaT, *DAYS[1:]],
     "days of Python": [day.date() for day in DAYS],
-    "times": [datetime.time(1, at) for at in AT],
+    "times": [datetime.time(1, i) for i in AT],
     "durations": pd.to_timedelta(range(N), unit="h"),
     "periods": pd.period_range("2020-01", periods=N, freq="M"),
     "intervals": pd.interval_range(0, N),
-    "categories": pd.Categorical(["abc"[at % 3] for at in AT]),
-    "categories of numbers": pd.Categorical([at % 3 for at in AT]),
-    "categories, first missing": pd.Categorical([None, *("abc"[at % 3] for at in AT[1:])]),
+    "categories": pd.Categorical(["abc"[i % 3] for i in AT]),
+    "categories of numbers": pd.Categorical([i % 3 for i in AT]),
+    "categories, first missing": pd.Categorical([None, *("abc"[i % 3] for i in AT[1:])]),
     "no category": pd.Categorical([None] * N, categories=["a"]),
-    "complex": [at + 1j for at in AT],
-    "huge": [10**30 + at for at in AT],
-    "beyond doubles": [10**400 + at for at in AT],
+    "complex": [i + 1j for i in AT],
+    "huge": [10**30 + i for i in AT],
+    "beyond doubles": [10**400 + i for i in AT],
     "unsigned": np.arange(N, dtype=np.uint64) + np.uint64(2**63),
-    "decimals": [decimal.Decimal("1.10") * at for at in AT],
-    "fractions": [fractions.Fraction(at, 3) for at in AT],
-    "lists": [[1, at] for at in AT],
+    "decimals": [decimal.Decimal("1.10") * i for i in AT],
+    "fractions": [fractions.Fraction(i, 3) for i in AT],
+    "lists": [[1, i] for i in AT],
     "one list": [[1, 2]] * N,
-    "dictionaries": [{"a": at} for at in AT],
-    "sets": [{at} for at in AT],
-    "arrays": [np.arange(at + 1) for at in AT],
-    "tuples": [(1, at) for at in AT],
-    "bytes": [b"ab" + bytes([97 + at % 3]) for at in AT],
-    "uuids": [uuid.UUID(int=at) for at in AT],
+    "dictionaries": [{"a": i} for i in AT],
+    "sets": [{i} for i in AT],
+    "arrays": [np.arange(i + 1) for i in AT],
+    "tuples": [(1, i) for i in AT],
+    "bytes": [b"ab" + bytes([97 + i % 3]) for i in AT],
+    "uuids": [uuid.UUID(int=i) for i in AT],
     "nothing": [None] * N,
     "nan": [np.nan] * N,
     "infinite first": [np.inf, *map(float, AT[1:])],
     "half": np.arange(N, dtype=np.float16),
-    "sparse": pd.arrays.SparseArray([float(at % 3 == 0) for at in AT]),
-    "line breaks": ["a\nb" if at % 2 else 'c,"d' for at in AT],
-    "beyond 1e50": [1e300 * (-1) ** at for at in AT],
+    "sparse": pd.arrays.SparseArray([float(i % 3 == 0) for i in AT]),
+    "line breaks": ["a\nb" if i % 2 else 'c,"d' for i in AT],
+    "beyond 1e50": [1e300 * (-1) ** i for i in AT],
     "constant": [5] * N,
 }
 
 
 def frame(kind: str) -> pd.DataFrame:
     rng = np.random.default_rng(0)
-    labels = ["pq"[at > 11] for at in AT]
+    labels = ["pq"[i > 11] for i in AT]
     return pd.DataFrame({"it": pd.Series(KINDS[kind]).reset_index(drop=True), "z": rng.normal(size=N), "label": labels})
 
 
@@ -86,15 +87,15 @@ def pickles_for_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(("form", "target"), [("csv", "label"), ("parquet", "label"), ("parquet", "it")])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_column(kind: str, form: str, target: str, capfd: pytest.CaptureFixture[str]) -> None:
-    given, path = frame(kind), Path(f"mine.{form}")
+    table, path = frame(kind), Path(f"mine.{form}")
     if form == "csv":
-        given.to_csv(path, index=False)
+        table.to_csv(path, index=False)
     else:
-        given.to_pickle(path, compression=None)
-    found = check_file(path, target)
-    assert [line["column"] for line in found.columns] == ["it", "z", "label"]
-    known = (*SAID.values(), "empty", "number", "categories", "label")
-    assert all(line["taken as"].removeprefix("no: ") in (*SAID, *known) for line in found.columns)
+        table.to_pickle(path, compression=None)
+    checked = check_file(path, target)
+    assert [line["column"] for line in checked.columns] == ["it", "z", "label"]
+    facts = (*SAID.values(), "empty", "number", "categories", "label")
+    assert all(line["taken as"].removeprefix("no: ") in (*SAID, *facts) for line in checked.columns)
     words = ["dataset=csv", f"dataset.path={path}", f"dataset.target={target}"]
     words += ["dataset.categorical=auto", "dataset.allow_small_classes=true"]
     capfd.readouterr()
@@ -112,21 +113,21 @@ def test_every_kind_of_column(kind: str, form: str, target: str, capfd: pytest.C
 def test_text_that_no_file_holds_is_refused() -> None:
     for target, name in (("label", "it"), ("it", "it")):
         # as objects: text by Arrow, which pandas takes where it is installed, cannot hold it
-        given = frame("constant").assign(it=pd.Series(["a\ud800" if at % 2 else "c" for at in AT], dtype=object))
-        given.to_pickle("mine.parquet", compression=None)
+        table = frame("constant").assign(it=pd.Series(["a\ud800" if i % 2 else "c" for i in AT], dtype=object))
+        table.to_pickle("mine.parquet", compression=None)
         with pytest.raises(DataError, match=rf"column '{name}' holds .* no file can hold"):
             check_file(Path("mine.parquet"), target)
 
 
 def test_long_arrays_stay_apart() -> None:
     """NumPy leaves out the middle of what it shows."""
-    arrays = [np.arange(2000) + (np.arange(2000) == 1000) * at for at in AT]
-    table = frame_table(frame("constant").assign(it=arrays), "label", "mine")
+    arrays = [np.arange(2000) + (np.arange(2000) == 1000) * i for i in AT]
+    table = frame_table(frame("constant").assign(it=arrays), "mine", TableOptions(target="label"))
     assert table.frame["it"].nunique() == N
 
 
 def test_true_and_false_are_said(tmp_path: Path) -> None:
-    pd.DataFrame({"it": [at % 3 == 0 for at in AT], "label": ["pq"[at % 2] for at in AT]}).to_csv("mine.csv", index=False)
+    pd.DataFrame({"it": [i % 3 == 0 for i in AT], "label": ["pq"[i % 2] for i in AT]}).to_csv("mine.csv", index=False)
     line = check_file(Path("mine.csv"), "label").columns[0]
     assert (line["type"], line["values"], line["taken as"]) == ("true/false", "False, True", "number")
 
@@ -137,12 +138,12 @@ WORDS = ["good", "slow", "friendly", "never", "again", "late", "cheap", "broken"
 def varied() -> dict[str, list[str]]:
     rng = np.random.default_rng(0)
     return {
-        "text": [" ".join(rng.choice(WORDS, 6)) + f" {at}" for at in range(60)],
-        "list": [f"[{at}, 2]" for at in range(60)],
-        "complex number": [f"({at}+1j)" for at in range(60)],
-        "duration": [f"{at} days 01:00:00" for at in range(60)],
-        "identifier": [f"AB {at:03}" for at in range(60)],
-        "date": [f"2020-01-{1 + at % 28:02}" for at in range(60)],
+        "text": [" ".join(rng.choice(WORDS, 6)) + f" {i}" for i in range(60)],
+        "list": [f"[{i}, 2]" for i in range(60)],
+        "complex number": [f"({i}+1j)" for i in range(60)],
+        "duration": [f"{i} days 01:00:00" for i in range(60)],
+        "identifier": [f"AB {i:03}" for i in range(60)],
+        "date": [f"2020-01-{1 + i % 28:02}" for i in range(60)],
     }
 
 
@@ -163,7 +164,7 @@ def test_what_text_holds_is_named(looks: str, capfd: pytest.CaptureFixture[str])
 def test_columns_and_rows_that_tell_nothing_are_said() -> None:
     rng = np.random.default_rng(0)
     table = pd.DataFrame(
-        {"size": rng.normal(size=40), "colour": rng.choice(["red", "blue"], 40), "label": ["pq"[at % 2] for at in range(40)]}
+        {"size": rng.normal(size=40), "colour": rng.choice(["red", "blue"], 40), "label": ["pq"[i % 2] for i in range(40)]}
     )
     clean = check_file(write(table), "label").remarks
     assert not [remark for remark in clean if "copy" in remark or "copies" in remark or "same value" in remark]
@@ -186,7 +187,7 @@ def write(table: pd.DataFrame) -> Path:
 @pytest.mark.parametrize("kind", KINDS)
 def test_counting_values_is_looking_at_each(kind: str) -> None:
     """Each different value is looked at once: what is found is what a look at every cell finds."""
-    column = frame_table(frame(kind), None, "mine").frame["it"]
+    column = frame_table(frame(kind), "mine").frame["it"]
     assert counted(column).sort_index().to_dict() == present(column).value_counts().sort_index().to_dict()
     shuffled = column.sample(frac=1.0, random_state=0)
     assert looks_like(shuffled) == looks_like(column)

@@ -37,16 +37,16 @@ def test_uniform_and_pairwise_are_what_they_say():
 
 
 def test_the_family_of_louche2015():
-    at = {step: make_confusion({**FAMILY, "step": step}, 10, 5).true for step in (0, 1, 4, 10, 20)}
-    np.testing.assert_array_equal(at[0], np.eye(10))
-    M = at[10].T
+    matrices = {step: make_confusion({**FAMILY, "step": step}, 10, 5).true for step in (0, 1, 4, 10, 20)}
+    np.testing.assert_array_equal(matrices[0], np.eye(10))
+    M = matrices[10].T
     assert np.linalg.cond(M) < 30
     for step in (1, 4):  # U8: up to 10 a mean of I and M, exactly
-        np.testing.assert_allclose(at[step].T, (1 - step / 10) * np.eye(10) + step / 10 * M, atol=1e-12)
+        np.testing.assert_allclose(matrices[step].T, (1 - step / 10) * np.eye(10) + step / 10 * M, atol=1e-12)
     clipped = np.maximum(np.eye(10) + 20 * (M - np.eye(10)) / 10, 0)
-    np.testing.assert_allclose(at[20].T, clipped / clipped.sum(axis=1, keepdims=True), atol=1e-12)
+    np.testing.assert_allclose(matrices[20].T, clipped / clipped.sum(axis=1, keepdims=True), atol=1e-12)
     # U1: rows of C_i are normalised, so the columns of what is used here; the family's own orientation does not sum to 1 by columns
-    assert np.abs(at[10].sum(axis=1) - 1).max() > 0.05
+    assert np.abs(matrices[10].sum(axis=1) - 1).max() > 0.05
 
 
 def test_methods_can_be_told_another_member():

@@ -49,11 +49,11 @@ def orders():
 
 
 @pytest.mark.parametrize("learner", STEPS, ids=repr)
-@pytest.mark.parametrize(("given"), [given for _, given in orders()], ids=[kind for kind, _ in orders()])
+@pytest.mark.parametrize(("labelling"), [labelling for _, labelling in orders()], ids=[kind for kind, _ in orders()])
 @pytest.mark.filterwarnings("ignore:A column-vector y")
-def test_an_order_is_that_of_codes(learner, given, drawn):
+def test_an_order_is_that_of_codes(learner, labelling, drawn):
     X, codes = drawn
-    parameters, y = given(codes)
+    parameters, y = labelling(codes)
     fitted, plain = clone(learner).set_params(**parameters).fit(X, y), clone(learner).fit(X, codes)
     assert (list(fitted.order_), list(fitted.classes_)) == (list(NAMES), sorted(NAMES))
     assert np.array_equal(fitted.potentials(X), plain.potentials(X))
@@ -148,7 +148,7 @@ def test_a_frame_of_numbers_is_named_by_them(drawn):
     flipped = pd.DataFrame(COSTS.to_numpy())[[3, 1, 0, 2]].loc[[1, 0, 3, 2]]
     assert np.array_equal(AdversarialClassifier(flipped).fit(X, codes).potentials(X), plain.potentials(X))
     assert np.array_equal(AdversarialClassifier(flipped).fit(X, codes.astype(float)).potentials(X), plain.potentials(X))
-    # 0, 1, 2, 3 are no names of these classes: the frame is in their order
+    # the frame has 0, 1, 2, 3 instead of the names of these classes: its rows are in their order
     unnamed = AdversarialClassifier(pd.DataFrame(COSTS.to_numpy()), order=NAMES).fit(X, NAMES[codes])
     assert np.array_equal(unnamed.potentials(X), plain.potentials(X))
 
@@ -208,7 +208,7 @@ def test_balanced_classes_weigh_the_same(learner, drawn):
     twice = np.r_[np.arange(len(codes)), np.flatnonzero(codes == 1)]
     counted = clone(learner).set_params(class_weight="balanced")
     if learner.features == "rbf":
-        return  # the default width of the kernel is that of the rows
+        return  # the default width of the kernel depends on the rows
     repeated = clone(counted).fit(X[twice], codes[twice])
     weights = np.where(codes == 1, 2.0, 1.0)
     assert np.allclose(counted.fit(X, codes, sample_weight=weights).potentials(X), repeated.potentials(X), rtol=1e-6, atol=1e-9)

@@ -29,14 +29,14 @@ def test_every_run_is_a_linear_concept_on_the_circle(tmp_path):
 def test_the_margin_leaves_gaps_between_classes_and_its_kinds_differ(tmp_path):
     def gaps(**options):
         data = load({**TOY, "margin": 0.05, **options}, tmp_path)
-        found = []
+        angles = []
         for run in range(3):
             rows = slice(700 * run, 700 * (run + 1))
             angle = np.arctan2(data.X[rows, 1], data.X[rows, 0])
             order = np.argsort(angle)
             border = data.y[rows][order] != np.roll(data.y[rows][order], -1)
-            found += list(np.diff(np.append(angle[order], angle[order][0] + 2 * np.pi))[border])
-        return min(found)
+            angles += list(np.diff(np.append(angle[order], angle[order][0] + 2 * np.pi))[border])
+        return min(angles)
 
     # a distance of 0.05 to a boundary through the origin is an angle of at least 0.05 on either side
     assert gaps(margin_kind="distance") > 0.1

@@ -85,18 +85,18 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path: Path, arrays: dict[str, np.
 
 
 def test_other_files_are_no_arrays(tmp_path: Path) -> None:
-    given = saved(tmp_path, features=rows(), labels=LABELS)
+    dataset = saved(tmp_path, features=rows(), labels=LABELS)
     for content in (b"", b"\x93NUMPY", b"hello"):
         (tmp_path / "features.npy").write_bytes(content)
-        with pytest.raises(AdvcliError, match=r"is no \.npy file"):
-            load(given, tmp_path)
+        with pytest.raises(AdvcliError, match=r"is not a \.npy file"):
+            load(dataset, tmp_path)
     np.save(tmp_path / "labels.npy", np.array([1, "a"], dtype=object), allow_pickle=True)
     np.save(tmp_path / "features.npy", rows())
-    with pytest.raises(AdvcliError, match=r"labels\.npy is no \.npy file"):
-        load(given, tmp_path)
+    with pytest.raises(AdvcliError, match=r"labels\.npy is not a \.npy file"):
+        load(dataset, tmp_path)
     (tmp_path / "folder").mkdir()
     with pytest.raises(AdvcliError, match=r"holds no \.parquet file"):
-        load({**given, "features": str(tmp_path / "folder")}, tmp_path)
+        load({**dataset, "features": str(tmp_path / "folder")}, tmp_path)
 
 
 def test_a_folder_of_parquet_files_becomes_one_map(tmp_path: Path) -> None:
@@ -109,20 +109,20 @@ def test_a_folder_of_parquet_files_becomes_one_map(tmp_path: Path) -> None:
         table = {"one": X[part, 0], "two": X[part, 1], "kind": labels[part], "three": X[part, 2], "often": np.arange(90)[part] + 1.0}
         parquet.write_table(arrow.table({**table, **columns}), folder / name, row_group_size=7)
 
-    for at, part in enumerate((slice(0, 30), slice(30, 31), slice(31, 90))):
-        write(f"part-{at}.parquet", part)
-    given = {"name": "mine", "source": "mapped", "features": str(folder), "labels": "kind", "weight": "often"}
-    data = load(given, tmp_path)
+    for i, part in enumerate((slice(0, 30), slice(30, 31), slice(31, 90))):
+        write(f"part-{i}.parquet", part)
+    dataset = {"name": "mine", "source": "mapped", "features": str(folder), "labels": "kind", "weight": "often"}
+    data = load(dataset, tmp_path)
     assert np.array_equal(data.X.stored, X)
     assert data.X.stored.dtype == np.float32
     assert data.feature_names == ("one", "two", "three")
     assert [data.classes[code] for code in data.y] == labels.tolist()
     assert np.array_equal(data.example_weight, np.arange(90) + 1.0)
     written = {path: path.stat().st_mtime_ns for path in (tmp_path / "mapped").iterdir()}
-    assert load(given, tmp_path).sha256 == data.sha256
+    assert load(dataset, tmp_path).sha256 == data.sha256
     assert written == {path: path.stat().st_mtime_ns for path in (tmp_path / "mapped").iterdir()}
     write("part-1.parquet", slice(0, 1), one=np.array([0.5]))  # other files: another map; a column of doubles makes all doubles
-    changed = load(given, tmp_path)
+    changed = load(dataset, tmp_path)
     assert changed.X.stored.dtype == np.float64
     assert changed.X.stored[30, 0] == 0.5
     for wrong, said in (
@@ -131,13 +131,13 @@ def test_a_folder_of_parquet_files_becomes_one_map(tmp_path: Path) -> None:
         ({"weight": "none"}, "no column 'none'"),
     ):
         with pytest.raises(AdvcliError, match=said):
-            load({**given, **wrong}, tmp_path)
+            load({**dataset, **wrong}, tmp_path)
     write("part-1.parquet", slice(0, 1), kind=arrow.array([None], arrow.string()))
     with pytest.raises(AdvcliError, match="rows without a label"):
-        load(given, tmp_path)
+        load(dataset, tmp_path)
     write("part-1.parquet", slice(0, 1), more=np.ones(1))
     with pytest.raises(AdvcliError, match=r"part-1\.parquet has other columns"):
-        load(given, tmp_path)
+        load(dataset, tmp_path)
 
 
 def test_parquet_files_without_their_package_name_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,8 +23,8 @@ def by_number(graph: LabelGraph, weights: np.ndarray) -> np.ndarray:
 
 def caterpillar(leaves: int) -> LabelGraph:
     edges = []
-    for at in range(1, leaves):
-        edges += [(f"s{at}", f"l{at}"), (f"s{at}", f"s{at + 1}" if at < leaves - 1 else f"l{leaves}")]
+    for i in range(1, leaves):
+        edges += [(f"s{i}", f"l{i}"), (f"s{i}", f"s{i + 1}" if i < leaves - 1 else f"l{leaves}")]
     return LabelGraph.from_edges(edges)
 
 
@@ -48,7 +48,7 @@ def test_dropping_the_root_only_rescales() -> None:
 def test_weights_of_a_caterpillar_tend_to_the_golden_ratio() -> None:
     graph = caterpillar(20)
     weights = node_weights(graph, 2.0, keep_shared=True)
-    spine = weights[[graph.number[f"s{at}"] for at in (1, 2, 3)]]
+    spine = weights[[graph.number[f"s{i}"] for i in (1, 2, 3)]]
     spine /= 1.0 - np.concatenate([[0.0], np.cumsum(spine)[:-1]])  # of what the path has left
     np.testing.assert_allclose(spine, (np.sqrt(5.0) - 1.0) / 2.0, atol=1e-6)
 
@@ -83,10 +83,10 @@ def test_the_linear_program_on_the_eight_node_graph(T: float, value: float) -> N
         {"type": "ineq", "fun": lambda a: np.array([a[down] - a[up] for up, down in edges])},
     ]
     start = weights + 0.01
-    found = minimize(
+    solution = minimize(
         lambda a: a @ a, start, jac=lambda a: 2 * a, bounds=[(value, None)] * DAG.size, constraints=constraints, method="SLSQP"
     )
-    assert weights @ weights == pytest.approx(found.fun, abs=1e-6)
+    assert weights @ weights == pytest.approx(solution.fun, abs=1e-6)
 
 
 @given(random_trees())

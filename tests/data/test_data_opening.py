@@ -22,7 +22,7 @@ from advcli.data import load
 from advcli.data.tables.checking import check_file
 from advcli.data.tables.table import read_parts
 
-ROWS = "größe,farbe,kind\n" + "".join(f"{at},{'rot' if at % 3 else 'grün'},{'pq'[at > 12]}\n" for at in range(1, 25))
+ROWS = "größe,farbe,kind\n" + "".join(f"{i},{'rot' if i % 3 else 'grün'},{'pq'[i > 12]}\n" for i in range(1, 25))
 
 
 def zipped(content: bytes, *names: str) -> bytes:
@@ -52,9 +52,9 @@ def same_everywhere(path: Path, wanted: Any, **more: Any) -> None:
     data = load(options(path, **more), path.parent)
     assert data.sha256 == wanted.sha256
     assert data.feature_names == wanted.feature_names
-    found = check_file(path, "kind", **({"separator": ";"} if more.get("separator") else {}))
-    assert load(options(path, **{**more, **{key: value for key, value in found.options.items() if key != "path"}}), path.parent).X.shape
-    assert not [remark for remark in found.remarks if "look whether" in remark] or more.get("encoding") == "cp1252"
+    checked = check_file(path, "kind", **({"separator": ";"} if more.get("separator") else {}))
+    assert load(options(path, **{**more, **{key: value for key, value in checked.options.items() if key != "path"}}), path.parent).X.shape
+    assert not [remark for remark in checked.remarks if "look whether" in remark] or more.get("encoding") == "cp1252"
     parts = list(read_parts(path, 7, separator=more.get("separator", ","), encoding=more.get("encoding")))
     assert [len(part.frame) for part in parts] == [7, 7, 7, 3]
     assert pd.concat([part.frame for part in parts])["farbe"].tolist() == [line.split(",")[1] for line in ROWS.splitlines()[1:]]
@@ -74,7 +74,7 @@ def test_packings_and_encodings_with_a_mark(tmp_path: Path, wanted: Any, ending:
     path = tmp_path / f"table.csv{ending}"
     path.write_bytes(PACKINGS[ending](ROWS.encode(encoding)))
     same_everywhere(path, wanted)
-    bare = path.rename(tmp_path / "table.dat")  # what a file is stands in it, not in its name
+    bare = path.rename(tmp_path / "table.dat")  # the content of a file tells its format, not its name
     same_everywhere(bare, wanted)
 
 
@@ -100,9 +100,9 @@ def test_other_encodings_are_named_found_and_kept(tmp_path: Path, wanted: Any, m
     path = tmp_path / "table.csv"
     path.write_bytes(ROWS.encode("cp1252"))
     same_everywhere(path, wanted, encoding="cp1252")
-    found = check_file(path, "kind")
-    assert found.options["encoding"] == "cp1252"
-    assert any("not UTF-8" in remark for remark in found.remarks)
+    checked = check_file(path, "kind")
+    assert checked.options["encoding"] == "cp1252"
+    assert any("not UTF-8" in remark for remark in checked.remarks)
     with pytest.raises(DataError, match=r"not UTF-8 text.*dataset\.encoding=cp1252"):
         load(options(path), tmp_path)
     with pytest.raises(ConfigError, match=r"dataset\.encoding=cp1253x is no encoding"):
@@ -160,7 +160,7 @@ def test_damage_is_named(tmp_path: Path, ending: str) -> None:
 
 
 def test_sparse_files_are_packed_and_encoded_like_the_others(tmp_path: Path) -> None:
-    rows = "".join(f"{at % 3} {1 + at % 4}:{at + 1}\n" for at in range(24)).encode()
+    rows = "".join(f"{i % 3} {1 + i % 4}:{i + 1}\n" for i in range(24)).encode()
     for ending, pack in PACKINGS.items():
         path = tmp_path / f"rows.svm{ending}"
         path.write_bytes(pack(rows))
@@ -212,14 +212,14 @@ def test_the_separator_is_found_beside_quoted_names(tmp_path: Path) -> None:
     marks = [",", ";", "\t", "|"]
     for separator in marks:
         for _ in range(5):
-            names = [f"a{''.join(rng.choice(marks, 3))} {at}" for at in range(3)]
+            names = [f"a{''.join(rng.choice(marks, 3))} {i}" for i in range(3)]
             quoted = [f'"{name}"' for name in names]
             path = tmp_path / "table.csv"
             lines = [
                 separator.join([*quoted, "kind"]),
-                *(separator.join([*map(str, rng.integers(0, 9, 3)), "pq"[at % 2]]) for at in range(24)),
+                *(separator.join([*map(str, rng.integers(0, 9, 3)), "pq"[i % 2]]) for i in range(24)),
             ]
             path.write_text("\n".join(lines))
-            found = check_file(path, "kind")
-            assert found.options.get("separator", ",") == separator
-            assert load({"name": "mine", "source": "csv", **found.options}, tmp_path).X.shape[0] == 24
+            checked = check_file(path, "kind")
+            assert checked.options.get("separator", ",") == separator
+            assert load({"name": "mine", "source": "csv", **checked.options}, tmp_path).X.shape[0] == 24

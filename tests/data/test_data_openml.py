@@ -1,4 +1,4 @@
-"""Data sets of openml.org: scikit-learn's own test responses in the place of the service."""
+"""Data sets of openml.org: scikit-learn's own test responses instead of the service."""
 
 from __future__ import annotations
 

@@ -62,9 +62,9 @@ def test_the_heading_tells_what_a_star_means(csv_file: Path) -> None:
 @pytest.mark.parametrize("name", KNOWN)
 def test_known_sets(name: str, tmp_path: Path) -> None:
     options = choice("dataset", name)
-    known = CATALOGUE[options["source"]][name]
-    assert is_ordered(options) is (known.task in ("ordinal", "regression_to_ordinal"))
-    if known.rows < 50_000 and options["source"] not in ("folder", "text", "hierarchical"):  # those are loaded by other tests
+    facts = CATALOGUE[options["source"]][name]
+    assert is_ordered(options) is (facts.task in ("ordinal", "regression_to_ordinal"))
+    if facts.rows < 50_000 and options["source"] not in ("folder", "text", "hierarchical"):  # those are loaded by other tests
         assert load(options, tmp_path).ordered is is_ordered(options)
 
 

@@ -28,8 +28,8 @@ def write(folder: Path, rows: list[tuple[str, ...]], heading: tuple[str, ...] = 
 
 
 def options(path: Path, **more: Any) -> dict[str, Any]:
-    own = {"name": "words", "source": "csv", "path": str(path), "target": "tag", "sequence": "sentence", "tokens": "token"}
-    return {**own, "allow_small_classes": True, **more}
+    dataset = {"name": "words", "source": "csv", "path": str(path), "target": "tag", "sequence": "sentence", "tokens": "token"}
+    return {**dataset, "allow_small_classes": True, **more}
 
 
 def test_a_sequence_column_becomes_groups_and_tokens_attributes(tmp_path: Path) -> None:
@@ -49,18 +49,18 @@ def test_a_sequence_column_becomes_groups_and_tokens_attributes(tmp_path: Path) 
 
 def test_attributes_end_where_a_sequence_does() -> None:
     tokens, groups = ["A", "b", "c"], np.array([0, 0, 1])
-    found = [set(each) for each in token_attributes(tokens, groups)]
-    assert "nothing before" in found[0]
-    assert {"before=a", "nothing after"} <= found[1]
-    assert {"nothing before", "nothing after"} <= found[2]
+    attributes = [set(each) for each in token_attributes(tokens, groups)]
+    assert "nothing before" in attributes[0]
+    assert {"before=a", "nothing after"} <= attributes[1]
+    assert {"nothing before", "nothing after"} <= attributes[2]
     columns = attribute_columns(tokens, groups, np.array([True, False, False]))
-    assert set(columns) == found[0]
-    X = attribute_rows(tokens, groups, {name: at for at, name in enumerate(columns)})
-    assert X.toarray()[1].sum() == len(found[0] & found[1])
+    assert set(columns) == attributes[0]
+    X = attribute_rows(tokens, groups, {name: i for i, name in enumerate(columns)})
+    assert X.toarray()[1].sum() == len(attributes[0] & attributes[1])
 
 
 def test_numbers_and_attributes_stand_side_by_side(tmp_path: Path) -> None:
-    rows = [(*row, str(at)) for at, row in enumerate(ROWS)]
+    rows = [(*row, str(i)) for i, row in enumerate(ROWS)]
     data = load(options(write(tmp_path, rows, ("sentence", "token", "tag", "size"))), tmp_path)
     assert data.X[:, [data.feature_names.index("size")]].toarray().ravel().tolist() == list(range(12))
     plain = load(options(tmp_path / "words.csv", tokens=None, features=["size"]), tmp_path)

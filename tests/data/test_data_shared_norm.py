@@ -76,7 +76,7 @@ def test_closed_form_weights_are_those_of_a_generic_solver(seed: int) -> None:
     A = graph.membership.toarray()
     np.testing.assert_allclose(A @ alpha, 1.0, atol=1e-12)
     assert (squares / alpha).sum() == pytest.approx(value, rel=1e-10)
-    found = minimize(
+    solution = minimize(
         lambda a: (squares / a).sum(),
         np.full(graph.size, 0.9 / graph.depth.max()),
         jac=lambda a: -squares / a**2,
@@ -85,8 +85,8 @@ def test_closed_form_weights_are_those_of_a_generic_solver(seed: int) -> None:
         method="SLSQP",
         options={"maxiter": 1000, "ftol": 1e-12},
     )
-    assert value == pytest.approx(found.fun, rel=1e-5)
-    np.testing.assert_allclose(alpha, found.x, atol=1e-2)
+    assert value == pytest.approx(solution.fun, rel=1e-5)
+    np.testing.assert_allclose(alpha, solution.x, atol=1e-2)
 
 
 def test_nodes_without_weight_get_none() -> None:
@@ -108,9 +108,9 @@ def test_the_dual_bound_is_a_linear_program(seed: int) -> None:
 
 def test_tops_add_up_in_the_bound_and_in_the_weights() -> None:
     squares = np.array([4.0, 1.0, 9.0, 1.0, 1.0, 1.0])
-    at = [APART.number[name] for name in "abcdef"]
+    nodes = [APART.number[name] for name in "abcdef"]
     ordered = np.zeros(6)
-    ordered[at] = squares
+    ordered[nodes] = squares
     assert dual_bound(APART, ordered) == pytest.approx(4.0 + 9.0 + 1.0)
     assert best_weights(APART, ordered)[1] == pytest.approx((2 + 1) ** 2 + (3 + 1) ** 2 + (1 + 1) ** 2)
 

@@ -20,6 +20,7 @@ from advcli.core.errors import ConfigError, DataError
 from advcli.data import Dataset, catalogue, check_trainable, default_options, is_ordered, list_datasets, load, show, source_options
 from advcli.data.catalogue import CATALOGUE, ordinal_edges
 from advcli.data.manifest import find_file, read_manifest
+from advcli.data.tables.options import TableOptions
 from advcli.data.tables.table import read_table, table_sha256
 from advcli.data.tables.target import cut_target
 
@@ -140,18 +141,18 @@ def test_a_yaml_file_holds_only_what_is_its_own(name: str) -> None:
     """No value that it inherits is written again."""
 
     def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-        own = yaml.safe_load(path.read_text())
+        defaults = yaml.safe_load(path.read_text())
         inherited: dict[str, Any] = {}
-        for parent in own.pop("defaults", ()):
+        for parent in defaults.pop("defaults", ()):
             if parent != "_self_":
                 folder = CONF.parent if parent.startswith("/") else path.parent
                 values = read(folder / f"{parent.removeprefix('/').removesuffix('@_here_')}.yaml")
                 inherited |= {**values[0], **values[1]}
-        return inherited, own
+        return inherited, defaults
 
-    inherited, own = read(CONF / f"{name}.yaml")
-    assert {**inherited, **own} == options(name)
-    assert [key for key, value in own.items() if key in inherited and inherited[key] == value] == []
+    inherited, defaults = read(CONF / f"{name}.yaml")
+    assert {**inherited, **defaults} == options(name)
+    assert [key for key, value in defaults.items() if key in inherited and inherited[key] == value] == []
 
 
 @pytest.mark.parametrize("name", [name for name in YAML if name not in TEMPLATES])
@@ -170,7 +171,7 @@ def test_sets_of_the_tables(shared: Path, name: str) -> None:
     printed_classes, train, test, features = {**TABLE_1, **TABLE_3}[name]
     with Calls() as calls:
         data = load(options(name, source="folder"), shared)
-    # calls in the place of seconds: some 6 to 15 a row and some for each column, none for each cell
+    # calls instead of seconds: some 6 to 15 a row and some for each column, none for each cell
     assert calls.count < 10_000 + 20 * (train + test) + 200 * features
     check_invariants(data)
     assert data.X.shape == (train + test, features)
@@ -226,10 +227,10 @@ def test_the_benchmarks_classes_are_cut_where_no_target_lies(shared: Path) -> No
     path = Path(catalogue.__file__).parent / "ordinal_edges.csv"
     with path.open(newline="", encoding="utf-8") as stream:
         rows = {row["dataset"]: row for row in csv.DictReader(stream)}
-    assert set(rows) == {name for name, known in CATALOGUE["folder"].items() if known.options.get("cut") == "edges"}
+    assert set(rows) == {name for name, facts in CATALOGUE["folder"].items() if facts.options.get("cut") == "edges"}
     assert {name for name in TABLE_3 if name not in rows} == {"bank", "computer", "calhousing"}
     for name, row in rows.items():
-        target = read_table(find_file(name, None, shared, read_manifest(shared)), "target").frame["target"].to_numpy(float)
+        target = read_table(find_file(name, None, shared, read_manifest(shared))).frame["target"].to_numpy(float)
         assert not np.isin(ordinal_edges()[name], target).any(), name
         assert list(load(options(name), shared).class_sizes().values()) == [int(count) for count in row["rows_per_class"].split(";")]
         assert row["source"]
@@ -241,12 +242,12 @@ def test_equal_widths_of_the_adjusted_targets_are_the_benchmarks_classes(shared:
     pulled_in = {"machinecpu": (0, 500), "pyrimidines": (0.44, 1)}
     moved = {465: 425, 489: 439, 510: 460}
     for name in set(ordinal_edges()) - {"diabetes"}:
-        target = read_table(find_file(name, None, shared, read_manifest(shared)), "target").frame["target"].to_numpy(float)
+        target = read_table(find_file(name, None, shared, read_manifest(shared))).frame["target"].to_numpy(float)
         if name == "machinecpu":
             target = np.array([moved.get(value, value) for value in target])
         target = np.clip(target, *pulled_in.get(name, (-np.inf, np.inf)))
         k = 10 if name == "pyrimidines" else TABLE_3[name][0]
-        mirrored, levels, _ = cut_target(-target, "equal_width", k, None)
+        mirrored, levels, _ = cut_target(-target, TableOptions(cut="equal_width", n_classes=k))
         classes = k - np.array(levels)[mirrored]
         assert np.array_equal(classes // 2 if name == "pyrimidines" else classes, load(options(name), shared).y), name
 
@@ -266,18 +267,18 @@ def test_the_official_split_is_no_feature(shared: Path) -> None:
 def test_catalogue_agrees_with_the_manifest_and_the_files(shared: Path) -> None:
     with (shared / "MANIFEST.csv").open(newline="") as stream:
         manifest = {row["name"]: row for row in csv.DictReader(stream)}
-    for name, known in CATALOGUE["folder"].items():
+    for name, facts in CATALOGUE["folder"].items():
         row = manifest[name]
-        assert (known.rows, known.features, known.task) == (int(row["rows"]), int(row["features"]), row["task"])
-        assert known.classes == (int(row["classes"]) if row["classes"] else None)
-        assert known.citation == row["upstream_citation"]
-        table = read_table(shared / row["file"], "target")
-        assert table_sha256(table) == known.content
-        if known.upstream is not None:
-            assert row["source_repo"] == f"{known.upstream.repository}@{known.upstream.commit}"
-            assert row["source_path"] == ";".join(known.upstream.paths)
-            assert [column for column in table.frame.columns if column not in ("split", "target")] == list(known.upstream.columns)
-            assert len(known.upstream.urls()) == len(known.upstream.paths)
+        assert (facts.rows, facts.features, facts.task) == (int(row["rows"]), int(row["features"]), row["task"])
+        assert facts.classes == (int(row["classes"]) if row["classes"] else None)
+        assert facts.citation == row["upstream_citation"]
+        table = read_table(shared / row["file"])
+        assert table_sha256(table) == facts.content
+        if facts.upstream is not None:
+            assert row["source_repo"] == f"{facts.upstream.repository}@{facts.upstream.commit}"
+            assert row["source_path"] == ";".join(facts.upstream.paths)
+            assert [column for column in table.frame.columns if column not in ("split", "target")] == list(facts.upstream.columns)
+            assert len(facts.upstream.urls()) == len(facts.upstream.paths)
 
 
 def test_all_of_table_1_has_a_public_address() -> None:
@@ -293,9 +294,9 @@ def test_author_splits(shared: Path, name: str, rows: int, train: int, classes: 
     assert data.classes == classes
     assert data.splits is not None
     assert len(data.splits) == 20
-    for left, right in data.splits:
-        assert left.size == train
-        assert np.array_equal(np.sort(np.concatenate([left, right])), np.arange(rows))
+    for remaining, right in data.splits:
+        assert remaining.size == train
+        assert np.array_equal(np.sort(np.concatenate([remaining, right])), np.arange(rows))
     first = [int(number) for number in (shared / "author_splits" / f"{name}.train").read_text().split("\n")[0].split(",")]
     assert (data.splits[0][0] + 1).tolist() == first
     assert load(options(name), shared).splits is None

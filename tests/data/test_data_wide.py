@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from support.counting import Calls
 from advcli.data import load
 from advcli.data.tables.encoding import Column, Encoding
 from advcli.data.tables.options import TableOptions
+from advcli.data.tables.suspects import Inspection
 from advcli.data.tables.table import Table, frame_table, read_table
 from advcli.data.tables.tabular import feature_columns, learn_encoding
 
@@ -31,25 +33,26 @@ class Name(str):
 
 
 def names(d: int) -> list[str]:
-    return [Name(f"x{at}") for at in range(d)]
+    return [Name(f"x{i}") for i in range(d)]
 
 
 def table(d: int) -> Table:
     frame = pd.DataFrame(np.arange(3.0 * d).reshape(3, d), columns=[*map(str, names(d))]).assign(label=["a", "b", "a"])
-    return Table("wide", frame)
+    return Table("wide", frame, OPTIONS)
 
 
 def every_step(d: int) -> None:
     """Do what reading and predicting do with the names of d columns."""
-    given = names(d)
+    features = names(d)
     whole = table(d)
-    columns = feature_columns(whole, TableOptions.read({"target": "label", "features": given, "drop": given[:1]}))
-    learn_encoding(whole, [Name(name) for name in columns], OPTIONS, [])
-    encoding = Encoding(tuple(Column(name) for name in given), tuple(Name(f"other {at}") for at in range(d)))
-    encoding.check_columns(Path("wide"), [*names(d), *(Name(f"other {at}") for at in range(d))])
-    targets = pd.DataFrame(np.eye(2, d, dtype=int), columns=[f"label_{at}" for at in range(d)])
+    chosen = TableOptions.read({"target": "label", "features": features, "drop": features[:1]})
+    columns = feature_columns(replace(whole, options=chosen))
+    learn_encoding(Inspection(whole, [Name(name) for name in columns]), [])
+    encoding = Encoding(tuple(Column(name) for name in features), tuple(Name(f"other {i}") for i in range(d)))
+    encoding.check_columns(Path("wide"), [*names(d), *(Name(f"other {i}") for i in range(d))])
+    targets = pd.DataFrame(np.eye(2, d, dtype=int), columns=[f"label_{i}" for i in range(d)])
     targets.columns = [Name(name) for name in targets.columns]
-    frame_table(targets, "label_*", "wide")
+    frame_table(targets, "wide", TableOptions(target="label_*"))
 
 
 def test_names_are_looked_up_and_not_searched_for() -> None:
@@ -79,4 +82,4 @@ def test_a_hundred_thousand_columns(tmp_path: Path) -> None:
     table(100_000).frame.to_csv(tmp_path / "wide.csv", index=False)
     data = load({"name": "mine", "source": "csv", "path": str(tmp_path / "wide.csv"), "target": "label"}, tmp_path)
     assert data.X.shape == (3, 100_000)
-    assert read_table(tmp_path / "wide.csv", "label").frame.shape == (3, 100_001)
+    assert read_table(tmp_path / "wide.csv", OPTIONS).frame.shape == (3, 100_001)

@@ -1,4 +1,4 @@
-"""A finished cell gets more splits and metrics: what is there is not fitted again, and rows are those of a cell that had all at once."""
+"""A finished cell gets more splits and metrics: stored fits are kept, and the rows equal the rows of a cell that had all at once."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_the_command_line_is_the_same(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "mae by kept predictions" in capfd.readouterr().err
     sweep(f"{WORDS} protocol.n_splits=3 protocol.metrics=[error,mae,accuracy]", "whole", workers=1, quiet=True)
     assert bits("results/x") == bits("whole")
-    # asked for less: what is there counts, and is said
+    # asked for less: all stored splits count, and a remark names them
     assert main([*words, "protocol.n_splits=2"]) == 0
     said = capfd.readouterr()
     assert "note: iris: 3 splits are kept and all of them count, 2 were asked for" in said.out + said.err
@@ -210,19 +210,19 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
 # ---- what ends in the middle ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("at", ["write_text", "write_arrays"])
-def test_an_end_in_the_middle_loses_nothing(at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fits: list[Any]) -> None:
+@pytest.mark.parametrize("writer", ["write_text", "write_arrays"])
+def test_an_end_in_the_middle_loses_nothing(writer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fits: list[Any]) -> None:
     """Predictions and proofs are there before the cell's file names them, or are not."""
     words = f"{WORDS} record.proofs=true"
     sweep(f"{words} protocol.n_splits=2", tmp_path / "x", workers=1, quiet=True)
     before = bits(tmp_path / "x")
     with monkeypatch.context() as patched:
 
-        def killed(path: Path, *given: Any) -> None:
+        def killed(path: Path, *arguments: Any) -> None:
             if path.parent.name in ("cells", "proofs"):
                 raise KeyboardInterrupt
 
-        patched.setattr(f"advcli.results.{'folder' if at == 'write_text' else 'proofs'}.{at}", killed)
+        patched.setattr(f"advcli.results.{'folder' if writer == 'write_text' else 'proofs'}.{writer}", killed)
         with pytest.raises(KeyboardInterrupt):
             sweep(f"{words} protocol.n_splits=3", tmp_path / "x", workers=1, quiet=True)
     folder = ResultsFolder(tmp_path / "x")
@@ -264,7 +264,7 @@ def test_a_split_that_fails(fakes: Any, tmp_path: Path, broken: list[int]) -> No
     assert run_cell(more, whole, DATA).status == "failed"
     assert grown(folder) == grown(whole)
     assert "no" in set(folder.runs()["error"])
-    # those who want what is there have it without the failure
+    # a request for the stored splits alone has them without the failure
     assert run_cell(few, folder, DATA).skipped
     assert not (folder.path / "failures").exists()
     folder.merge()
@@ -281,10 +281,10 @@ def test_a_split_that_fails(fakes: Any, tmp_path: Path, broken: list[int]) -> No
 def test_what_another_process_adds_meanwhile_stays(fakes: Any, folder: ResultsFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     fit, more = Recipe.fit, [fakes.cell(protocol={"n_splits": 4, "metrics": ["mae", "accuracy"]})]
 
-    def overtaken(recipe: Recipe, *given: Any, **options: Any) -> Any:
+    def overtaken(recipe: Recipe, *arguments: Any, **options: Any) -> Any:
         while more:
             run_cell(more.pop(), folder, DATA)
-        return fit(recipe, *given, **options)
+        return fit(recipe, *arguments, **options)
 
     monkeypatch.setattr(Recipe, "fit", overtaken)
     outcome = run_cell(fakes.cell(protocol={"n_splits": 2}), folder, DATA)
@@ -428,10 +428,10 @@ def _run(words: list[str]) -> None:
     from advcli.config.composing import compose_cells
     from advcli.evaluation.sweeps.jobs import prepare, run_one
 
-    given, configs = compose_cells([words], {})
+    arguments, configs = compose_cells([words], {})
     settled = [check(config) for config in configs]
     folder = ResultsFolder(settled[0].folder)
-    prepare(folder, settled, given, print)
+    prepare(folder, settled, arguments, print)
     run_one(settled[0], folder, strict=True)
 
 
@@ -444,7 +444,7 @@ def planned(**protocol: Any) -> Cell:
 @pytest.mark.parametrize("asked", ["mae", "log_loss"])
 def test_a_metric_of_distributions_needs_those_of_every_split(kept: list[bool], asked: str, folder: ResultsFolder) -> None:
     cell = planned(metrics=[asked])
-    entries = {f"split {at}": {"probabilities": each} for at, each in enumerate(kept)}
+    entries = {f"split {i}": {"probabilities": each} for i, each in enumerate(kept)}
     about = {"dataset": "d", "method": "m", "cell": planned().as_mapping(), "predictions": entries}
     folder.predictions_path.mkdir(parents=True)
     (folder.predictions_path / "key.npz").touch()
@@ -507,10 +507,10 @@ def test_predictions_are_read_as_they_were(data: st.DataObject) -> None:
             predictions.write()
             entries = json.loads(json.dumps(predictions.about()))["predictions"]
         for name, each in kept.items():
-            found = Predictions(folder, "k", entries).of(name, k)
-            assert found.abstention_cost == cost
-            assert (found.cost_matrix is None) if matrix is None else np.array_equal(found.cost_matrix, matrix)
-            pairs = [codes.toarray() if sparse.issparse(codes) else codes for codes in (found.codes, each.codes)]
+            result = Predictions(folder, "k", entries).of(name, k)
+            assert result.abstention_cost == cost
+            assert (result.cost_matrix is None) if matrix is None else np.array_equal(result.cost_matrix, matrix)
+            pairs = [codes.toarray() if sparse.issparse(codes) else codes for codes in (result.codes, each.codes)]
             assert np.array_equal(*pairs)
             assert pairs[0].shape == pairs[1].shape
 

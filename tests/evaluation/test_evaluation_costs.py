@@ -33,13 +33,13 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize("loss", ["adversarial_costs", "csosr", "csovo", "csova", "ova", "zero_one"])
 def test_every_method_is_judged_by_what_its_predictions_cost(rows: Any, loss: str) -> None:
     assert main([*COMMON, f"loss={loss}", "hyper.C=1", "name=run", "record.proofs=true"]) == 0
-    found = pd.read_csv("results/run/runs.csv")
-    assert found["metric"].iloc[0] == "cost"
-    found = found[found["metric"] == "cost"]
-    assert (found["n_classes"] == 3).all()
+    result = pd.read_csv("results/run/runs.csv")
+    assert result["metric"].iloc[0] == "cost"
+    result = result[result["metric"] == "cost"]
+    assert (result["n_classes"] == 3).all()
     costs = rows[["stay", "left", "right"]].to_numpy()
-    assert (found["value"] >= costs.min(axis=1).mean() * 0.5).all()
-    assert (found["value"] < 1.0).all()  # staying everywhere costs about 1.2
+    assert (result["value"] >= costs.min(axis=1).mean() * 0.5).all()
+    assert (result["value"] < 1.0).all()  # staying everywhere costs about 1.2
     assert main(["verify", "results=results/run"]) == 0
 
 
@@ -48,8 +48,8 @@ def test_the_search_is_by_cost_and_the_model_is_that_of_python(rows: Any) -> Non
     model = read(Path("m.advcli"))
     assert model.classes == ("stay", "left", "right")
     X, costs = rows[["a", "b"]].to_numpy(), rows[["stay", "left", "right"]].to_numpy()
-    own = CostSensitiveClassifier(method="csosr", C=2.0, random_state=model.estimator.random_state).fit(X, costs=costs)
-    np.testing.assert_allclose(own.theta_, model.estimator.theta_, atol=1e-9)
+    refitted = CostSensitiveClassifier(method="csosr", C=2.0, random_state=model.estimator.random_state).fit(X, costs=costs)
+    np.testing.assert_allclose(refitted.theta_, model.estimator.theta_, atol=1e-9)
     assert main(["fit", *COMMON[:3], "loss=csosr", "out=searched.advcli"]) == 0
     assert read(Path("searched.advcli")).about["metric"] == "cost"
 

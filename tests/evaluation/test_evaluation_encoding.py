@@ -37,7 +37,7 @@ def frame(seed: int, gaps: float, n: int = 60) -> pd.DataFrame:
             "size": np.round(rng.normal(size=n), 2),
             "count": rng.integers(0, 5, n).astype(float),
             "colour": rng.choice(["red", "green", "blue"], n, p=[0.7, 0.25, 0.05]),
-            "town": rng.choice([f"t{at}" for at in range(25)], n, p=np.arange(1, 26) / 325),
+            "town": rng.choice([f"t{i}" for i in range(25)], n, p=np.arange(1, 26) / 325),
             "whole": np.arange(n) % 7,
         }
     ).astype({"colour": object, "town": object})
@@ -88,7 +88,7 @@ def test_every_split_and_fold_is_the_pipeline_of_its_training_rows(tmp_path: Pat
         np.testing.assert_array_equal(fitted.rows(made.part(train).X), peer.transform(table.iloc[train]))
         np.testing.assert_array_equal(fitted.rows(made.part(test).X), peer.transform(table.iloc[test]))
         part = made.part(train)
-        part = type(part)(part.X, np.arange(len(train)), encoding=part.encoding)  # in the place of labels: which row it is
+        part = type(part)(part.X, np.arange(len(train)), encoding=part.encoding)  # the labels are numbers of rows
         for fit, held in HyperSearch(None, None, made.protocol, None, 0, "mine")._folds(part, 1):
             peer = pipeline(missing).fit(table.iloc[train[fit.y]])
             np.testing.assert_array_equal(fit.X, peer.transform(table.iloc[train[fit.y]]))
@@ -102,9 +102,9 @@ def test_rows_of_results_are_those_of_the_pipeline(tmp_path: Path, missing: str)
     table["size"] += np.arange(60) % 3  # something to learn
     made = recipe(tmp_path, table, missing, choice("loss", "logistic") | {"options": {"max_iter": 1000, "C": 1.0}})
     for number, (train, test) in enumerate(made.splits()[0], start=1):
-        own = made.score(made.fit(made.part(train), {}, number), made.part(train), made.part(test))[1]["error"]
+        score = made.score(made.fit(made.part(train), {}, number), made.part(train), made.part(test))[1]["error"]
         peer = make_pipeline(pipeline(missing), LogisticRegression(max_iter=1000)).fit(table.iloc[train, :-1], table["label"].iloc[train])
-        assert own == np.mean(peer.predict(table.iloc[test, :-1]) != table["label"].iloc[test])
+        assert score == np.mean(peer.predict(table.iloc[test, :-1]) != table["label"].iloc[test])
 
 
 def disturbed(table: pd.DataFrame, rows: Any, seed: int) -> pd.DataFrame:
@@ -125,14 +125,14 @@ def test_other_test_rows_change_nothing_that_is_learned(tmp_path: Path, missing:
     before = recipe(tmp_path, table, missing, standardise=standardise)
     train, test = before.splits()[0][0]
     after = recipe(tmp_path, disturbed(table, test, 3), missing, standardise=standardise)
-    found = []
+    scores = []
     for made in (before, after):
         part = made.part(train)
         chosen = made.search(part)
         fitted = made.fit(part, chosen.hyper, 1)
         searched = [{key: value for key, value in row.items() if key != "seconds"} for row in chosen.rows]
-        found.append((searched, fitted.encoding.feature_names, fitted.rows(part.X), fitted.learner.theta_))
+        scores.append((searched, fitted.encoding.feature_names, fitted.rows(part.X), fitted.learner.theta_))
         assert not np.array_equal(made.dataset.X.sum(axis=0), fitted.rows(part.X).sum(axis=0))
-    assert found[0][:2] == found[1][:2]
-    for one, other in zip(found[0][2:], found[1][2:], strict=True):
+    assert scores[0][:2] == scores[1][:2]
+    for one, other in zip(scores[0][2:], scores[1][2:], strict=True):
         np.testing.assert_array_equal(one, other)

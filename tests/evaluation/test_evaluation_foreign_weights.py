@@ -45,18 +45,18 @@ def test_liblinears_weights_are_optimal_and_moved_ones_are_not(C: float, interce
     svc = crammer_singer(C, intercept).fit(X, y)
     bias = svc.intercept_ if intercept else None
     estimator = SurrogateClassifier("cs", C=C, tol=1e-8)
-    found = judge_weights(estimator, X, y, svc.coef_, bias)
-    assert found.primal == pytest.approx(objective(X, y, svc.coef_, 0.0 if bias is None else bias, C), rel=1e-12)
-    assert 0 <= found.relative_gap < 1e-4
-    assert found.dual <= found.best <= found.primal
+    judgement = judge_weights(estimator, X, y, svc.coef_, bias)
+    assert judgement.primal == pytest.approx(objective(X, y, svc.coef_, 0.0 if bias is None else bias, C), rel=1e-12)
+    assert 0 <= judgement.relative_gap < 1e-4
+    assert judgement.dual <= judgement.best <= judgement.primal
 
     moved = svc.coef_ + 0.03 * np.random.default_rng(0).normal(size=svc.coef_.shape)
     worse = judge_weights(estimator, X, y, moved, bias)
     true = objective(X, y, moved, 0.0 if bias is None else bias, C)
     # the optimum is known to one part in 1e8 from our own fit
-    assert worse.gap == pytest.approx(true - found.best, abs=2e-8 * found.best)
-    assert worse.excess == pytest.approx(true - found.best, abs=2e-8 * found.best)
-    assert worse.gap > 100 * found.gap
+    assert worse.gap == pytest.approx(true - judgement.best, abs=2e-8 * judgement.best)
+    assert worse.excess == pytest.approx(true - judgement.best, abs=2e-8 * judgement.best)
+    assert worse.gap > 100 * judgement.gap
     assert not hasattr(estimator, "theta_")
 
 
@@ -66,9 +66,9 @@ def test_the_bound_grows_from_good_weights_where_our_own_fit_is_loose(seed: int)
     exact = SurrogateClassifier("zero_one", tol=1e-10).fit(X, y)
     # the dual value is near the optimum long before the primal one: at a gap of 0.3 nothing may be left to grow
     loose = SurrogateClassifier("zero_one", tol=0.9, solver="dual", random_state=seed)
-    found = judge_weights(loose, X, y, exact.theta_[:-1].T, exact.theta_[-1])
-    assert found.certificate.dual < found.dual <= exact.certificate_.primal
-    assert found.best == found.primal == pytest.approx(exact.certificate_.primal, rel=1e-12)
+    judgement = judge_weights(loose, X, y, exact.theta_[:-1].T, exact.theta_[-1])
+    assert judgement.certificate.dual < judgement.dual <= exact.certificate_.primal
+    assert judgement.best == judgement.primal == pytest.approx(exact.certificate_.primal, rel=1e-12)
 
 
 def test_two_classes_may_have_one_row() -> None:
@@ -76,12 +76,12 @@ def test_two_classes_may_have_one_row() -> None:
     X, y = rows(load_breast_cancer)
     svc = LinearSVC(loss="hinge", C=0.2, intercept_scaling=1, tol=1e-9, max_iter=1_000_000).fit(X, y)
     estimator = SurrogateClassifier("cs", C=0.1, tol=1e-7)
-    found = judge_weights(estimator, X, y, svc.coef_, svc.intercept_)
-    assert found.relative_gap < 1e-3
+    judgement = judge_weights(estimator, X, y, svc.coef_, svc.intercept_)
+    assert judgement.relative_gap < 1e-3
     two = judge_weights(
         estimator, sparse.csr_array(X), y, np.vstack([-svc.coef_, svc.coef_]) / 2, np.array([-0.5, 0.5]) * svc.intercept_[0]
     )
-    assert two.primal == pytest.approx(found.primal, rel=1e-12)
+    assert two.primal == pytest.approx(judgement.primal, rel=1e-12)
 
 
 def test_labels_order_weights_and_costs() -> None:
@@ -97,15 +97,15 @@ def test_labels_order_weights_and_costs() -> None:
     assert straight.primal == pytest.approx(repeated.primal, rel=1e-12)
     assert straight.dual == pytest.approx(repeated.dual, rel=1e-9)
     doubled = SurrogateClassifier("weighted", loss_options={"base": "zero_one", "weight": [1.0, 2.0, 3.0]}, C=1.0)
-    found = judge_weights(doubled, X, y, coef, bias)
-    assert found.gap > 0
+    judgement = judge_weights(doubled, X, y, coef, bias)
+    assert judgement.gap > 0
     # w S(f / w) with the zero-one game by its formula
     w = np.array([1.0, 2.0, 3.0])[y]
     F = (X @ coef.T + bias) / w[:, None]
     prefixes = (np.cumsum(-np.sort(-F, axis=1), axis=1) - 1.0) / np.arange(1, 4)
     losses = w * (1.0 + prefixes.max(axis=1) - F[np.arange(len(y)), y])
     ridge = 0.5 * ((coef**2).sum() + (bias**2).sum()) / len(y)
-    assert found.primal == pytest.approx(ridge + losses.mean(), rel=1e-12)
+    assert judgement.primal == pytest.approx(ridge + losses.mean(), rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_labels_order_weights_and_costs() -> None:
         (np.zeros((1, 13)), None, None, r"coef has the shape \(1, 13\)"),
         (np.zeros((3, 13)), np.zeros(2), None, r"intercept has the shape \(2,\)"),
         (np.full((3, 13), np.nan), None, None, "not finite"),
-        (np.zeros((3, 13)), None, [0, 1, 5], "classes of the weights are 0, 1, 5; those of the data are 0, 1, 2"),
+        (np.zeros((3, 13)), None, [0, 1, 5], "classes of the weights are 0, 1, 5; the classes of the data are 0, 1, 2"),
     ],
 )
 def test_weights_that_do_not_fit_are_refused(coef, intercept, classes, message) -> None:
@@ -133,14 +133,14 @@ def test_a_column_of_weights_counts_rows(tmp_path: Path, monkeypatch: pytest.Mon
     X, y = rows()
     random = np.random.default_rng(2)
     coef, bias, s = random.normal(size=(3, X.shape[1])), random.normal(size=3), random.integers(1, 4, len(y))
-    table = pd.DataFrame(X, columns=[f"x{at}" for at in range(X.shape[1])]).assign(times=s, label=y)
+    table = pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])]).assign(times=s, label=y)
     table.to_csv("wine.csv", index=False)
     np.savez("weights.npz", coef=coef, intercept=bias)
     words = ["dataset=csv", "dataset.path=wine.csv", "dataset.target=label", "dataset.weight=times", "protocol.standardise=none"]
     assert main(["certify", "model=weights.npz", "loss=cs", "hyper.C=1", *words]) == 0
-    told = capfd.readouterr().out.splitlines()[1]
+    printed = capfd.readouterr().out.splitlines()[1]
     wanted = objective(np.repeat(X, s, axis=0), np.repeat(y, s), coef, bias, 1.0)
-    assert float(told.rpartition(" ")[2]) == pytest.approx(wanted, rel=1e-7)
+    assert float(printed.rpartition(" ")[2]) == pytest.approx(wanted, rel=1e-7)
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture) -> None:
@@ -179,8 +179,8 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pyt
         ("model=bare.npz", "holds no array coef"),
         ("model=more.npz", "holds an array intercepts; did you mean intercept"),
         ("model=text.npz", "is no npz file"),
-        ("model=pipe.npz", "it is a folder, a pipe or a device, no file"),
-        ("model=objects.npz", "is no npz file without pickle (coef.npy holds neither numbers nor text)"),
+        ("model=pipe.npz", "it is a folder, a pipe or a device, not a file"),
+        ("model=objects.npz", "is not an npz file without pickle (coef.npy holds neither numbers nor text)"),
     ):
         assert main(["certify", *([model] if model else []), "dataset=wine", "loss=cs"]) == 2
         assert message in capfd.readouterr().err
@@ -195,11 +195,11 @@ def test_rows_in_blocks_are_judged_as_rows_in_memory_are() -> None:
     coef = fitted.theta_[:-1].T + 0.01
     estimator = SurrogateClassifier("cs", C=0.01, tol=1e-5)
     for bias in (fitted.theta_[-1], None):
-        found, usual = (judge_weights(estimator, each, y, coef, bias) for each in (BlockRows(X.astype(np.float32)), X))
-        assert found.primal == pytest.approx(usual.primal, rel=1e-12)
-        assert found.certificate.solver == "dual_blocks"
-        assert found.dual <= usual.best
-        assert found.dual == pytest.approx(usual.dual, rel=2e-5)
+        judgement, usual = (judge_weights(estimator, each, y, coef, bias) for each in (BlockRows(X.astype(np.float32)), X))
+        assert judgement.primal == pytest.approx(usual.primal, rel=1e-12)
+        assert judgement.certificate.solver == "dual_blocks"
+        assert judgement.dual <= usual.best
+        assert judgement.dual == pytest.approx(usual.dual, rel=2e-5)
 
 
 @pytest.mark.filterwarnings("ignore::advcli.core.errors.NotConvergedWarning")
@@ -209,5 +209,5 @@ def test_weights_that_are_the_optimum_have_its_dual_point() -> None:
     X = X.astype(np.float32)
     estimator = SurrogateClassifier("zero_one", C=1e-5, max_passes=1)
     best = SurrogateClassifier("zero_one", C=1e-5, tol=1e-9).fit(X.astype(np.float64), y)
-    found = judge_weights(estimator, BlockRows(X), y, best.theta_[:-1].T, best.theta_[-1])
-    assert found.relative_gap < 1e-2 < found.certificate.relative_gap
+    judgement = judge_weights(estimator, BlockRows(X), y, best.theta_[:-1].T, best.theta_[-1])
+    assert judgement.relative_gap < 1e-2 < judgement.certificate.relative_gap

@@ -37,7 +37,7 @@ def write(matrix: Any, name: str = "C.csv") -> None:
 
 
 def table(first: float, name: str = "a.csv") -> None:
-    rows = [f"{first if at == 0 else at % 5 + 3 * (at % 3)},{'pqr'[at % 3]}" for at in range(30)]
+    rows = [f"{first if node == 0 else node % 5 + 3 * (node % 3)},{'pqr'[node % 3]}" for node in range(30)]
     Path(name).parent.mkdir(exist_ok=True)
     Path(name).write_text("\n".join(["u,kind", *rows, ""]))
 
@@ -49,22 +49,22 @@ def cell(group: str, options: dict[str, Any]) -> Cell:
 
 def declared() -> list[tuple[str, dict[str, Any], str]]:
     """Return every option of a loss or of noise that is a path: its group, the options around it, its name."""
-    found = [("noise", {"name": "csv"}, name) for name in PATHS]
+    result = [("noise", {"name": "csv"}, name) for name in PATHS]
     for file in sorted((conf_dir() / "loss").glob("*.yaml")):
         _, (config,) = compose_cells([["dataset=iris", f"loss={file.stem}"]], {})
-        found += [("loss", config["loss"], name) for name in sorted(paths_of_loss(config["loss"]) & config["loss"].keys())]
+        result += [("loss", config["loss"], name) for name in sorted(paths_of_loss(config["loss"]) & config["loss"].keys())]
     nested = {"name": "weighted", "base": "general", "options": {"file": None}}
     outside = {"name": "mine", "learner": "sklearn", "estimator": "some.Estimator", "options": {"words": [None]}}
-    return [*found, ("loss", nested, "options.file"), ("loss", outside, "options.words.0")]
+    return [*result, ("loss", nested, "options.file"), ("loss", outside, "options.words.0")]
 
 
 def given(options: dict[str, Any], name: str, value: str) -> dict[str, Any]:
     options = json.loads(json.dumps(options))
     *above, last = name.split(".")
-    at: Any = options
+    node: Any = options
     for part in above:
-        at = at[part]
-    at[int(last) if last.isdecimal() else last] = value
+        node = node[part]
+    node[int(last) if last.isdecimal() else last] = value
     return options
 
 
@@ -224,4 +224,4 @@ def test_proofs_are_verified_where_the_files_are_now(tmp_path: Path, capfd: pyte
     assert "C.csv holds something else than when the cell was made" in capfd.readouterr().out
     table(1.0, "elsewhere/a.csv")
     assert main(["verify", "results=results/costs", "data_dir=elsewhere"]) == 1
-    assert "the data are not those of the rows" in capfd.readouterr().out
+    assert "the data are not the data of the rows" in capfd.readouterr().out

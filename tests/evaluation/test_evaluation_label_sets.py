@@ -44,8 +44,8 @@ def test_sets_against_scikit_learn(pair: tuple[NDArray[Any], NDArray[Any]]) -> N
     assert value("micro_f1", y, z) == pytest.approx(sk.f1_score(y, z, average="micro", zero_division=0))
     assert value("instance_f1", y, z) == pytest.approx(sk.f1_score(y, z, average="samples", zero_division=1))
     assert value("jaccard", y, z) == pytest.approx(sk.jaccard_score(y, z, average="samples", zero_division=1))
-    found = np.flatnonzero(y.any(axis=0) | z.any(axis=0))
-    expected = sk.f1_score(y, z, average="macro", labels=found, zero_division=0) if len(found) else 0.0
+    predicted = np.flatnonzero(y.any(axis=0) | z.any(axis=0))
+    expected = sk.f1_score(y, z, average="macro", labels=predicted, zero_division=0) if len(predicted) else 0.0
     assert value("macro_f1", y, z) == pytest.approx(expected)
 
 
@@ -81,21 +81,21 @@ def path_length(start: str, end: str) -> int:
 def test_hierarchical_metrics_by_enumeration(pair: tuple[NDArray[Any], NDArray[Any]]) -> None:
     y, z = pair
     graph = LabelClosures.of(LabelGraph.from_edges(EDGES), CLASSES)
-    closed = [[set().union(*(above(CLASSES[at]) for at in np.flatnonzero(row))) for row in side] for side in (y, z)]
-    both = sum(len(true & found) for true, found in zip(*closed, strict=True))
-    true, found = (sum(map(len, side)) for side in closed)
-    assert value("hierarchical_precision", y, z, label_graph=graph) == pytest.approx(both / found if found else 0)
+    closed = [[set().union(*(above(CLASSES[i]) for i in np.flatnonzero(row))) for row in side] for side in (y, z)]
+    both = sum(len(true & predicted) for true, predicted in zip(*closed, strict=True))
+    true, predicted = (sum(map(len, side)) for side in closed)
+    assert value("hierarchical_precision", y, z, label_graph=graph) == pytest.approx(both / predicted if predicted else 0)
     assert value("hierarchical_recall", y, z, label_graph=graph) == pytest.approx(both / true if true else 0)
-    assert value("hierarchical_f1", y, z, label_graph=graph) == pytest.approx(2 * both / (true + found) if true + found else 0)
+    assert value("hierarchical_f1", y, z, label_graph=graph) == pytest.approx(2 * both / (true + predicted) if true + predicted else 0)
     apart = [len(one ^ other) for one, other in zip(*closed, strict=True)]
     assert value("tree_loss", y, z, label_graph=graph) == pytest.approx(np.mean(apart))
 
 
 def test_the_tree_loss_of_codes_is_the_length_of_the_path() -> None:
     graph = LabelClosures.of(LabelGraph.from_edges(EDGES), CLASSES)
-    for at, start in enumerate(CLASSES):
+    for i, start in enumerate(CLASSES):
         for to, end in enumerate(CLASSES):
-            assert value("tree_loss", np.array([at]), np.array([to]), label_graph=graph) == path_length(start, end)
+            assert value("tree_loss", np.array([i]), np.array([to]), label_graph=graph) == path_length(start, end)
 
 
 def test_a_stub_stands_for_the_node_above_it() -> None:

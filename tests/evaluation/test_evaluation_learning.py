@@ -26,8 +26,8 @@ def about(path: Path) -> dict[str, Any]:
     (key,) = folder.finished_keys()
     cell = folder.read_cell(key)
     assert cell is not None
-    found: dict[str, Any] = cell["about"]
-    return found
+    facts: dict[str, Any] = cell["about"]
+    return facts
 
 
 @given(st.integers(1, 5), st.data())
@@ -47,9 +47,9 @@ def test_counts_are_those_of_the_pairs(classes: int, data: st.DataObject) -> Non
 @pytest.mark.parametrize("loss", ["zero_one", "abstain"])
 def test_the_file_of_a_cell_has_its_confusion(loss: str, tmp_path: Path) -> None:
     runs = sweep(f"{WORDS} loss={loss}", tmp_path / "x", workers=1, quiet=True)
-    found = about(tmp_path / "x")["confusion"]
-    counts = np.array(found["counts"])
-    assert found["labels"] == ["setosa", "versicolor", "virginica"]
+    facts = about(tmp_path / "x")["confusion"]
+    counts = np.array(facts["counts"])
+    assert facts["labels"] == ["setosa", "versicolor", "virginica"]
     assert counts.sum() == runs.drop_duplicates("split")["n_test"].sum()
     wrong = runs[runs["metric"] == "error"]
     assert counts.sum() - np.trace(counts) == round(float((wrong["value"] * wrong["n_test"]).sum()))

@@ -80,11 +80,11 @@ class Script:
         if self.splits is not None:
             return list(self.splits)
         train, test = self.sizes
-        found = []
+        fits = []
         for number in range(self.n_splits):
             order = np.random.default_rng(seed_of(self.seed, "split", self.name, number)).permutation(len(self.y))
-            found.append((order[:train], order[train : train + test]))
-        return found
+            fits.append((order[:train], order[train : train + test]))
+        return fits
 
     def seen(self, rows: Any, number: int) -> Any:
         """The labels of training rows: with pairwise noise a share of every class moves to the next, by one uniform number a row."""
@@ -100,13 +100,13 @@ class Script:
 
     def held_out(self, n: int, stage: int, number: int = 1) -> list[tuple[Any, Any]]:
         """Rows to fit and rows to judge by, positions within the training part of a split."""
-        own = self.seed if number == 1 else seed_of(self.seed, "search of split", self.name, number)
+        seed = self.seed if number == 1 else seed_of(self.seed, "search of split", self.name, number)
         if self.holdout is not None:
-            order = np.random.default_rng(seed_of(own, "holdout", self.name)).permutation(n)
+            order = np.random.default_rng(seed_of(seed, "holdout", self.name)).permutation(n)
             kept = int(Fraction(str(1 - self.holdout)) * n)
             return [(order[:kept], order[kept:])]
         order = np.arange(n)
-        np.random.RandomState(seed_of(own, "folds", self.name, stage)).shuffle(order)
+        np.random.RandomState(seed_of(seed, "folds", self.name, stage)).shuffle(order)
         pairs, begin = [], 0
         for fold in range(self.folds):
             size = n // self.folds + (1 if fold < n % self.folds else 0)
@@ -142,7 +142,7 @@ class Script:
         weight = None if self.weight is None else self.weight[rows]
         if self.standardise == "train":
             X = standardised(X, X)
-        found: list[dict[str, Any]] = []
+        fits: list[dict[str, Any]] = []
 
         def judge(stage: int, round_: int, points: list[tuple[float, Any]]) -> dict[tuple[float, Any], list[tuple[float, int]]]:
             wrongs: dict[tuple[float, Any], list[tuple[float, int]]] = {point: [] for point in points}
@@ -150,13 +150,13 @@ class Script:
                 X_fit, X_held = X[fitted], X[held]
                 if self.standardise == "fold":
                     X_fit, X_held = standardised(X_fit, X_fit), standardised(X_fit, X_held)
-                own = None if weight is None else weight[fitted]
+                seed = None if weight is None else weight[fitted]
                 for strength, gamma in points:
-                    wrong, objective = self.errors(X_fit, y[fitted], own, X_held, y[held], strength, gamma)
+                    wrong, objective = self.errors(X_fit, y[fitted], seed, X_held, y[held], strength, gamma)
                     wrongs[strength, gamma].append((wrong, len(held)))
-                    at = {self.view: strength} | ({} if gamma is None else {"gamma": gamma})
-                    row = {"split": number, "stage": stage, "fold": fold, **at, "value": wrong / len(held), "objective": objective}
-                    found.append(row | {"n_train": len(fitted), "n_test": len(held), "round": round_})
+                    hyper = {self.view: strength} | ({} if gamma is None else {"gamma": gamma})
+                    row = {"split": number, "stage": stage, "fold": fold, **hyper, "value": wrong / len(held), "objective": objective}
+                    fits.append(row | {"n_train": len(fitted), "n_test": len(held), "round": round_})
             return wrongs
 
         def strong_first(points: Any) -> list[tuple[float, Any]]:
@@ -195,11 +195,11 @@ class Script:
             best = choose(wrongs)
         if self.stage2:
             best = choose(judge(2, 0, strong_first((factor * best[0], best[1]) for factor in self.stage2)))
-        return {self.view: best[0]} | ({} if best[1] is None else {"gamma": best[1]}), found
+        return {self.view: best[0]} | ({} if best[1] is None else {"gamma": best[1]}), fits
 
     def finals(self, hypers: list[dict[str, float]]) -> list[dict[str, Any]]:
         """What the fit of every split gave."""
-        found = []
+        fits = []
         for number, (train, test) in enumerate(self.parts(), start=1):
             X_train, X_test = self.X[train], self.X[test]
             if self.standardise != "none":
@@ -208,8 +208,8 @@ class Script:
             labels, hyper = self.seen(train, number), hypers[number - 1]
             wrong, objective = self.errors(X_train, labels, weight, X_test, self.y[test], hyper[self.view], hyper.get("gamma"))
             moved = float(np.mean(labels != self.y[train]))
-            found.append({"split": number, "value": wrong / len(test), "objective": objective, "label_error": moved})
-        return found
+            fits.append({"split": number, "value": wrong / len(test), "objective": objective, "label_error": moved})
+        return fits
 
 
 def standardised(fitted: Any, rows: Any) -> Any:
@@ -239,8 +239,8 @@ def program(name: str, **options: Any) -> Any:
     """The same for any surrogate, as a quadratic program for an interior-point solver."""
 
     def solve(A: Any, y: Any, lam: float, weight: Any) -> tuple[Any, float]:
-        found = reference.solve_problem(name, A, y, lam, 3, weight, **options)
-        return found["parameters"], found["primal"]
+        fits = reference.solve_problem(name, A, y, lam, 3, weight, **options)
+        return fits["parameters"], fits["primal"]
 
     return solve
 
@@ -249,8 +249,8 @@ def costly(name: str) -> Any:
     """The same with the weights on the losses instead of the rows."""
 
     def solve(A: Any, y: Any, lam: float, weight: Any) -> tuple[Any, float]:
-        found = reference.solve_problem(name, A, y, lam * weight.sum() / len(y), 3, None, weight)
-        return found["parameters"], found["primal"]
+        fits = reference.solve_problem(name, A, y, lam * weight.sum() / len(y), 3, None, weight)
+        return fits["parameters"], fits["primal"]
 
     return solve
 
@@ -275,18 +275,18 @@ def weighted_rows(n: int) -> Any:
 def table(folder: Path, learner: Any, **more: Any) -> tuple[dict[str, Any], Script]:
     X, y, weight = weighted_rows(75)
     pd.DataFrame({**dict(zip("abcd", X.T, strict=True)), "w": weight, "label": y}).to_csv(folder / "rows.csv", index=False)
-    given = {"name": "own", "source": "csv", "path": str(folder / "rows.csv"), "target": "label", "weight": "w", "sizes": [50, 25]}
-    return given, Script("own", X, y, (50, 25), learner, weight=weight, **more)
+    dataset = {"name": "own", "source": "csv", "path": str(folder / "rows.csv"), "target": "label", "weight": "w", "sizes": [50, 25]}
+    return dataset, Script("own", X, y, (50, 25), learner, weight=weight, **more)
 
 
 def author_splits(folder: Path) -> tuple[dict[str, Any], Script]:
     root = os.environ.get("ADVCLI_DATA")
     if root is None or (not (Path(root) / "glass.csv").exists() and not (Path(root) / "glass.csv.gz").exists()):
         pytest.skip("needs the data set glass with its splits in ADVCLI_DATA")
-    given = {"name": "glass", "source": "folder", "target": "target"}
-    data = load_data(given, Path(root), author_splits=True)
+    dataset = {"name": "glass", "source": "folder", "target": "target"}
+    data = load_data(dataset, Path(root), author_splits=True)
     assert data.splits is not None
-    return given, Script("glass", data.X, data.y, (0, 0), crammer_singer, splits=data.splits[:2], stage1=[0.1, 1.0], folds=3, stage2=[])
+    return dataset, Script("glass", data.X, data.y, (0, 0), crammer_singer, splits=data.splits[:2], stage1=[0.1, 1.0], folds=3, stage2=[])
 
 
 CELLS: dict[str, Any] = {
@@ -352,7 +352,7 @@ CELLS: dict[str, Any] = {
 }
 
 
-def cell_of(script: Script, given: dict[str, Any], loss: Any, solver: Any = TIGHT) -> Cell:
+def cell_of(script: Script, dataset: dict[str, Any], loss: Any, solver: Any = TIGHT) -> Cell:
     """The cell that should give the script's numbers."""
     protocol = {
         "name": "script",
@@ -370,7 +370,7 @@ def cell_of(script: Script, given: dict[str, Any], loss: Any, solver: Any = TIGH
         "standard_errors": script.standard_errors,
     }
     return Cell(
-        dataset=given,
+        dataset=dataset,
         loss={"name": loss} if isinstance(loss, str) else loss,
         features={"name": "linear" if script.gammas == [None] else "rbf"},
         solver=solver,
@@ -394,8 +394,8 @@ def run(cell: Cell, path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 @pytest.mark.parametrize("name", CELLS)
 def test_a_cell_gives_the_numbers_of_the_script(name: str, tmp_path: Path) -> None:
-    loss, given, script = CELLS[name](tmp_path)
-    runs, search = run(cell_of(script, given, loss), tmp_path)
+    loss, dataset, script = CELLS[name](tmp_path)
+    runs, search = run(cell_of(script, dataset, loss), tmp_path)
     parts = script.parts()
     searches = [script.search(train, number) for number, (train, _) in enumerate(parts if script.nested else parts[:1], start=1)]
     hypers = [hyper for hyper, _ in searches] * (1 if script.nested else len(parts))
@@ -426,8 +426,8 @@ def _by_fit(row: dict[str, Any]) -> tuple[Any, ...]:
 def test_every_fit_has_a_seed_of_its_own(tmp_path: Path) -> None:
     """At a loose tolerance the order of the rows shows in the objective, bit for bit: one seed for each split, stage and fold."""
     solver = {**TIGHT, "name": "dual", "tol": 0.05, "search_tol": 0.2}
-    given, script = bundled("iris", IRIS, (105, 45), crammer_singer, stage1=[0.1, 10.0], stage2=[0.5], folds=3)
-    runs, search = run(cell_of(script, given, "zero_one", solver), tmp_path)
+    dataset, script = bundled("iris", IRIS, (105, 45), crammer_singer, stage1=[0.1, 10.0], stage2=[0.5], folds=3)
+    runs, search = run(cell_of(script, dataset, "zero_one", solver), tmp_path)
 
     def fitted(rows: Any, C: float, tol: float, seed: int, start: Any = None) -> Any:
         X = script.X[rows]
@@ -446,16 +446,16 @@ def test_every_fit_has_a_seed_of_its_own(tmp_path: Path) -> None:
     assert search["objective"].tolist() == expected
     assert others[1] != fitted(train[rows], C, 0.2, seed_of(0, "search", "iris", 1, 2)).certificate_.primal
     C = runs["C"][0]
-    own = [fitted(rows, C, 0.05, seed_of(0, "fit", "iris", number)) for number, (rows, _) in enumerate(script.parts(), start=1)]
+    weights = [fitted(rows, C, 0.05, seed_of(0, "fit", "iris", number)) for number, (rows, _) in enumerate(script.parts(), start=1)]
     first = [fitted(rows, C, 0.05, seed_of(0, "fit", "iris", 1)) for rows, _ in script.parts()]
-    assert runs["objective"].tolist() == [each.certificate_.primal for each in own]
-    for one, other in zip(own[1:], first[1:], strict=True):
+    assert runs["objective"].tolist() == [each.certificate_.primal for each in weights]
+    for one, other in zip(weights[1:], first[1:], strict=True):
         assert one.certificate_.primal != other.certificate_.primal, "the seeds of these splits cannot be told apart"
 
 
 def test_weights_multiply_the_clean_sample(tmp_path: Path) -> None:
     """Where a method learns from a small clean sample, its rows keep their weights and all others count nothing."""
-    given, script = table(tmp_path, None, n_splits=6)
+    dataset, script = table(tmp_path, None, n_splits=6)
     protocol = {
         "name": "louche2015",
         "n_splits": 6,
@@ -466,32 +466,32 @@ def test_weights_multiply_the_clean_sample(tmp_path: Path) -> None:
         "stage1": {},
     }
     loss, features = {"name": "f_conf", "max_updates": 7}, {"name": "linear"}
-    runs, _ = run(Cell(given, loss, features, TIGHT, protocol), tmp_path)
+    runs, _ = run(Cell(dataset, loss, features, TIGHT, protocol), tmp_path)
     expected, unweighted = [], []
     for number, (train, test) in enumerate(script.parts(), start=1):
         order = np.random.default_rng(seed_of(0, "clean sample", "own", number)).permutation(len(train))
         sample = train[np.sort(order[:25])]
-        for weight, found in ((script.weight[sample], expected), (None, unweighted)):
+        for weight, fits in ((script.weight[sample], expected), (None, unweighted)):
             model = learner_class("f_conf")(max_updates=7, n_classes=3)
             model.fit(script.X[sample], script.y[sample], sample_weight=weight)
-            found.append(int((model.predict_codes(script.X[test]) != script.y[test]).sum()))
+            fits.append(int((model.predict_codes(script.X[test]) != script.y[test]).sum()))
     assert (runs["value"] * 25).round().astype(int).tolist() == expected
     assert expected != unweighted
     assert (runs["n_train"] == 25).all()
 
 
 def test_the_key_of_a_cell_knows_the_weights(tmp_path: Path) -> None:
-    given, script = table(tmp_path, None)
-    cell = Cell(given, {"name": "cs"}, {"name": "linear"}, TIGHT, {})
-    data = load_data(given, tmp_path)
+    dataset, script = table(tmp_path, None)
+    cell = Cell(dataset, {"name": "cs"}, {"name": "linear"}, TIGHT, {})
+    data = load_data(dataset, tmp_path)
     keys = {cell.key(data)}
     for weight in (None, np.ones(len(script.y)), script.weight[::-1].copy()):
         # whatever a source of somebody else's writes into the checksum of the content
         keys.add(cell.key(dataclasses.replace(data, example_weight=weight)))
     assert len(keys) == 4
-    rows = pd.read_csv(given["path"])
+    rows = pd.read_csv(dataset["path"])
     rows.assign(w=rows["w"][::-1].to_numpy()).to_csv(tmp_path / "other.csv", index=False)
-    keys.add(cell.key(load_data({**given, "path": str(tmp_path / "other.csv")}, tmp_path)))
+    keys.add(cell.key(load_data({**dataset, "path": str(tmp_path / "other.csv")}, tmp_path)))
     assert len(keys) == 5
 
 
@@ -501,10 +501,10 @@ def test_the_key_of_a_cell_knows_the_weights(tmp_path: Path) -> None:
 @pytest.mark.parametrize("standardise", ["fold", "train", "none"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_model_is_the_scripts_search_and_fit_on_all_rows(weighted: bool, standardise: str, tmp_path: Path) -> None:
-    given, script = table(tmp_path, crammer_singer, standardise=standardise, stage1=[0.001, 0.02, 0.4], folds=3)
+    dataset, script = table(tmp_path, crammer_singer, standardise=standardise, stage1=[0.001, 0.02, 0.4], folds=3)
     if not weighted:
-        given, script.weight = {**given, "weight": None, "drop": ["w"]}, None
-    model = fit_model(cell_of(script, given, "cs"), tmp_path)
+        dataset, script.weight = {**dataset, "weight": None, "drop": ["w"]}, None
+    model = fit_model(cell_of(script, dataset, "cs"), tmp_path)
     everything = np.arange(len(script.y))
     hyper, searched = script.search(everything)
     assert model.about["hyper"] == hyper

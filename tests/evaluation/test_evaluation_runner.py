@@ -133,7 +133,7 @@ def test_key_follows_what_determines_the_rows(fakes):
 
 
 def test_key_follows_the_numbers_and_no_release(fakes, monkeypatch):
-    """A release that changes documents alone keeps finished cells; one that may change numbers does not."""
+    """A release that changes documents alone keeps finished cells; a release that may change numbers does not."""
     cell, data = fakes.cell(), fakes.make_dataset()
     key, request = cell.key(data), cell.request_key()
     monkeypatch.setattr("advcli.results.provenance.package_version", lambda: "99.0")
@@ -161,7 +161,7 @@ def test_a_resumed_sweep_computes_again_what_older_numbers_made(fakes, folder, m
 
 
 def test_other_options_are_no_older_numbers(fakes, folder, monkeypatch):
-    """A cell stands for another one only if their configurations agree in all but descriptions."""
+    """A cell replaces another one only if their configurations agree in all but descriptions."""
     older, other, newer = (
         dataclasses.replace(fakes.cell(), loss={"name": "ww", **more})
         for more in ({"description": "an older text"}, {"factor": 2}, {"description": "a newer text"})
@@ -271,7 +271,7 @@ def test_unconverged_fits_are_said_once(fakes, folder):
 
 
 @pytest.mark.parametrize(
-    ("status", "own", "searched"),
+    ("status", "advice", "searched"),
     [
         ("max_passes", "raise solver.max_passes or solver.tol", "raise solver.max_passes or solver.search_tol"),
         ("max_seconds", "raise solver.max_seconds or solver.tol", "raise solver.max_passes or solver.search_tol"),
@@ -281,14 +281,14 @@ def test_unconverged_fits_are_said_once(fakes, folder):
         ("exhausted", "the solver says exhausted", "raise solver.max_passes or solver.search_tol"),
     ],
 )
-def test_advice_is_that_of_the_status(fakes, folder, status, own, searched):
+def test_advice_is_that_of_the_status(fakes, folder, status, advice, searched):
     cell = dataclasses.replace(fakes.cell(), loss={"name": "zero_one", "unconverged": status})
     with pytest.warns(NotConvergedWarning) as caught:
         outcome = run_cell(cell, folder, DATA)
     text = str(caught[0].message)
     assert text == outcome.warning
-    assert text.endswith(f"{own}; {searched}" if searched else own)
-    assert ("raise" in text) == ("raise" in own + searched)
+    assert text.endswith(f"{advice}; {searched}" if searched else advice)
+    assert ("raise" in text) == ("raise" in advice + searched)
 
 
 def test_interrupt_passes_through_and_leaves_nothing(fakes, folder, monkeypatch):
@@ -325,7 +325,7 @@ def test_one_thread_for_linear_algebra(fakes, folder, monkeypatch):
 
 def test_published_splits_and_weights(fakes, folder, monkeypatch):
     n = 60
-    splits = tuple((np.arange(at, at + 40) % n, np.arange(at + 40, at + 60) % n) for at in (0, 7))
+    splits = tuple((np.arange(i, i + 40) % n, np.arange(i + 40, i + 60) % n) for i in (0, 7))
     weight = np.linspace(1, 2, n)
     data = fakes.make_dataset(n=n, splits=splits, example_weight=weight)
     monkeypatch.setattr("advcli.evaluation.recipe.load_data", lambda *arguments, **more: data)

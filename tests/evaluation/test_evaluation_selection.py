@@ -30,7 +30,7 @@ class Searched(Method):
 LINEAR, RBF = ("regularisation",), ("regularisation", "gamma")
 
 
-def run(fakes, protocol=None, names=LINEAR, hyper=None, loss=None, data=None, sample_weight=None, own=None, reach=None):
+def run(fakes, protocol=None, names=LINEAR, hyper=None, loss=None, data=None, sample_weight=None, lists=None, reach=None):
     checked = Protocol.from_mapping(fakes.PROTOCOL | (protocol or {}))
     data = data or fakes.make_dataset()
 
@@ -41,7 +41,7 @@ def run(fakes, protocol=None, names=LINEAR, hyper=None, loss=None, data=None, sa
         metric = checked.metric or learner.metric_
         return metric, metrics.compute(metric, held.y, learner.predict_codes(view), 3, {})
 
-    axes = find_axes(checked, Searched(hyper, names, own, reach))
+    axes = find_axes(checked, Searched(hyper, names, lists, reach))
     return HyperSearch(make, judge, checked, axes, 0, "blobs").select(Part(data.X, data.y, sample_weight))
 
 
@@ -104,7 +104,7 @@ def test_ties_go_to_the_strongest_regularisation(fakes, monkeypatch, view, stron
 
 @pytest.mark.parametrize(("name", "strongest"), [("gamma", 0.5), ("tolerance", 2.0), ("rho", 0.5)])
 def test_ties_go_to_the_strong_end_of_every_hyper_parameter(fakes, monkeypatch, name, strongest):
-    """A wide kernel and a wide box of moments regularise more than narrow ones; of values that are no range the smallest comes first."""
+    """A wide kernel and a wide box of moments regularise more than narrow ones; of values without an order the smallest comes first."""
     install_scores(fakes, monkeypatch, lambda hyper, n: 1 / n)
     protocol = {"stage1": {"regularisation": [1], name: [1, 0.5, 2]}, "stage2": None}
     assert run(fakes, protocol=protocol, names=("regularisation", name)).hyper == {"C": 1.0, name: strongest}
@@ -278,8 +278,8 @@ def grown(fakes, monkeypatch, score, limits=(2**-12, 2**12), **protocol):
     """Search C from 1/2, 1, 2 in one stage, with limits, by errors that are a function of C; return what was chosen, tried and said."""
     install_scores(fakes, monkeypatch, lambda hyper, n: score(hyper["C"]) / n)
     stages = {"stage1": {"regularisation": [0.5, 1, 2]}, "stage2": None, "extend": {"regularisation": list(limits)}}
-    found = run(fakes, protocol=stages | protocol)
-    return found.hyper["C"], sorted({row["C"] for row in found.rows}), found.edges
+    selection = run(fakes, protocol=stages | protocol)
+    return selection.hyper["C"], sorted({row["C"] for row in selection.rows}), selection.edges
 
 
 @pytest.mark.parametrize("power", range(-8, 9))
@@ -288,7 +288,7 @@ def test_the_search_goes_on_while_an_end_wins(fakes, monkeypatch, power):
     assert (chosen, edges) == (2.0**power, ())
     # one value beyond the best one where that is an end, none on the other side
     low, high = power - 1 if power <= -1 else -1, power + 1 if power >= 1 else 1
-    assert tried == [2.0**at for at in range(low, high + 1)]
+    assert tried == [2.0**i for i in range(low, high + 1)]
 
 
 def test_the_search_ends_at_a_limit_and_says_so(fakes, monkeypatch):
@@ -329,9 +329,9 @@ def test_two_axes_grow_together(fakes, monkeypatch):
     install_scores(fakes, monkeypatch, score)
     limits = {"regularisation": [2**-9, 2**9], "gamma": [2**-9, 2**9]}
     stages = {"stage1": {"regularisation": [1, 2], "gamma": [0.5, 1]}, "stage2": None, "extend": limits}
-    found = run(fakes, protocol=stages, names=RBF)
-    assert found.hyper == {"C": 8.0, "gamma": 0.125}
-    assert found.edges == ()
+    selection = run(fakes, protocol=stages, names=RBF)
+    assert selection.hyper == {"C": 8.0, "gamma": 0.125}
+    assert selection.edges == ()
 
 
 OWN = "loss.options.depth"
@@ -343,41 +343,41 @@ def test_a_list_of_the_methods_own_grows_as_the_protocols_do(fakes, monkeypatch,
     """Named C in one search and a parameter of the method in the other: the same values are tried, and the same one is chosen."""
     chosen, tried, edges = grown(fakes, monkeypatch, lambda C: round(abs(np.log2(C) - power)))
     install_scores(fakes, monkeypatch, lambda hyper, n: round(abs(np.log2(hyper[OWN]) - power)) / n)
-    found = run(fakes, protocol=GROWS, names=(), own={OWN: (0.5, 1.0, 2.0)}, reach={OWN: (2**-12, 2**12)})
-    assert (found.hyper, found.edges) == ({OWN: chosen}, edges)
-    assert sorted({row[OWN] for row in found.rows}) == tried
+    selection = run(fakes, protocol=GROWS, names=(), lists={OWN: (0.5, 1.0, 2.0)}, reach={OWN: (2**-12, 2**12)})
+    assert (selection.hyper, selection.edges) == ({OWN: chosen}, edges)
+    assert sorted({row[OWN] for row in selection.rows}) == tried
 
 
 def test_a_list_of_the_methods_own_ends_at_its_limit_and_says_so(fakes, monkeypatch):
     install_scores(fakes, monkeypatch, lambda hyper, n: round(np.log2(hyper[OWN]) + 20) / n)
-    found = run(fakes, protocol=GROWS, names=(), own={OWN: (2, 1.0, 0.5)}, reach={OWN: (0.1, 16)})
-    assert found.hyper == {OWN: 0.125}
-    assert found.edges == (f"{OWN}=0.125 is the smallest value tried (0.125 to 2); widen loss.extend.depth",)
+    selection = run(fakes, protocol=GROWS, names=(), lists={OWN: (2, 1.0, 0.5)}, reach={OWN: (0.1, 16)})
+    assert selection.hyper == {OWN: 0.125}
+    assert selection.edges == (f"{OWN}=0.125 is the smallest value tried (0.125 to 2); widen loss.extend.depth",)
 
 
 def test_a_list_of_whole_numbers_stays_whole(fakes, monkeypatch):
     install_scores(fakes, monkeypatch, lambda hyper, n: abs(hyper[OWN] - 40) / n)
-    found = run(fakes, protocol=GROWS, names=(), own={OWN: (25, 15, 9)}, reach={OWN: (1, 100)})
-    assert found.hyper == {OWN: 42}
-    assert sorted({row[OWN] for row in found.rows}) == [9, 15, 25, 42, 71]
-    assert all(isinstance(row[OWN], int) for row in found.rows)
+    selection = run(fakes, protocol=GROWS, names=(), lists={OWN: (25, 15, 9)}, reach={OWN: (1, 100)})
+    assert selection.hyper == {OWN: 42}
+    assert sorted({row[OWN] for row in selection.rows}) == [9, 15, 25, 42, 71]
+    assert all(isinstance(row[OWN], int) for row in selection.rows)
 
 
 def test_a_list_of_the_methods_own_grows_beside_the_strength(fakes, monkeypatch):
     install_scores(fakes, monkeypatch, lambda hyper, n: round(abs(np.log2(hyper["C"] / 8)) + abs(np.log2(hyper[OWN] * 8))) / n)
     protocol = GROWS | {"stage1": {"regularisation": [1, 2]}}
-    found = run(fakes, protocol=protocol, own={OWN: (0.5, 1), "loss.options.kind": ("a", True, None)}, reach={OWN: (2**-9, 2**9)})
-    assert found.hyper == {"C": 8.0, OWN: 0.125, "loss.options.kind": "a"}
-    assert found.edges == ()
+    selection = run(fakes, protocol=protocol, lists={OWN: (0.5, 1), "loss.options.kind": ("a", True, None)}, reach={OWN: (2**-9, 2**9)})
+    assert selection.hyper == {"C": 8.0, OWN: 0.125, "loss.options.kind": "a"}
+    assert selection.edges == ()
 
 
 @pytest.mark.parametrize(("protocol", "reach"), [({}, {OWN: (0.1, 16)}), (GROWS, None)])
 def test_a_list_of_the_methods_own_stays_where_no_limit_is_stated(fakes, monkeypatch, protocol, reach):
     """The protocols of the papers have grids that do not grow, and an outside estimator may refuse what it is not meant to take."""
     install_scores(fakes, monkeypatch, lambda hyper, n: round(np.log2(hyper[OWN]) + 20) / n)
-    found = run(fakes, protocol={"stage2": None} | protocol, names=(), own={OWN: (2.0, 1.0, 0.5)}, reach=reach)
-    assert sorted({row[OWN] for row in found.rows}) == [0.5, 1.0, 2.0]
-    assert found.edges == (f"{OWN}=0.5 is the smallest value tried (0.5 to 2); widen loss.grid.depth",)
+    selection = run(fakes, protocol={"stage2": None} | protocol, names=(), lists={OWN: (2.0, 1.0, 0.5)}, reach=reach)
+    assert sorted({row[OWN] for row in selection.rows}) == [0.5, 1.0, 2.0]
+    assert selection.edges == (f"{OWN}=0.5 is the smallest value tried (0.5 to 2); widen loss.grid.depth",)
 
 
 @pytest.mark.parametrize(("standard_errors", "chosen"), [(0.0, 4.0), (0.5, 2.0), (1.0, 1.0), (50.0, 0.5)])

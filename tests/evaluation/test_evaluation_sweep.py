@@ -45,8 +45,8 @@ def test_rows_are_those_of_the_command_line(capfd: pytest.CaptureFixture[str]) -
     rows = sweep(CELLS, "results/notebook", workers=2)
     assert bits("results/notebook") == bits("results/command")
     assert rows["value"].tolist() == read_table(Path("results/command/runs.csv"))["value"].tolist()
-    told = [line for line in capfd.readouterr().out.splitlines() if line.startswith("[")]
-    assert [line[:5] for line in told] == ["[1/4]", "[2/4]", "[3/4]", "[4/4]"]
+    printed = [line for line in capfd.readouterr().out.splitlines() if line.startswith("[")]
+    assert [line[:5] for line in printed] == ["[1/4]", "[2/4]", "[3/4]", "[4/4]"]
     # the folder belongs to both, and so do its cells
     assert main(["-m", "dataset=iris,wine", "loss=zero_one,cs", *COMMON.split(), "name=notebook", "workers=1"]) == 0
     assert "4 cells, 4 already there" in capfd.readouterr().out
@@ -179,8 +179,8 @@ def test_a_failed_cell_is_a_row_and_is_said(capsys: pytest.CaptureFixture[str]) 
 def test_a_folder_that_is_removed_meanwhile_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     run = jobs.run_one
 
-    def removed(*given: Any, **options: Any) -> Any:
-        outcome = run(*given, **options)
+    def removed(*arguments: Any, **options: Any) -> Any:
+        outcome = run(*arguments, **options)
         shutil.rmtree("mine")
         return outcome
 
@@ -190,7 +190,7 @@ def test_a_folder_that_is_removed_meanwhile_is_said(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_was_done_to_the_data_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [f"{at % 7},{'' if at == 5 else at % 5},{'ab'[at % 2]}" for at in range(40)]
+    rows = [f"{i % 7},{'' if i == 5 else i % 5},{'ab'[i % 2]}" for i in range(40)]
     Path("rows.csv").write_text("one,two,y\n" + "\n".join(rows) + "\n")
     words = f"{SHORT} dataset=csv dataset.path=rows.csv dataset.target=y dataset.missing=mean"
     sweep(words, "mine", workers=1)
@@ -221,14 +221,14 @@ def test_hydra_reads_a_value_as_it_was_written(value: Any) -> None:
 
 
 def test_a_file_is_read_once_before_the_first_cell(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is left out, what is told and what does not fit the words come from one look, of each file, whatever the methods."""
+    """Columns left out, notes and options that do not fit come from one reading of each file, whatever the methods."""
     from advcli.config import check
     from advcli.data.tables import table
 
     random = np.random.default_rng(0)
     for name in ("one", "two"):
         grades = pd.DataFrame({"id": np.arange(60), "size": random.normal(size=60), "label": random.choice(["low", "mid", "high"], 60)})
-        grades.assign(code=[f"c{at}" for at in range(60)]).to_csv(f"{name}.csv", index=False)
+        grades.assign(code=[f"c{i}" for i in range(60)]).to_csv(f"{name}.csv", index=False)
     cells = [
         f"dataset=csv dataset.path={name}.csv dataset.name={name} dataset.target=label dataset.categorical=auto loss={loss} {COMMON}"
         for name in ("two", "one")

@@ -48,17 +48,17 @@ def labels(noise=None, split=1, X=None, truth=None, **protocol):
 
 
 def view(labels, loss):
-    method, codes, known = labels.view(Method(loss, LINEAR, {"name": "auto"}))
-    return method.loss, codes, known
+    method, codes, fitted_rows = labels.view(Method(loss, LINEAR, {"name": "auto"}))
+    return method.loss, codes, fitted_rows
 
 
 def test_without_noise_labels_are_as_they_are():
-    found = labels()
-    assert found.seen is found.truth
-    assert found.confusion is None
-    loss, codes, known = view(found, {"name": "uma", "confusion": None})
-    assert (loss["confusion"], known) == (None, None)
-    np.testing.assert_array_equal(codes, found.truth)
+    noisy = labels()
+    assert noisy.seen is noisy.truth
+    assert noisy.confusion is None
+    loss, codes, fitted_rows = view(noisy, {"name": "uma", "confusion": None})
+    assert (loss["confusion"], fitted_rows) == (None, None)
+    np.testing.assert_array_equal(codes, noisy.truth)
 
 
 def test_noise_moves_labels_alike_for_all_methods_and_differently_for_splits():
@@ -76,42 +76,42 @@ def test_noise_moves_labels_alike_for_all_methods_and_differently_for_splits():
 
 
 def test_rough_labels_come_with_a_clean_sample_and_its_confusion():
-    found = labels(rough_per_class=2, labelled_share=0.2)
-    assert found.sample is not None
-    assert len(found.sample) == 60
-    whole = estimate_confusion(found.seen[found.sample], found.truth[found.sample], 3)[0]
-    np.testing.assert_allclose(found.confusion, whole, atol=0.05)  # six rows at most do not count
-    assert 0 < found.facts["label_error"] < 0.4
-    _, codes, known = view(found, {"name": "f_conf"})
-    assert np.flatnonzero(known).tolist() == sorted(found.sample.tolist())
-    np.testing.assert_array_equal(codes[known], found.truth[known])
-    _, codes, known = view(found, {"name": "s3vm"})
-    assert known is None
-    np.testing.assert_array_equal(np.flatnonzero(codes >= 0), found.sample)
+    noisy = labels(rough_per_class=2, labelled_share=0.2)
+    assert noisy.sample is not None
+    assert len(noisy.sample) == 60
+    whole = estimate_confusion(noisy.seen[noisy.sample], noisy.truth[noisy.sample], 3)[0]
+    np.testing.assert_allclose(noisy.confusion, whole, atol=0.05)  # six rows at most do not count
+    assert 0 < noisy.facts["label_error"] < 0.4
+    _, codes, fitted_rows = view(noisy, {"name": "f_conf"})
+    assert np.flatnonzero(fitted_rows).tolist() == sorted(noisy.sample.tolist())
+    np.testing.assert_array_equal(codes[fitted_rows], noisy.truth[fitted_rows])
+    _, codes, fitted_rows = view(noisy, {"name": "s3vm"})
+    assert fitted_rows is None
+    np.testing.assert_array_equal(np.flatnonzero(codes >= 0), noisy.sample)
     larger = labels(rough_per_class=2, labelled_share=0.4)
-    np.testing.assert_array_equal(larger.seen, found.seen)  # the share changes the estimate, not the labels
-    assert set(found.sample) <= set(larger.sample)
+    np.testing.assert_array_equal(larger.seen, noisy.seen)  # the share changes the estimate, not the labels
+    assert set(noisy.sample) <= set(larger.sample)
 
 
 def test_small_classes_give_all_they_have_and_absent_ones_count_as_right():
     X, truth = rows(60)
     kept = np.flatnonzero((truth < 2) | (np.arange(60) < 6))
-    found = labels(X=X[kept], truth=truth[kept], rough_per_class=2, labelled_share=0.05)
+    noisy = labels(X=X[kept], truth=truth[kept], rough_per_class=2, labelled_share=0.05)
     assert any("takes all rows of class c" in note for note in labels(X=X[kept], truth=truth[kept], rough_per_class=5).notes)
-    assert any("counts as labelled right" in note for note in found.notes)
-    np.testing.assert_array_equal(found.confusion[:, 2], [0, 0, 1])
+    assert any("counts as labelled right" in note for note in noisy.notes)
+    np.testing.assert_array_equal(noisy.confusion[:, 2], [0, 0, 1])
 
 
 def test_rows_that_made_the_rough_labels_do_not_count_for_their_confusion():
     X, truth = rows(90)
     X = X + 3.0 * np.random.default_rng(1).standard_normal(X.shape)  # hard: seen rows are labelled far better than others
     kept = np.flatnonzero((truth < 2) | (np.arange(90) < 9))
-    found = labels(X=X[kept], truth=truth[kept], rough_per_class=10, labelled_share=0.99)
-    right = found.seen == found.truth
+    noisy = labels(X=X[kept], truth=truth[kept], rough_per_class=10, labelled_share=0.99)
+    right = noisy.seen == noisy.truth
     # all three rows of class 2 were learned from and count all the same; the other classes count their 20 other rows
-    third = found.sample[found.truth[found.sample] == 2]
-    assert found.confusion[2, 2] == pytest.approx((right[third].sum() + 1) / (len(third) + 1))
-    assert found.confusion[0, 0] < (right[found.truth == 0].sum() + 1) / (30 + 1) - 0.02
+    third = noisy.sample[noisy.truth[noisy.sample] == 2]
+    assert noisy.confusion[2, 2] == pytest.approx((right[third].sum() + 1) / (len(third) + 1))
+    assert noisy.confusion[0, 0] < (right[noisy.truth == 0].sum() + 1) / (30 + 1) - 0.02
 
 
 def test_what_cannot_be_is_refused():

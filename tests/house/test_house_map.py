@@ -1,4 +1,4 @@
-"""docs/architecture.md is true: its picture is that of the code, its paths exist, and it leads ten changes to their places."""
+"""docs/project/architecture.md is true: its picture is that of the code, its paths exist, and it leads ten changes to their places."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from support.module_files import module_of
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "project" / "architecture.md").read_text(encoding="utf-8")
 CHANGES = {
     "a metric": ("advcli/metrics.py", "register"),
     "a loss with a compiled twin": ("_ext/families/adv_hinge.pxd", "bind_"),
@@ -35,7 +35,7 @@ def rows() -> dict[str, list[str]]:
 def test_the_picture_is_the_code() -> None:
     """A change of the imports is drawn again by `python docs/draw_architecture.py`."""
     drawn = module_of(ROOT / "docs" / "draw_architecture.py", "draw_architecture")
-    assert (ROOT / "docs" / "architecture.svg").read_text(encoding="utf-8") == drawn.drawing()
+    assert (ROOT / "docs" / "pictures" / "architecture.svg").read_text(encoding="utf-8") == drawn.drawing()
 
 
 def test_every_room_has_its_row() -> None:

@@ -403,7 +403,7 @@ def test_labels_that_the_fit_does_not_know_are_refused(method: str) -> None:
     known = fitted.calibrate(X, y + 5.0, epsilon=0.3)
     for strange in ((y + 5).astype(str), np.where(y == 0, np.nan, y + 5), y):
         for ask in (fitted.calibrate, fitted.risk_coverage, fitted.score):
-            with pytest.raises(ConfigError, match="no class of the fit; the classes are 5, 6, 7"):
+            with pytest.raises(ConfigError, match="not a class of the fit; it has 5, 6, 7"):
                 ask(X, strange)
     assert fitted.tau_ == known.tau
     assert fitted.score(X, y + 5.0) == fitted.score(X, (y + 5).astype(object))

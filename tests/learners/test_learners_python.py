@@ -91,7 +91,7 @@ def test_the_objective_speaks_of_labels(drawn):
     names = np.array(["b", "c", "a"])[y]
     fitted = AdversarialClassifier(class_weight={"a": 2.0}).fit(X, names)
     assert fitted.objective(X, names) == pytest.approx(fitted.certificate_.primal, rel=1e-12)
-    with pytest.raises(ConfigError, match="y holds 'd' in row 1, which is no class"):
+    with pytest.raises(ConfigError, match="y holds 'd' in row 1, which is not a class"):
         fitted.objective(X[:1], ["d"])
     with pytest.raises(ValueError, match="2 features"):
         fitted.objective(X[:, :1], names)

@@ -260,10 +260,10 @@ def test_an_untrusted_pickle_is_not_executed(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="trust=true"):
         read("m.joblib")
     (tmp_path / "m.model").write_bytes((tmp_path / "m.joblib").read_bytes())
-    with pytest.raises(ModelError, match="it is no model of advcli"):
+    with pytest.raises(ModelError, match="it is not a model of advcli"):
         read("m.model", trust=True)
     assert not Path("boom").exists()
-    with pytest.raises(ModelError, match="holds a NoneType, no model of advcli"):
+    with pytest.raises(ModelError, match="holds a NoneType, not a model of advcli"):
         read("m.joblib", trust=True)
     assert Path("boom").exists(), "trusted, it is"
 
@@ -452,7 +452,7 @@ def test_estimators_are_cells_of_a_sweep(tmp_path: Path) -> None:
     assert alone["value"].tolist() == rows.loc[rows["loss"] == "SVC", "value"].tolist()
     for estimator, said in (
         (SVC, "give an estimator, SVC()"),
-        (make_pipeline(SVC()), "no plain data"),
+        (make_pipeline(SVC()), "not plain data"),
         (SVC(class_weight={0: 1}), "no plain"),
     ):
         with pytest.raises(ConfigError, match=said.replace("(", r"\(").replace(")", r"\)")):

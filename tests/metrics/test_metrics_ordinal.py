@@ -142,7 +142,7 @@ def test_without_probabilities(name: str) -> None:
 
 
 def test_the_page_names_every_metric() -> None:
-    page = (Path(__file__).parents[2] / "docs/metrics.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/reference/metrics.md").read_text(encoding="utf-8")
     of_package = [name for name in metrics.names() if metrics.meaning(name).function.__module__ == metrics.__name__]
     assert [name for name in of_package if f"`{name}`" not in page] == []
 

@@ -1,4 +1,4 @@
-"""Model files: what comes back is what was fitted, nothing in them is executed, and what is wrong with them is said in one line."""
+"""Model files: a loaded model is the fitted one, nothing in them is executed, and every fault has an error of one line."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def same(one: Any, other: Any, rows: Any) -> None:
         np.testing.assert_array_equal(one.predictor_distribution(rows), other.predictor_distribution(rows))
 
 
-@pytest.mark.parametrize(("loss", "number"), [(name, at) for name in loss_names() for at in range(len(loss_class(name).examples(3)))])
+@pytest.mark.parametrize(("loss", "number"), [(name, i) for name in loss_names() for i in range(len(loss_class(name).examples(3)))])
 def test_every_loss_comes_back(loss: str, number: int, tmp_path: Path) -> None:
     model = fitted(loss, loss_options=loss_class(loss).examples(3)[number] or None)
     save(model, tmp_path / "m")
@@ -61,8 +61,8 @@ def test_every_loss_comes_back(loss: str, number: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", sorted(registry))
 @pytest.mark.parametrize("features", ["linear", "kernel_pca", "nystroem"])
 def test_every_method_comes_back(name: str, features: str, tmp_path: Path) -> None:
-    own = {"hierarchy": TREE} if "hierarchy" in learner_class(name).needs({}) else {}
-    model = learner_class(name)(features=features, **own)
+    extra = {"hierarchy": TREE} if "hierarchy" in learner_class(name).needs({}) else {}
+    model = learner_class(name)(features=features, **extra)
     model.fit(X, pd.Series(pd.Categorical(np.array(["a", "bb", "ccc"])[Y], ordered=True)))  # of which some learn the order
     save(model, tmp_path / "m")
     back = read(tmp_path / "m")
@@ -129,12 +129,12 @@ def test_the_general_face_of_the_hierarchical_models_comes_back(
     if lists:
         monkeypatch.setattr("advcli.learners.hierarchical.attributes.LISTS", 0)
     rows, new = (sparse.csr_array(X), sparse.csr_array(NEW)) if lists else (X, NEW)
-    given = hierarchical.HierarchicalClassifier(None if model == "flat" else TREE, model=model).fit(rows, np.array(["a", "bb", "ccc"])[Y])
-    save(given, tmp_path / "m")
+    options = hierarchical.HierarchicalClassifier(None if model == "flat" else TREE, model=model).fit(rows, np.array(["a", "bb", "ccc"])[Y])
+    save(options, tmp_path / "m")
     back = read(tmp_path / "m")
-    assert back.estimator.get_params() == given.get_params()
-    np.testing.assert_array_equal(back.estimator.potentials(new), given.potentials(new))
-    assert back.predict(new).tolist() == given.predict(new).tolist()
+    assert back.estimator.get_params() == options.get_params()
+    np.testing.assert_array_equal(back.estimator.potentials(new), options.potentials(new))
+    assert back.predict(new).tolist() == options.predict(new).tolist()
 
 
 def test_a_confusion_matrix_from_a_file_travels_with_the_model(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_basis_is_stored_not_computed_again(tmp_path: Path, monkeypatch: pytes
 
 
 class Peculiar(LinearLearner):
-    """A method with an attribute that is no plain data."""
+    """A method with an attribute that is not plain data."""
 
     name = "uma"
 
@@ -223,13 +223,13 @@ def test_estimators_of_notebooks_come_back(model: SurrogateClassifier, labels: l
 def test_a_matrix_from_a_file_travels_with_the_model(tmp_path: Path) -> None:
     source = tmp_path / "costs.csv"
     source.write_text(",0,1,2\n" + "".join(f"p{i},{','.join(map(str, row))}\n" for i, row in enumerate(MATRIX)))
-    for at, (loss, options) in enumerate(
+    for index, (loss, options) in enumerate(
         [
             ("general", {"file": str(source)}),
             ("weighted", {"base": "general", "weight": 2.0, "options": {"file": str(source)}}),
         ]
     ):
-        save(fitted(loss, loss_options=options), tmp_path / f"m{at}")
+        save(fitted(loss, loss_options=options), tmp_path / f"m{index}")
     expected = fitted("general", loss_options={"file": str(source)}).potentials(NEW)
     source.unlink()
     np.testing.assert_array_equal(read(tmp_path / "m0").estimator.potentials(NEW), expected)
@@ -253,8 +253,8 @@ def test_any_damage_is_said_or_harmless(tmp_path: Path) -> None:
     whole = (tmp_path / "m").read_bytes()
     broken = tmp_path / "broken"
     refused = 0
-    for at in range(0, len(whole), 7):
-        for content in (whole[:at], whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :], whole[at:]):
+    for i in range(0, len(whole), 7):
+        for content in (whole[:i], whole[:i] + bytes([whole[i] ^ 0x55]) + whole[i + 1 :], whole[i:]):
             if content == whole:
                 continue
             broken.write_bytes(content)
@@ -271,7 +271,7 @@ def test_any_damage_is_said_or_harmless(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"PK", b"hello", pickle.dumps({"a": 1}), b"\x1f\x8b\x08\x00"])
 def test_other_files_are_no_models(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "m").write_bytes(content)
-    with pytest.raises(ModelError, match="it is no model of advcli, or damaged; copy or fit it again"):
+    with pytest.raises(ModelError, match="it is not a model of advcli, or damaged; copy or fit it again"):
         read(tmp_path / "m")
 
 
@@ -365,14 +365,14 @@ def test_nothing_is_executed(tmp_path: Path) -> None:
     [
         (edited(format_version=FORMAT_VERSION + 1, advcli="9.9"), "made by advcli 9.9; this version reads format 1: update advcli"),
         (edited(format_version=0), "fit it again"),
-        (edited(format="other"), "no model of advcli"),
+        (edited(format="other"), "not a model of advcli"),
         (edited(parameters={"loss": "unheard_of"}), "cannot be used here: unknown loss 'unheard_of'"),
         (edited(parameters={"los": "ww"}), "unexpected keyword"),
         (edited(estimator="unheard_of"), "cannot be used here: unknown loss 'unheard_of'"),
         (edited(estimator="os.system"), "os.system"),
         (oversized, "cannot read the model"),
         (lambda members: members.pop("arrays/theta.npy"), "arrays/theta.npy"),
-        (lambda members: members.pop("model.json"), "no model of advcli"),
+        (lambda members: members.pop("model.json"), "not a model of advcli"),
     ],
 )
 def test_files_that_do_not_fit_are_refused(change: Any, said: str, tmp_path: Path) -> None:
@@ -388,7 +388,7 @@ def test_compressed_archives_are_refused(tmp_path: Path) -> None:
     """A small file could unpack to more than there is memory."""
     save(fitted(), tmp_path / "m")
     rewrite(tmp_path / "m", lambda members: None, zipfile.ZIP_DEFLATED)
-    with pytest.raises(ModelError, match="no model of advcli"):
+    with pytest.raises(ModelError, match="not a model of advcli"):
         read(tmp_path / "m")
 
 

@@ -78,13 +78,13 @@ def test_mutated_files_are_refused_or_harmless(
 ) -> None:
     folder, rows = models
     monkeypatch.chdir(folder)
-    found = Counter()
-    for at in range(first, first + 25):
-        kind, mutation, content = mutated(sorted(rows), folder, at)
+    array = Counter()
+    for i in range(first, first + 25):
+        kind, mutation, content = mutated(sorted(rows), folder, i)
         result = outcome(folder, kind, content, rows[kind])
-        assert result in HARMLESS, (at, kind, mutation, result)
-        found[result] += 1
-    assert found["refused"] > 12
+        assert result in HARMLESS, (i, kind, mutation, result)
+        array[result] += 1
+    assert array["refused"] > 12
 
 
 @pytest.mark.slow
@@ -101,9 +101,9 @@ def test_many_mutated_files_of_every_kind_are_refused_or_harmless(batch: int, ta
     done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     lines = done.stdout.splitlines()
     assert done.returncode == 0, (done.returncode, lines[-1:], done.stderr[-500:])
-    found = [(line, base64.b64decode(line.rpartition(" ")[2]).decode()) for line in lines]
-    assert len(found) == BATCH
-    for line, ended in found:
+    array = [(line, base64.b64decode(line.rpartition(" ")[2]).decode()) for line in lines]
+    assert len(array) == BATCH
+    for line, ended in array:
         tally.count(line, "" if ended in HARMLESS else ended)
 
 
@@ -202,24 +202,24 @@ def test_what_is_no_file_is_not_waited_for(models: tuple[Path, Any], capsys: pyt
 def test_documents_that_are_none(content: bytes, models: tuple[Path, Any]) -> None:
     members = dict(unpacked(models[0] / "linear.model")) | {"model.json": content}
     (models[0] / "document").write_bytes(packed([*members.items()]))
-    assert "it is no model of advcli, or damaged" in refused(models[0] / "document")
+    assert "it is not a model of advcli, or damaged" in refused(models[0] / "document")
 
 
 def test_entries_that_share_their_bytes_are_refused(tmp_path: Path) -> None:
     """Each entry begins with its own heading and ends where all do: together they are forty times as long as the file."""
-    names, values = [f"arrays/{at:02}.npy".encode() for at in range(40)], bytes(10_000)
+    names, values = [f"arrays/{i:02}.npy".encode() for i in range(40)], bytes(10_000)
     body = b""
     directory = []
-    for at, name in reversed([*enumerate(names)]):
+    for i, name in reversed([*enumerate(names)]):
         content = body + values
         sizes = struct.pack("<HHHHHIII", 20, 0, 0, 0, 33, zlib.crc32(content), len(content), len(content)) + struct.pack(
             "<HH", len(name), 0
         )
-        directory.insert(0, (sizes, name, at))
+        directory.insert(0, (sizes, name, i))
         body = b"PK\x03\x04" + sizes + name + body
     step = 30 + len(names[0])
     central = b"".join(
-        b"PK\x01\x02" + b"\x14\0" + sizes + struct.pack("<HHHII", 0, 0, 0, 0, at * step) + name for sizes, name, at in directory
+        b"PK\x01\x02" + b"\x14\0" + sizes + struct.pack("<HHHII", 0, 0, 0, 0, i * step) + name for sizes, name, i in directory
     )
     whole = body + values
     end = struct.pack("<HHHHIIH", 0, 0, len(names), len(names), len(central), len(whole), 0)
@@ -233,17 +233,17 @@ def test_entries_that_share_their_bytes_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "change", "said"),
     [
-        ("indices", lambda found: np.where(np.arange(len(found)) == 5, 9004, found), "from 0 to 9004, not 0 to 9003"),
-        ("indices", lambda found: found - 3, "not 0 to 9003"),
-        ("indptr", lambda found: np.concatenate([found[:3], found[4:2:-1], found[5:]]), "does not say where the rows"),
-        ("indptr", lambda found: np.concatenate([[1], found[1:]]), "does not say where the rows"),
-        ("indptr", lambda found: np.concatenate([found[:-1], found[-1:] + 1]), "does not say where the rows"),
-        ("data", lambda found: found[:-1], "does not say where the rows"),
+        ("indices", lambda array: np.where(np.arange(len(array)) == 5, 9004, array), "from 0 to 9004, not 0 to 9003"),
+        ("indices", lambda array: array - 3, "not 0 to 9003"),
+        ("indptr", lambda array: np.concatenate([array[:3], array[4:2:-1], array[5:]]), "does not say where the rows"),
+        ("indptr", lambda array: np.concatenate([[1], array[1:]]), "does not say where the rows"),
+        ("indptr", lambda array: np.concatenate([array[:-1], array[-1:] + 1]), "does not say where the rows"),
+        ("data", lambda array: array[:-1], "does not say where the rows"),
     ],
 )
 def test_parts_of_sparse_rows_that_do_not_fit_are_named(models: tuple[Path, Any], part: str, change: Any, said: str) -> None:
-    found = dict(unpacked(models[0] / "rbf-sparse.model"))
-    changed = change(np.lib.format.read_array(io.BytesIO(found[f"arrays/rows_{part}.npy"])))
+    array = dict(unpacked(models[0] / "rbf-sparse.model"))
+    changed = change(np.lib.format.read_array(io.BytesIO(array[f"arrays/rows_{part}.npy"])))
     assert said in refused(rewritten(models, "rbf-sparse", {f"rows_{part}": changed}))
 
 

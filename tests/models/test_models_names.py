@@ -40,8 +40,8 @@ TREE = [["r", "s"], ["s", "a"], ["s", "b"], ["r", "c"]]
 def fitted(kind: Any, rows: Any = FRAME) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fits of few passes
-        own = {"hierarchy": [["r", "0"], ["r", "1"], ["r", "2"]]} if kind.__name__ == "HierarchicalSetClassifier" else {}
-        return kind(**own).fit(rows, CODES)
+        extra = {"hierarchy": [["r", "0"], ["r", "1"], ["r", "2"]]} if kind.__name__ == "HierarchicalSetClassifier" else {}
+        return kind(**extra).fit(rows, CODES)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -69,7 +69,7 @@ def test_a_fit_to_an_array_has_no_names_after_loading(tmp_path: Path) -> None:
 def test_a_loaded_pipeline_refuses_columns_in_another_order(step, tmp_path: Path) -> None:
     save(make_pipeline(step, AdversarialClassifier()).fit(FRAME, CODES), tmp_path / "m.model")
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # nothing is said of the right columns, nor while the file is read
+        warnings.simplefilter("error")  # neither the right columns nor the reading of the file warn
         back = load(tmp_path / "m.model")
         back.predict(FRAME)
     for act in (back.predict, back[:-1].transform):
@@ -129,8 +129,8 @@ def test_rows_and_columns_of_a_confusion_are_found_by_name(name) -> None:
     kind = learner_class(name)
     frame = pd.DataFrame(C, index=NAMES, columns=NAMES)
     plain = kind(confusion=C).fit(FRAME, NAMES[CODES]).potentials(FRAME)
-    for given in (frame, frame.loc[NAMES[::-1], NAMES[[1, 2, 0]]], pd.DataFrame(C)):
-        assert np.array_equal(kind(confusion=given).fit(FRAME, NAMES[CODES]).potentials(FRAME), plain)
+    for matrix in (frame, frame.loc[NAMES[::-1], NAMES[[1, 2, 0]]], pd.DataFrame(C)):
+        assert np.array_equal(kind(confusion=matrix).fit(FRAME, NAMES[CODES]).potentials(FRAME), plain)
     for wrong in (frame.rename(columns={"lo": "x"}), frame.rename(index={"lo": "x"}), frame.set_axis(["x", "y", "z"])):
         with pytest.raises(ConfigError, match=r"no column for class 'lo'|no row for class 'lo'|must name its rows by the classes"):
             kind(confusion=wrong).fit(FRAME, NAMES[CODES])

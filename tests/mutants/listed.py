@@ -703,14 +703,14 @@ SEARCH = (
     ),
     Mutant(
         "advcli/evaluation/selection.py",
-        "return [place if name in self.own else self.values[name].index(place) for name, place in places]",
-        "return [place if name in self.own else -self.values[name].index(place) for name, place in places]",
+        "return [place if name in self.lists else self.values[name].index(place) for name, place in places]",
+        "return [place if name in self.lists else -self.values[name].index(place) for name, place in places]",
         f"{CELLS} {SELECTION}",
     ),
     Mutant(
         "advcli/evaluation/selection.py",
-        "return [place if name in self.own else self.values[name].index(place) for name, place in places]",
-        "return [place if name in self.own else -self.values[name].index(place) if name != STRENGTH else 0 for name, place in places]",
+        "return [place if name in self.lists else self.values[name].index(place) for name, place in places]",
+        "return [place if name in self.lists else -self.values[name].index(place) if name != STRENGTH else 0 for name, place in places]",
         f"{CELLS} {SELECTION}",
     ),
     Mutant("advcli/evaluation/selection.py", "return -pooled if about.higher_is_better else pooled", "return pooled", SELECTION),
@@ -724,7 +724,7 @@ SEARCH = (
     Mutant("advcli/evaluation/selection.py", "learner.fit_bound(bound, previous)", "learner.fit_bound(bound, None)", f"{CELLS} -k seed"),
     Mutant("advcli/evaluation/selection.py", "factor * best[name] for factor", "factor for factor", f"{CELLS} -k two"),
     Mutant("advcli/evaluation/selection.py", 'last = selection.rows[-1]["stage"]', "last = 1", f"{CELLS} -k model"),
-    Mutant("advcli/evaluation/selection.py", "(name == STRENGTH or name in axes.own or not hyper(name).choice)", "True", SELECTION),
+    Mutant("advcli/evaluation/selection.py", "(name == STRENGTH or name in axes.lists or not hyper(name).choice)", "True", SELECTION),
 )
 
 INPUTS, FACTORY = "tests/cli/test_cli_inputs.py", "tests/learners/test_learners_method.py"
@@ -819,7 +819,7 @@ VERIFY = (
         "spread.sum(axis=axis)",
         BOUNDS,
     ),
-    Mutant("advcli/verify/bounds.py", "outward(_gamma(terms) * np.abs(b) + spread[at])", "outward(spread[at])", BOUNDS),
+    Mutant("advcli/verify/bounds.py", "outward(_gamma(terms) * np.abs(b) + spread[columns])", "outward(spread[columns])", BOUNDS),
     Mutant("advcli/verify/bounds.py", "if inexact:", "if False:", BOUNDS),
     Mutant("advcli/verify/bounds.py", "x.rad**2 + _EXP * (1.0 + 3.0 * x.rad)", "x.rad**2", BOUNDS),
     Mutant("advcli/verify/bounds.py", "x.rad * mid / (x.mid - x.rad) + UNIT * mid", "UNIT * mid", BOUNDS),
@@ -956,7 +956,7 @@ FOREIGN_WEIGHTS = (
         FOREIGN,
     ),
     Mutant("advcli/evaluation/foreign_weights.py", "set_params(fit_intercept=intercept)", "set_params(fit_intercept=True)", FOREIGN),
-    Mutant("advcli/evaluation/foreign_weights.py", "theta = theta[:, _order(self._known, classes)]", "pass", FOREIGN),
+    Mutant("advcli/evaluation/foreign_weights.py", "theta = theta[:, _order(self._labels, classes)]", "pass", FOREIGN),
     Mutant("advcli/evaluation/foreign_weights.py", "classes = np.argsort(order).tolist()", "classes = order", FOREIGN),
     Mutant(
         "advcli/evaluation/foreign_weights.py",
@@ -999,13 +999,13 @@ CHECK = (
     Mutant("advcli/reports/regression/check.py", "if new.passes > COST_FACTOR * old.passes:", "if False:", CHECKED),
     Mutant(
         "advcli/reports/regression/baseline.py",
-        "    runs = folder.runs_of_cells()",
+        "    runs = folder.of_cells()",
         "    folder.merge()\n    runs = folder.runs()",
         CHECKED,
     ),
     Mutant(
         "advcli/reports/regression/baseline.py",
-        "    runs = folder.runs_of_cells()",
+        "    runs = folder.of_cells()",
         "    runs = folder.runs()",
         CHECKED,
     ),

@@ -604,9 +604,9 @@ def test_rows_without_cell_files_are_those_of_runs_csv(planted, tmp_path):
     rows = planted.rows("iris", "a", ERRORS)
     folder = planted.folder(tmp_path / "new", rows)
     runs = folder.runs()
-    pd.testing.assert_frame_equal(folder.runs_of_cells(), runs)
+    pd.testing.assert_frame_equal(folder.of_cells(), runs)
     shutil.rmtree(folder.cells_path)
-    pd.testing.assert_frame_equal(folder.runs_of_cells(), runs)
+    pd.testing.assert_frame_equal(folder.of_cells(), runs)
     assert folder.disagreement() == ""
 
 
@@ -656,7 +656,7 @@ def test_what_is_no_value_of_its_column_is_refused(planted, tmp_path):
     file = folder.cells_path / "iris-a-0.json"
     file.write_text(sealed(json.loads(file.read_text().replace(str(1 / 45), '"many"'))))
     with pytest.raises(ResultsError, match=r"cannot read the rows of .*cells: could not convert string to float: 'many'") as refused:
-        folder.runs_of_cells()
+        folder.of_cells()
     assert len(str(refused.value).splitlines()) == 1
 
 

@@ -35,10 +35,10 @@ def _put(column: str, value: Any) -> Callable[[Content], Content]:
 
 
 def _drop_column(content: Content) -> Content:
-    at = content["runs"]["columns"].index("value")
-    content["runs"]["columns"].pop(at)
+    place = content["runs"]["columns"].index("value")
+    content["runs"]["columns"].pop(place)
     for row in content["runs"]["values"]:
-        row.pop(at)
+        row.pop(place)
     return content
 
 
@@ -149,7 +149,7 @@ def test_a_damaged_file_is_told_set_aside_and_computed_again(kind: str, two: tup
     before = snapshot(reader)
     assert not reader.read_cell(outcome.key)
     assert reader.read_cell(outcome.key) is None
-    assert set(reader.runs_of_cells()["method"]) == {asked[1].method}
+    assert set(reader.of_cells()["method"]) == {asked[1].method}
     assert reader.disagreement()
     (remark,) = reader.remarks
     assert remark.startswith(f"{path} is damaged (")
@@ -158,7 +158,7 @@ def test_a_damaged_file_is_told_set_aside_and_computed_again(kind: str, two: tup
     reader.merge()
     assert set(reader.runs()["method"]) == {asked[1].method}
 
-    # the next run keeps it under another name, which nobody reads
+    # the next run keeps it under another name, and no run reads it
     again = ResultsFolder(folder.path)
     again.prepare({"seed": 0})
     aside = folder.cells_path / f"{outcome.key}.damaged-1.json"
@@ -212,8 +212,8 @@ def test_any_other_byte_is_seen(data: st.DataObject, tmp_path: Path) -> None:
         folder.write_cell("k", [{"dataset": "iris", "method": "ww", "split": 1, "metric": "error", "value": 0.1, "cell": "k"}])
         (tmp_path / "kept").write_bytes((folder.cells_path / "k.json").read_bytes())
     raw = bytearray((tmp_path / "kept").read_bytes())
-    at = data.draw(st.integers(0, len(raw) - 1))
-    raw[at] = data.draw(st.integers(0, 255).filter(lambda byte: byte != raw[at]))
+    place = data.draw(st.integers(0, len(raw) - 1))
+    raw[place] = data.draw(st.integers(0, 255).filter(lambda byte: byte != raw[place]))
     path = folder.cells_path / "k.json"
     path.write_bytes(raw)
     with pytest.raises(DamagedError):
@@ -224,7 +224,7 @@ def test_a_table_of_damaged_cells_alone_has_no_rows(two: tuple[ResultsFolder, li
     folder, asked, _ = two
     for path in folder.cells_path.glob("*.json"):
         damage("one bit", path)
-    assert len(folder.runs_of_cells()) == 0
+    assert len(folder.of_cells()) == 0
     folder.merge()
     assert len(folder.runs()) == 0
     folder.prepare({"seed": 0})

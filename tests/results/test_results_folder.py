@@ -69,12 +69,12 @@ def test_rows_are_in_one_order(folder):
 
 def test_floats_round_trip_and_types_are_stable(folder):
     values = [0.1, 1 / 3, 1e-300, 5e-324, 123456789.123456789, float("inf"), -0.0]
-    rows = [row(split=at, value=value, seed=2**60, passes=None, converged=True) for at, value in enumerate(values)]
+    rows = [row(split=i, value=value, seed=2**60, passes=None, converged=True) for i, value in enumerate(values)]
     folder.write_cell("k", [*rows, row(dataset="null", split=99, value=math.nan, error="NA", converged=None)])
     folder.merge()
     runs = folder.runs()
-    found = runs.loc[runs["split"] < 99, "value"].tolist()
-    assert [value.hex() for value in found] == [value.hex() for value in values]
+    makers = runs.loc[runs["split"] < 99, "value"].tolist()
+    assert [value.hex() for value in makers] == [value.hex() for value in values]
     assert runs["seed"].dtype == "Int64"
     assert runs["seed"].iloc[0] == 2**60
     assert runs["converged"].dtype == "boolean"
@@ -211,12 +211,12 @@ with atomic_file(pathlib.Path(sys.argv[1])) as file:
 """
     subprocess.run([sys.executable, "-c", script, str(folder.path / "runs.csv")], check=False)
     subprocess.run([sys.executable, "-c", script, str(folder.cells_path / "a.json")], check=False)
-    own = folder.path / f".x.csv.{files.socket.gethostname()}.{os.getpid()}.0.tmp"
-    own.write_text("in use")
+    leftover = folder.path / f".x.csv.{files.socket.gethostname()}.{os.getpid()}.0.tmp"
+    leftover.write_text("in use")
     assert len([*folder.path.rglob("*.tmp")]) == 3
     assert not (folder.path / "runs.csv").exists()
     folder.prepare({"seed": 0})
-    assert [*folder.path.rglob("*.tmp")] == [own]
+    assert [*folder.path.rglob("*.tmp")] == [leftover]
 
 
 def test_merges_are_rare_during_a_sweep(folder, monkeypatch):
@@ -278,8 +278,8 @@ def test_a_run_that_computed_nothing_changes_no_versions(folder):
     folder.write_cell("c", [row()], about={"made_by": [made("1.7.2"), made("1.9.1")]})
     folder.write_provenance({}, started=0.0, ended=1.0)
     document = json.loads((folder.path / "provenance.json").read_text())
-    found = [(each["versions"]["scikit-learn"], each["cells"]) for each in document["made_by"]]
-    assert found == [("1.9.1", ["a", "c"]), ("1.7.2", ["b", "c"])]
+    values = [(each["versions"]["scikit-learn"], each["cells"]) for each in document["made_by"]]
+    assert values == [("1.9.1", ["a", "c"]), ("1.7.2", ["b", "c"])]
     assert "versions" not in document
     folder.merge()
     assert folder.makers.mixture() == (

@@ -45,7 +45,7 @@ def refused(path: Path, identity: dict[str, Any], match: str) -> None:
 
 def test_every_cell_file_says_to_which_configuration_it_belongs(tmp_path: Path) -> None:
     folder = claimed(tmp_path, ONE, "a")
-    fill(ResultsFolder(tmp_path), "b")  # a worker of another kind, which was told nothing
+    fill(ResultsFolder(tmp_path), "b")  # a worker of another kind, which has no identity
     folder.write_cell("c", [{"status": "failed"}], request="c", traceback="no")
     assert [json.loads(file.read_text())["identity"] for file in folder.cells_path.glob("*.json")] == [ONE] * 3
 
@@ -86,7 +86,7 @@ def test_cells_of_two_configurations_make_no_table(tmp_path: Path) -> None:
     for state in ("there", "lost"):
         if state == "lost":
             (one.path / "identity.json").unlink()
-        for work in (one.merge, one.runs_of_cells, one.disagreement):
+        for work in (one.merge, one.of_cells, one.disagreement):
             with pytest.raises(ResultsError, match=r"b\.json was made by another config .*hyper\.C") as caught:
                 work()
             assert "\n" not in str(caught.value)

@@ -83,22 +83,22 @@ def folder(tmp_path: Path) -> ResultsFolder:
 
 def before(monkeypatch: pytest.MonkeyPatch, place: Any, name: str, then: Callable[[], object]) -> None:
     real = getattr(place, name)
-    monkeypatch.setattr(place, name, lambda *given, **more: (then(), real(*given, **more))[1])
+    monkeypatch.setattr(place, name, lambda *arguments, **more: (then(), real(*arguments, **more))[1])
 
 
 def end_of_a_sweep(folder: ResultsFolder) -> None:
-    """Do what a sweep does at its end, in a process of its own."""
+    """Do what a sweep does at its end, in a separate process."""
     fill(folder, "second")
-    own = ResultsFolder(folder.path)
-    own.write_provenance({}, 0.0, 1.0)
-    write_reports(own)
+    second = ResultsFolder(folder.path)
+    second.write_provenance({}, 0.0, 1.0)
+    write_reports(second)
 
 
-@pytest.mark.parametrize("at", ["summarise", "comparison_table", "write_text"])
+@pytest.mark.parametrize("step", ["summarise", "comparison_table", "write_text"])
 def test_tables_of_two_sweeps_that_end_together_have_all_cells(
-    at: str, folder: ResultsFolder, meeting: Meeting, monkeypatch: pytest.MonkeyPatch
+    step: str, folder: ResultsFolder, meeting: Meeting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before(monkeypatch, write, at, lambda: meeting.begin(lambda: end_of_a_sweep(folder)))
+    before(monkeypatch, write, step, lambda: meeting.begin(lambda: end_of_a_sweep(folder)))
     write_reports(folder)
     meeting.end()
     for name in ("runs.csv", "summary.csv"):

@@ -104,7 +104,7 @@ def test_maps_without_one_column_a_problem_are_refused():
     given = problems(1.0)
     thresholds = make_features("threshold", given.features.X, 3)
     other = BinaryProblems(thresholds, given.labels, given.weights, given.lam)
-    with pytest.raises(IncompatibleError, match="needs linear features or a kernel"):
+    with pytest.raises(IncompatibleError, match="needs multiclass linear or kernel features"):
         solve_binary(other, Limits())
 
 

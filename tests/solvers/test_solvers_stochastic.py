@@ -6,8 +6,10 @@ import scipy.sparse as sp
 from support import random_problems as problems
 
 from advcli.core.errors import ConfigError
+from advcli.core.paths import conf_dir
 from advcli.problems.certificate import certify
-from advcli.solvers import Limits, make_solver
+from advcli.solvers import Limits, make_solver, solver_names, solvers_for_a_box
+from advcli.solvers.base import registry
 from advcli.solvers.best import Best
 from advcli.solvers.stochastic.passes import Passes
 from advcli.solvers.stochastic.subgradient import SgdDescent
@@ -93,6 +95,16 @@ def test_wrong_options_are_one_line(solver, options, message):
     with pytest.raises(ConfigError, match=message) as caught:
         make_solver(solver, **options)
     assert "\n" not in str(caught.value)
+
+
+def test_they_are_there_for_comparison_alone():
+    folder = conf_dir() / "solver"
+    for name in solver_names():
+        chosen = registry.get(name)
+        stochastic = chosen.__module__.startswith("advcli.solvers.stochastic.")
+        assert chosen.comparison == stochastic
+        assert (folder / f"{name}.yaml").read_text(encoding="utf-8").startswith("# For comparison: ") == stochastic
+    assert solvers_for_a_box() == ["auto", "box", "lbfgs"]
 
 
 def test_what_they_lack_is_said():

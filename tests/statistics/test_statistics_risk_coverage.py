@@ -22,17 +22,17 @@ def test_the_area_is_the_mean_over_all_orders_of_tied_rows() -> None:
     random = np.random.default_rng(0)
     for _ in range(20):
         margin, wrong = random.integers(0, 3, size=6).astype(float), random.random(6) < 0.4
-        found = risk_coverage(margin, wrong)
+        result = risk_coverage(margin, wrong)
         orders = [p for p in permutations(range(6)) if (np.diff(margin[list(p)]) <= 0).all()]
-        assert found.aurc == pytest.approx(np.mean([area(wrong[list(p)]) for p in orders]), abs=1e-12)
-        assert found.aurc - found.excess == pytest.approx(min(area(wrong[list(p)]) for p in permutations(range(6))), abs=1e-12)
-        for threshold, coverage, risk, accuracy in zip(found.threshold, found.coverage, found.risk, found.accuracy, strict=True):
+        assert result.aurc == pytest.approx(np.mean([area(wrong[list(p)]) for p in orders]), abs=1e-12)
+        assert result.aurc - result.excess == pytest.approx(min(area(wrong[list(p)]) for p in permutations(range(6))), abs=1e-12)
+        for threshold, coverage, risk, accuracy in zip(result.threshold, result.coverage, result.risk, result.accuracy, strict=True):
             accepted = margin >= threshold
             assert coverage == accepted.mean()
             assert risk == pytest.approx(wrong[accepted].mean(), abs=1e-15)
             assert accuracy == 1 - risk
-        assert len(found.threshold) == len(set(margin))
-        assert found.coverage[-1] == 1.0
+        assert len(result.threshold) == len(set(margin))
+        assert result.coverage[-1] == 1.0
 
 
 def test_perfect_and_useless_margins() -> None:
@@ -61,13 +61,13 @@ def test_of_many_draws_at_most_delta_have_a_threshold_that_is_not_good(shape: st
     errors = random.uniform(size=margins.shape) < risk(margins)
     bad, coverage = 0, []
     for margin, wrong in zip(margins, errors, strict=True):
-        found = guarantee(margin, wrong, epsilon, delta)
-        coverage.append(found.coverage)
-        if found.accepted:
-            bad += int(np.interp(max(found.tau, 0.0), grid, above) > epsilon)
-            accepted = margin[50:] > found.tau
-            assert (found.accepted, found.wrong) == (accepted.sum(), wrong[50:][accepted].sum())
-            assert binom.cdf(found.wrong, found.accepted, epsilon) <= delta
+        result = guarantee(margin, wrong, epsilon, delta)
+        coverage.append(result.coverage)
+        if result.accepted:
+            bad += int(np.interp(max(result.tau, 0.0), grid, above) > epsilon)
+            accepted = margin[50:] > result.tau
+            assert (result.accepted, result.wrong) == (accepted.sum(), wrong[50:][accepted].sum())
+            assert binom.cdf(result.wrong, result.accepted, epsilon) <= delta
     assert bad <= binom.ppf(0.999, 1000, delta)
     assert bad > 10  # the level is used: the study could see a method that proves too much
     if shape == "falling":
@@ -78,9 +78,9 @@ def test_given_thresholds_are_tested_in_turn_until_one_fails() -> None:
     margin = np.r_[np.full(100, 3.0), np.full(100, 2.0), np.full(400, 1.0)]
     wrong = np.zeros(600, dtype=bool)
     wrong[100:130] = True  # a bad group in the middle hides the good one below
-    found = guarantee(margin, wrong, 0.05, 0.1, thresholds=[2.5, 1.5, 0.5])
-    assert (found.tau, found.accepted, found.wrong, found.rows) == (2.5, 100, 0, 600)
-    assert "tau = 2.5 accepts 100 of 600" in str(found)
+    result = guarantee(margin, wrong, 0.05, 0.1, thresholds=[2.5, 1.5, 0.5])
+    assert (result.tau, result.accepted, result.wrong, result.rows) == (2.5, 100, 0, 600)
+    assert "tau = 2.5 accepts 100 of 600" in str(result)
     none = guarantee(margin, np.ones(600), 0.05, 0.1, thresholds=[2.5, 1.5])
     assert (none.tau, none.accepted, none.coverage) == (np.inf, 0, 0.0)
     assert "no threshold" in str(none)
@@ -94,11 +94,11 @@ def test_given_thresholds_are_tested_in_turn_until_one_fails() -> None:
 def test_the_rows_set_apart_are_not_tested_on() -> None:
     random = np.random.default_rng(2)
     margin, wrong = random.normal(size=400), random.random(400) < 0.02
-    found = guarantee(margin, wrong)
+    result = guarantee(margin, wrong)
     other = wrong.copy()
     other[:40] = ~other[:40]
     again = guarantee(margin, other)
-    assert (again.tau, again.wrong) == (found.tau, found.wrong)
+    assert (again.tau, again.wrong) == (result.tau, result.wrong)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_the_rows_set_apart_are_not_tested_on() -> None:
         ({"thresholds": [0.1, 0.2]}, ConfigError, "thresholds must be numbers that fall"),
         ({"thresholds": []}, ConfigError, "thresholds must be numbers that fall"),
         ({"thresholds": [np.nan, 0.0]}, ConfigError, "thresholds must be numbers that fall"),
-        ({"margin": np.r_[np.nan, np.zeros(99)]}, DataError, "a margin is no number"),
+        ({"margin": np.r_[np.nan, np.zeros(99)]}, DataError, "a margin is nan"),
         ({"margin": np.zeros(3)}, DataError, "one number a row"),
         ({"margin": [], "wrong": []}, DataError, "one number a row"),
         ({"margin": np.zeros(15), "wrong": np.zeros(15)}, DataError, "15 held-out rows are too few: 20 are set apart"),

@@ -82,7 +82,7 @@ def test_constant_difference_has_no_spread():
 
 @pytest.mark.parametrize("splits", [2, 3, 6, 20])
 def test_constant_difference_is_judged_by_its_signs(splits):
-    # one difference on two splits is no proof; a sign test that drops no zeros has this two-sided p-value
+    # one difference on two splits proves nothing; a sign test that keeps zeros has this two-sided p-value
     ones, zeros = np.ones(splits), np.zeros(splits)
     expected = stats.binomtest(splits, splits).pvalue
     assert paired_t(ones, zeros).p_value == pytest.approx(expected)
@@ -218,7 +218,7 @@ def test_single_split_marks_nobody(test, correction):
 
 def test_order_of_methods_does_not_matter():
     rng = np.random.default_rng(0)
-    values = {name: rng.normal(at / 3, size=10) for at, name in enumerate("abcde")}
+    values = {name: rng.normal(i / 3, size=10) for i, name in enumerate("abcde")}
     assert str(marks(values)) == str({name: marks(dict(reversed(values.items())))[name] for name in values})
     corrected = marks(dict(reversed(values.items())), correction="holm")
     assert str(marks(values, correction="holm")) == str({name: corrected[name] for name in values})
@@ -227,7 +227,7 @@ def test_order_of_methods_does_not_matter():
 @given(st.integers(2, 7), st.integers(3, 12), st.integers(0, 2**32 - 1))
 def test_corrected_marks_are_holms_over_all_pairs(methods, splits, seed):
     rng = np.random.default_rng(seed)
-    values = {f"m{at}": rng.integers(0, 6, splits) + 2.0 * at for at in range(methods)}
+    values = {f"m{i}": rng.integers(0, 6, splits) + 2.0 * i for i in range(methods)}
     plain, corrected = marks(values), marks(values, correction="holm")
     pairs = list(itertools.combinations(values, 2))
     raw = [paired_t(values[a], values[b]).p_value for a, b in pairs]
@@ -243,10 +243,10 @@ def test_corrected_marks_are_holms_over_all_pairs(methods, splits, seed):
 
 def adjusted_by_definition(p_values):
     """Holm's adjusted p-values by their definition: the largest of (m - rank) p over the p-values that are not larger."""
-    order = sorted(range(len(p_values)), key=lambda at: p_values[at])
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
     adjusted = [0.0] * len(p_values)
-    for rank, at in enumerate(order):
-        adjusted[at] = min(1.0, max((len(p_values) - before) * p_values[order[before]] for before in range(rank + 1)))
+    for rank, i in enumerate(order):
+        adjusted[i] = min(1.0, max((len(p_values) - before) * p_values[order[before]] for before in range(rank + 1)))
     return adjusted
 
 
@@ -258,7 +258,7 @@ def test_equal_methods_keep_their_marks():
     for _ in range(runs):
         rows = rng.normal(size=(methods, n))
         tested = [rng.permutation(n)[:n_test] for _ in range(splits)]
-        values = {str(at): np.array([row[part].mean() for part in tested]) for at, row in enumerate(rows)}
+        values = {str(i): np.array([row[part].mean() for part in tested]) for i, row in enumerate(rows)}
         for name in denied:
             result = mark_best(values, Significance(correction=name), n_train=n - n_test, n_test=n_test)
             denied[name] += len(bold(result)) < methods
@@ -307,20 +307,20 @@ def test_posterior_by_its_formula(rope, n_train, n_test):
     a, b = rng.normal(0.82, 0.05, 10), rng.normal(0.8, 0.05, 10)
     d = a - b
     law = stats.t(9, loc=d.mean(), scale=np.sqrt((1 / 10 + n_test / n_train) * d.var(ddof=1)))
-    found = bayesian_correlated_t(a, b, n_train, n_test, rope)
-    assert found.smaller == pytest.approx(law.cdf(-rope), abs=1e-9)
-    assert found.larger == pytest.approx(law.sf(rope), abs=1e-9)
-    assert found.smaller + found.equivalent + found.larger == pytest.approx(1.0)
+    result = bayesian_correlated_t(a, b, n_train, n_test, rope)
+    assert result.smaller == pytest.approx(law.cdf(-rope), abs=1e-9)
+    assert result.larger == pytest.approx(law.sf(rope), abs=1e-9)
+    assert result.smaller + result.equivalent + result.larger == pytest.approx(1.0)
     turned = bayesian_correlated_t(b, a, n_train, n_test, rope)
-    assert (turned.smaller, turned.larger) == pytest.approx((found.larger, found.smaller))
+    assert (turned.smaller, turned.larger) == pytest.approx((result.larger, result.smaller))
 
 
 def test_posterior_without_a_region_is_the_one_sided_test():
     rng = np.random.default_rng(2)
     for _ in range(20):
         a, b = rng.normal(0.0, 1.0, 8), rng.normal(0.5, 1.0, 8)
-        found = bayesian_correlated_t(a, b, 70, 30)
-        assert 2 * min(found.smaller, found.larger) == pytest.approx(corrected_t(a, b, 70, 30).p_value)
+        result = bayesian_correlated_t(a, b, 70, 30)
+        assert 2 * min(result.smaller, result.larger) == pytest.approx(corrected_t(a, b, 70, 30).p_value)
 
 
 def test_posterior_of_baycomp():
@@ -332,8 +332,8 @@ def test_posterior_of_baycomp():
         (0.05, 0.3147552607502047, 0.01669681275767876),
     ):
         b, a = rng.normal(0.8, 0.05, 10), rng.normal(0.82, 0.05, 10)
-        found = bayesian_correlated_t(a, b, 9, 1, rope)
-        assert (found.smaller, found.larger) == pytest.approx((smaller, larger), abs=1e-9)
+        result = bayesian_correlated_t(a, b, 9, 1, rope)
+        assert (result.smaller, result.larger) == pytest.approx((smaller, larger), abs=1e-9)
 
 
 def test_posterior_where_there_is_nothing_to_estimate():
@@ -365,7 +365,7 @@ def test_wins_ties_losses_count_the_single_tests():
 def test_of_hundreds_of_methods_the_marks_are_those_of_bonferroni():
     rng = np.random.default_rng(3)
     base = rng.normal(size=20)
-    values = {f"m{at}": base + rng.normal(size=20) * 0.1 + 0.01 * (at // 2) for at in range(MOST_IN_HOLM + 3)}
+    values = {f"m{i}": base + rng.normal(size=20) * 0.1 + 0.01 * (i // 2) for i in range(MOST_IN_HOLM + 3)}
     values["again"] = values["m0"].copy()
     values["short"] = np.full(20, np.nan)
     marks = mark_best(values, Significance(), n_train=100, n_test=50)

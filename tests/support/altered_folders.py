@@ -46,7 +46,7 @@ def refuted_when_altered(copy: Path, at: int, change: Callable[[dict[str, np.nda
     edit_proof(copy, at, change, forge)
     reasons = [each.reason for each in judged(copy) if each.verdict == "refuted"]
     assert len(reasons) == 1
-    assert said in reasons[0] if forge else "the hash of the proof is not that of the row" in reasons[0]
+    assert said in reasons[0] if forge else "the hash of the proof differs from the row's" in reasons[0]
 
 
 def refuted_at_another_strength_or_surrogate(made: Path, tmp_path: Path) -> None:

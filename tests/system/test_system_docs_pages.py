@@ -2,11 +2,8 @@
 
 A fenced block whose first line names a path (```yaml my/loss/x.yaml) is that file. ```sh blocks are commands, run in order in one folder
 for the page; ```sh slow only has to compose. A ```text block after a command holds lines of its output, ```python blocks without a path
-are run. Figures are drawn by the command above a ```text block that names some.
-
-README has its commands in blocks without a language. A figure in the comment of a command, "97.72 (1.21)", is what the command prints,
-unless "published" stands before it. Presets and `COMPOSED` only have to compose. Commands run as they stand among the long tests; in every
-run of the tests, those with figures only have to compose, and others run on `FEWER` splits. The pages `LONG` are among the long tests, too.
+are run. Figures are drawn by the command above a ```text block that names some. A backslash at the end of a line continues a command.
+The pages `LONG` are among the long tests.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ from advcli.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "notes")
 BLOCK = re.compile(r"^```(\w*) ?(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -48,117 +45,9 @@ def run(words: list[str], capfd: pytest.CaptureFixture[str]) -> str:
 
 FIGURE = re.compile(r"\d+\.\d+ \(\d+\.\d+\)")
 
-# How commands of README begin whose options only have to compose: slow ones, launchers and limits, which have tests of their own.
-COMPOSED = (
-    "advcli dataset=digits loss=zero_one ",
-    "advcli bench ",
-    "advcli +experiment=",
-    "advcli -m dataset=iris,wine loss=zero_one,cs ",
-    "advcli -m dataset=iris,digits limits.",
-)
-# Commands that read what another command, which is not run here, has written.
-READERS = (
-    "advcli report results=",
-    "advcli check results=",
-    "advcli verify results=",
-    "advcli certify model=",
-    "advcli export ",
-    "advcli drop ",
-)
-# In the place of 20 splits, each with a search, where the figures are not compared.
-FEWER = ["protocol.n_splits=2", "protocol.search=first_split"]
+MOST_ENTRIES = 8  # of a list of pages, which a menu shows at once
 # Pages whose commands take more than some seconds together.
-LONG = ("extending", "notebook", "outside")
-CSV = {"label": ("low", "high"), "kind": ("cat", "dog", "hawk", "owl")}
-TREE = "parent,child\nanimal,mammal\nanimal,bird\nmammal,cat\nmammal,dog\nbird,hawk\nbird,owl\n"
-
-
-def commands(block: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the commands of a block of README and the figures that their comments promise."""
-    lines = [line for line in block.splitlines() if line.strip()]
-    for number, line in enumerate(lines):
-        if not line.startswith("advcli"):
-            assert line.lstrip().startswith("#") or line.startswith(("make ", "eval ")), f"neither a command nor its comment: {line}"
-            continue
-        command, _, comment = line.partition("#")
-        if number + 1 < len(lines) and lines[number + 1].startswith(" "):
-            comment += lines[number + 1]
-        yield command.strip(), FIGURE.findall(comment.partition("published")[0])
-
-
-def composing(command: str) -> list[str]:
-    """Return the words that compose a command: the first choice of every sweep, no verb."""
-    words = [word for word in shlex.split(command)[1:] if word not in ("-m", "bench")]
-    return [*(word if "[" in word else word.partition(",")[0] for word in words), "--cfg", "job"]
-
-
-def write_csv(path: Path, target: str) -> None:
-    """Write 48 rows of two features and a target."""
-    lines = [f"size,ears,{target}"]
-    for number in range(48):
-        values = CSV[target]
-        lines.append(f"{2 * (number % 2) + number / 40:.3f},{3 * (number // 2 % 2) - number / 40:.3f},{values[number % len(values)]}")
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def readme_blocks() -> list[str]:
-    return [content for language, _, content in blocks(README) if language == "" and "advcli" in content]
-
-
-@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["few", "whole"])
-@pytest.mark.parametrize("number", range(len(readme_blocks())))
-def test_commands_of_the_readme(
-    number: int, whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ADVCLI_PLUGINS", "")
-    write_csv(tmp_path / "train.csv", "label")
-    write_csv(tmp_path / "held_out.csv", "label")
-    (tmp_path / "new.csv").write_text("size,ears\n0.1,0.2\n2.5,3.1\n", encoding="utf-8")
-    (tmp_path / "tree.csv").write_text(TREE, encoding="utf-8")
-    words = "".join(f"{number},Ann,B-per\n{number},w{number % 4},O\n{number},Rome,B-place\n" for number in range(20))
-    (tmp_path / "words.csv").write_text(f"sentence,token,tag\n{words}", encoding="utf-8")
-    skipped = []
-    for command, figures in commands(readme_blocks()[number]):
-        words = shlex.split(command)[1:]
-        options = dict(word.split("=", 1) for word in words if "=" in word)
-        if options.get("dataset.path") == "my.csv":
-            write_csv(tmp_path / "my.csv", options["dataset.target"])
-        if command.startswith(READERS):
-            assert not figures
-        elif f"{command} ".startswith(COMPOSED):
-            assert not figures, f"{command} is not run, so nothing holds its figures"
-            run(composing(command), capfd)
-        elif figures and not whole:
-            run(composing(command), capfd)
-        elif needs_data(command) and not os.environ.get("ADVCLI_DATA"):
-            skipped.append(command)
-        else:
-            runs = not words or words[0] == "-m" or "=" in words[0]
-            said = run([*words, *(["workers=1"] if "-m" in words else []), *(FEWER if runs and not whole else [])], capfd)
-            cells = [line for line in said.splitlines() if re.match(r"(\[\d+/\d+\] )?\w+, [\w ]+: ", line)]
-            printed = [FIGURE.findall(line)[0] for line in cells if FIGURE.search(line)]
-            assert not figures or printed == figures, f"README promises {figures} of {command}, which prints {printed}"
-    if skipped:
-        pytest.skip(f"all but the commands on the papers' data, which need ADVCLI_DATA: {skipped}")
-
-
-def test_a_stale_figure_is_found() -> None:
-    block = "advcli data list        # also: data show NAME\nadvcli dataset=iris   # 1.5\n        # 97.11 (1.78), published 96.3 (3.1)\n"
-    assert list(commands(block)) == [("advcli data list", []), ("advcli dataset=iris", ["97.11 (1.78)"])]
-    assert composing("advcli -m dataset=iris,wine protocol.metrics=[a,b]") == ["dataset=iris", "protocol.metrics=[a,b]", "--cfg", "job"]
-    promised = [figure for text in readme_blocks() for _, figures in commands(text) for figure in figures]
-    assert len(promised) >= 6
-    assert all(
-        not f"{command} ".startswith((*COMPOSED, *READERS)) for text in readme_blocks() for command, found in commands(text) if found
-    )
-
-
-def test_python_of_the_readme() -> None:
-    code = "\n".join(content for language, _, content in blocks(README) if language == "python")
-    done = nursery().run(code)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [line for language, _, text in blocks(README) if language == "text" for line in text.splitlines()]
+LONG = ("notebook", "outside", "noise", "extending")
 
 
 @pytest.mark.slow
@@ -177,7 +66,7 @@ def test_the_main_job_gives_the_table_of_the_readme(
 
 def test_answers_are_five_lines_at_most() -> None:
     """Beside imports and the rows of the page, which one file makes; every answer cites its thread."""
-    page = ROOT / "docs" / "answers.md"
+    page = ROOT / "docs" / "howto" / "answers.md"
     answers = [(language, text) for language, name, text in blocks(page) if language in ("python", "sh") and not name]
     lines = [[line for line in text.splitlines() if line.strip() and not line.startswith(("import ", "from "))] for _, text in answers]
     assert [own for own in lines if len(own) > 5] == []
@@ -193,7 +82,7 @@ def needs_data(command: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    "page", [pytest.param(page, id=page.stem, marks=[pytest.mark.slow] if page.stem in LONG else []) for page in PAGES]
+    "page", [pytest.param(page, id=page.stem, marks=[pytest.mark.slow] if page.stem in LONG else []) for page in (README, *PAGES)]
 )
 def test_everything_on_the_page_works(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -238,6 +127,15 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert [target for target in targets if "://" not in target and not (page.parent / target).exists()] == []
 
 
-def test_the_readme_names_every_page() -> None:
-    text = README.read_text(encoding="utf-8")
-    assert [page.name for page in PAGES if f"docs/{page.name}" not in text] == []
+def test_every_page_is_in_a_list_of_its_section() -> None:
+    """A page that no toctree names is in no menu of the site."""
+    named = set()
+    for page in (ROOT / "docs").rglob("*.md"):
+        for listed in re.findall(r"^```{toctree}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+            entries = [line for line in listed.splitlines() if line and not line.startswith(":")]
+            assert len(entries) <= MOST_ENTRIES, f"{page} lists {len(entries)} pages"
+            for entry in entries:
+                at = page.parent / re.sub(r".*<(.*)>", r"\1", entry)
+                named |= {path.resolve() for path in at.parent.glob(f"{at.name}.md")}
+    unlisted = [page for page in (ROOT / "docs").rglob("*.md") if page.resolve() not in named and page != ROOT / "docs" / "index.md"]
+    assert unlisted == []

@@ -1,4 +1,4 @@
-"""The simulation behind the page on statistics gives the figures that stand there."""
+"""The simulation behind the page on statistics gives the figures that stand there, and scripts draw the pictures of the pages."""
 
 import re
 import subprocess
@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.module_files import module_of
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -16,12 +17,19 @@ def simulated(*words: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+def test_the_pictures_of_the_game_are_drawn_by_their_script() -> None:
+    """After a change: `python docs/draw_game.py`."""
+    game = module_of(DOCS / "draw_game.py", "draw_game")
+    for name, draw in game.DRAWN.items():
+        assert (DOCS / "pictures" / name).read_text(encoding="utf-8") == draw()
+
+
 def figures(line: str) -> dict[str, str]:
     return dict(re.findall(r"(\w+) ([\d.]+ %)", line))
 
 
 def rows_of_page() -> list[list[str]]:
-    lines = (DOCS / "statistics.md").read_text(encoding="utf-8").splitlines()
+    lines = (DOCS / "explanation" / "statistics.md").read_text(encoding="utf-8").splitlines()
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| nearest")]
 
 

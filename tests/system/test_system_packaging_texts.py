@@ -22,12 +22,35 @@ def test_the_citation_is_of_this_version() -> None:
     assert cited["authors"]
     assert re.search(rf"^## {re.escape(VERSION)}", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
 
+    assert cited["repository-code"] == PROJECT["urls"]["Repository"]
+    losses = {path.stem for path in (ROOT / "conf/loss").glob("*.yaml")}
+    named = [name for paper in cited["references"] for name in re.findall(r"loss=(\w+)", paper["notes"])]
+    assert len(cited["references"]) >= 6
+    assert set(named) <= losses
+
 
 def test_links_of_the_texts_lead_somewhere() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     named = [*re.findall(r"\]\(([^)#]+)\)", text), *re.findall(r"`((?:docs|tests|conf|\.ci)[\w./]*)`", text)]
     assert len(named) >= 4
     assert [each for each in named if not (ROOT / each).exists()] == []
+
+
+def test_every_make_target_of_the_texts_is_there() -> None:
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    for name in ("README.md", "CONTRIBUTING.md", "docs/start/installing.md"):
+        named = re.findall(r"(?:^|`)make (?:[A-Z]+=\S+ )?([a-z][\w-]*)", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
+        assert named
+        assert [target for target in named if target not in targets] == []
+
+
+def test_the_extras_of_the_page_are_those_of_the_package() -> None:
+    page = (ROOT / "docs/start/installing.md").read_text(encoding="utf-8").split("## Extras")[1].split("##")[0]
+    assert sorted(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == sorted(PROJECT["optional-dependencies"])
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 130
 
 
 def test_the_workflow_runs_what_is_there() -> None:

@@ -19,9 +19,9 @@ def fitted(name: str, features: str = "linear", **options: Any) -> tuple[Any, ..
     X = random.normal(size=(40, 3))
     y = (X[:, 0] > 0).astype(int) + (X[:, 1] + 0.5 * random.normal(size=40) > 0.4)
     weight = random.uniform(0.5, 2.0, 40)
-    own = {} if name in ("ova", "ovo") else {"cost": "absolute"}
-    model = learner_class(name)(lam=0.05, features=features, tol=1e-8, **own, **options).fit(X, y, weight)
-    checker = Reduction({"name": name, **own, **options}, 3, list("abc"), True)
+    options_of_method = {} if name in ("ova", "ovo") else {"cost": "absolute"}
+    model = learner_class(name)(lam=0.05, features=features, tol=1e-8, **options_of_method, **options).fit(X, y, weight)
+    checker = Reduction({"name": name, **options_of_method, **options}, 3, list("abc"), True)
     mapped = checker.score_map({"name": features}, None, X)
     rows = model.rows_
     theta = model.theta_ if features == "linear" else np.vstack([model.theta_[rows], model.theta_[len(y) :]])
@@ -37,8 +37,8 @@ def bounds(checker: Reduction, mapped: Any, y: Any, weight: Any, theta: Any, a: 
 @pytest.mark.parametrize("name", NAMES)
 def test_bounds_hold_the_certified_values(name: str, features: str, bias: str) -> None:
     model, checker, mapped, y, weight, theta, a = fitted(name, features, bias=bias)
-    found = bounds(checker, mapped, y, weight, theta, a)
-    for value, proved in ((model.certificate_.primal, found.primal), (model.certificate_.dual, found.dual)):
+    result = bounds(checker, mapped, y, weight, theta, a)
+    for value, proved in ((model.certificate_.primal, result.primal), (model.certificate_.dual, result.dual)):
         assert proved.low - 1e-12 <= value <= proved.high + 1e-12
         assert proved.rad < 1e-9
 
@@ -61,9 +61,9 @@ def test_a_dual_point_that_misses_the_constraint_of_a_free_bias_proves_less() ->
     # all numbers of one side raised to their ends: a larger sum, which no bound may be made of
     raised = np.where((y[:, None] == np.arange(3)), 1.0, a)
     assert (raised.sum() - a.sum()) * 0.01 > 0
-    found = bounds(checker, mapped, y, weight, theta, raised).dual.low
-    assert found < model.certificate_.dual
-    assert found < dual
+    proved = bounds(checker, mapped, y, weight, theta, raised).dual.low
+    assert proved < model.certificate_.dual
+    assert proved < dual
 
 
 def test_arrays_of_other_shapes_are_told() -> None:

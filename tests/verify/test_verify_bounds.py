@@ -1,4 +1,4 @@
-"""The checker's arithmetic encloses exact results, its surrogates bound those of the losses and touch them, and it imports no solver."""
+"""The checker's arithmetic encloses exact results, its surrogates bound and touch every surrogate of a loss, and it imports no solver."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ def test_products_sums_and_differences_are_enclosed(seed: int) -> None:
     B = random.normal(size=(m, 2)) * 10.0 ** random.integers(-8, 9, (m, 2))
     exact = [[sum(Fraction(a) * Fraction(b) for a, b in zip(row, column, strict=True)) for column in B.T.tolist()] for row in A.tolist()]
     total = [[one * Fraction(1, 3) - other for one, other in zip(row, row[::-1], strict=True)] for row in exact]
-    for left in (A, sparse.csr_array(A)):
-        found = dot(left, B)
+    for matrix in (A, sparse.csr_array(A)):
+        result = dot(matrix, B)
         rough = dot(Ball(A, np.abs(A) * 1e-9), Ball(B, np.abs(B) * 1e-9))
-        third = found / 3.0 - Ball(found.mid[:, ::-1], found.rad[:, ::-1])
+        third = result / 3.0 - Ball(result.mid[:, ::-1], result.rad[:, ::-1])
         for i in range(2):
             for j in range(2):
-                assert Fraction(float(found.low[i, j])) <= exact[i][j] <= Fraction(float(found.high[i, j]))
+                assert Fraction(float(result.low[i, j])) <= exact[i][j] <= Fraction(float(result.high[i, j]))
                 assert Fraction(float(third.low[i, j])) <= total[i][j] <= Fraction(float(third.high[i, j]))
                 wide = sum(abs(Fraction(a) * Fraction(b)) for a, b in zip(A[i].tolist(), B[:, j].tolist(), strict=True))
                 assert Fraction(float(rough.high[i, j])) >= exact[i][j] + wide * Fraction(19, 10**10)
         # a bound that says something
-        assert (found.rad <= 1e-12 * (np.abs(A) @ np.abs(B)) + 1e-280).all()
+        assert (result.rad <= 1e-12 * (np.abs(A) @ np.abs(B)) + 1e-280).all()
     rows = Ball(A, 0.0).sum(axis=1)
     exact_rows = [sum(Fraction(a) for a in row) for row in A.tolist()]
     assert all(Fraction(float(rows.low[i])) <= exact_rows[i] <= Fraction(float(rows.high[i])) for i in range(2))
@@ -84,11 +84,11 @@ def test_radii_grow_by_their_own_rounding_and_by_underflow() -> None:
         for column in range(2):
             exact = sum(map(Fraction, radii[:, column].tolist()))
             assert exact <= Fraction(float(high[column])) <= exact * Fraction(1001, 1000)
-    # products that are no doubles, one and many
-    found = ball(1e-200) * 1e-200 * 1e300
-    assert found.low <= 1e-100 <= found.high
-    found = dot(np.full((1, 64), 1e-162), np.full((64, 1), 1e-162))
-    assert Fraction(float(found.high[0, 0])) >= 64 * Fraction(1e-162) ** 2
+    # products below the smallest double, one and many
+    result = ball(1e-200) * 1e-200 * 1e300
+    assert result.low <= 1e-100 <= result.high
+    result = dot(np.full((1, 64), 1e-162), np.full((64, 1), 1e-162))
+    assert Fraction(float(result.high[0, 0])) >= 64 * Fraction(1e-162) ** 2
 
 
 def test_functions_of_one_number_are_enclosed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,12 +101,12 @@ def test_functions_of_one_number_are_enclosed(monkeypatch: pytest.MonkeyPatch) -
                 series, term = Fraction(0), Fraction(1)
                 for power in range(1, 160):
                     series, term = series + term, term * Fraction(x) / power
-                found = exp(ball(np.array([x])))
-                assert Fraction(float(found.low[0])) <= series <= Fraction(float(found.high[0]))
+                result = exp(ball(np.array([x])))
+                assert Fraction(float(result.low[0])) <= series <= Fraction(float(result.high[0]))
     wide = exp(Ball(np.array([1.0]), np.array([0.01])))
     assert wide.low[0] < np.exp(0.99) < np.exp(1.01) < wide.high[0]
-    found = inverse(Ball(3.0, 0.5))
-    assert Fraction(float(found.low)) <= Fraction(2, 7) < Fraction(2, 5) <= Fraction(float(found.high))
+    result = inverse(Ball(3.0, 0.5))
+    assert Fraction(float(result.low)) <= Fraction(2, 7) < Fraction(2, 5) <= Fraction(float(result.high))
 
 
 @pytest.mark.parametrize("options", LOSSES, ids=name_of)
@@ -114,8 +114,8 @@ def test_functions_of_one_number_are_enclosed(monkeypatch: pytest.MonkeyPatch) -
 def test_surrogates_are_bounded_from_both_sides(options: dict, scale: float) -> None:
     random = np.random.default_rng(11)
     k, n = 4, 60
-    own = {key: value for key, value in options.items() if key != "name"}
-    loss, mine = make_loss(options["name"], k, **own), Surrogate(options, k, list("abcd"))
+    truth = {key: value for key, value in options.items() if key != "name"}
+    loss, mine = make_loss(options["name"], k, **truth), Surrogate(options, k, list("abcd"))
     F, y = scale * random.normal(size=(n, k)), random.integers(0, k, n)
     F[:5] = np.round(F[:5])  # ties
     w = mine.cost_weights(y, None)
@@ -147,10 +147,10 @@ def test_surrogates_are_bounded_from_both_sides(options: dict, scale: float) -> 
     if mine.simplex:
         assert (far.moved > 0.05).all()
         # too much mass: the point is as near to a distribution as it says, and its c is not above that one's
-        own = np.eye(k)[y]
+        truth = np.eye(k)[y]
         for factor in (0.6, 1.5):
-            Q = factor * (mixed + own)
-            point, within = mine.below(Q - own, y, w), Q / Q.sum(axis=1, keepdims=True) - own
+            Q = factor * (mixed + truth)
+            point, within = mine.below(Q - truth, y, w), Q / Q.sum(axis=1, keepdims=True) - truth
             assert (np.abs(point.R - within).sum(axis=1) <= point.moved + 1e-15).all()
             assert (point.offset.low <= loss.offset(within, y) + 1e-14).all()
 
@@ -200,9 +200,9 @@ def test_distances_in_a_hierarchy_are_those_of_the_loss(k: int) -> None:
     for options in loss_class("tree_distance").examples(k):
         edges, classes = options["hierarchy"]["edges"], options["hierarchy"]["classes"]
         expected = make_loss("tree_distance", k, **options).matrix
-        given = Surrogate({"name": "tree_distance", **options}, k, ["not", "asked"])
+        surrogate = Surrogate({"name": "tree_distance", **options}, k, ["not", "asked"])
         data = Surrogate({"name": "tree_distance", "hierarchy": None}, k, classes, [tuple(edge) for edge in edges])
-        np.testing.assert_array_equal(given.matrix, expected)
+        np.testing.assert_array_equal(surrogate.matrix, expected)
         np.testing.assert_array_equal(data.matrix, expected)
     with pytest.raises(CannotError, match="hierarchy of loss=tree_distance is not there"):
         Surrogate({"name": "tree_distance", "hierarchy": None}, k, ["a"] * k)
@@ -211,7 +211,7 @@ def test_distances_in_a_hierarchy_are_those_of_the_loss(k: int) -> None:
 
 
 def test_it_runs_without_solvers_learners_and_compiled_kernels() -> None:
-    """Imports of imports count as well, so a process of its own looks at all modules that are there in the end."""
+    """Imports of imports count as well, so a separate process looks at all modules that are loaded in the end."""
     script = (
         "import sys, tempfile, pathlib\n"
         "from advcli.results.folder import ResultsFolder\nfrom advcli.verify import verify_folder\nfrom advcli import data\n"
@@ -239,8 +239,8 @@ def test_splits_and_standardisation_are_those_of_a_run(form) -> None:
     X[:, 3], X[:, 4], X[:, 5] = 0.0, 0.5, -7.0  # constants
     for sizes in (None, (10, 5)):
         dataset = SimpleNamespace(X=form(X), name="some set", sizes=sizes, splits=None, official=None, groups=None)
-        found = _splits(dataset, {"splits": "random", "n_splits": 3, "train_size": 0.7}, 4)
-        for mine, theirs in zip(found, random_splits(23, 3, 0.7, 4, "some set", sizes), strict=True):
+        result = _splits(dataset, {"splits": "random", "n_splits": 3, "train_size": 0.7}, 4)
+        for mine, theirs in zip(result, random_splits(23, 3, 0.7, 4, "some set", sizes), strict=True):
             assert all(np.array_equal(one, other) for one, other in zip(mine, theirs, strict=True))
     train, test = form(X[:15]), form(X[15:])
     standardiser = Standardiser().fit(train)

@@ -1,4 +1,4 @@
-"""Predictions of the house are among those that the checker holds possible, alone where nothing ties, whatever the loss and its rule."""
+"""Predictions of the package are among the possible predictions of the checker, alone without ties, for all losses and rules."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def scores(seed: int, n: int, k: int, rounded: bool) -> Any:
     return np.round(2.0 * random.normal(size=(n, k))) / 2.0 if rounded else F
 
 
-def agree(possible: Any, found: Any, tied: bool) -> None:
-    assert possible[np.arange(len(found)), found].all()
+def agree(possible: Any, predicted: Any, tied: bool) -> None:
+    assert possible[np.arange(len(predicted)), predicted].all()
     if not tied:
         assert (possible.sum(axis=1) == 1).mean() >= 0.9
 
 
-@pytest.mark.parametrize(("name", "options", "rules"), RULES, ids=lambda given: str(given)[:40])
+@pytest.mark.parametrize(("name", "options", "rules"), RULES, ids=lambda value: str(value)[:40])
 @given(seed=st.integers(0, 10**6), rounded=st.booleans())
 @settings(max_examples=8, deadline=None)
 def test_predictions_of_games_are_possible(name: str, options: dict[str, Any], rules: tuple[str, ...], seed: int, rounded: bool) -> None:
@@ -98,9 +98,9 @@ def test_abstentions_are_possible(name: str, alpha: float, tau: float | None, se
         mine = Surrogate({"name": name, "alpha": alpha, "tau": tau}, k, list("abcde")[:k])
         F = scores(seed, 40, mine.k, rounded)
         P = loss.class_scores(F)
-        found = np.where(loss.margin(P) > (loss.threshold if tau is None else tau), np.argmax(P, axis=1), k)
+        predicted = np.where(loss.margin(P) > (loss.threshold if tau is None else tau), np.argmax(P, axis=1), k)
         # with digits, classes whose worst digit is the same one tie below 0
-        agree(mine.possible(ball(F)), found, rounded or (name == "abstain_bep" and tau is not None and tau < 0.0))
+        agree(mine.possible(ball(F)), predicted, rounded or (name == "abstain_bep" and tau is not None and tau < 0.0))
 
 
 def test_at_the_threshold_a_classifier_abstains() -> None:

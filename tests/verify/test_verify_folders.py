@@ -117,7 +117,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
             fixed = [] if any(word.startswith("hyper.") for word in words) else ["hyper.C=1"]
             with pytest.MonkeyPatch.context() as patch:
                 patch.chdir(root)
-                # an example's weight is a column that is no feature in all of them
+                # w is a column of weights: no cell has it as a feature
                 weight = [] if any(word.startswith("dataset.weight") for word in words) else ["dataset.drop=[w]"]
                 assert main([*COMMON, *weight, *words, *fixed, f"name={name}"]) == 0
         return path
@@ -130,9 +130,9 @@ def test_every_fit_is_proved(name: str, made: Callable[[str], Path]) -> None:
     verdicts = judged(made(name))
     assert [each.reason for each in verdicts if each.verdict != "proved"] == []
     assert len(verdicts) == SWEEPS[name][1]
-    # proved gaps are those of the rows but for rounding
+    # proved gaps equal the gaps of the rows but for rounding
     assert all(0 <= each.relative_gap <= each.stated_gap + 1e-9 for each in verdicts)
-    # counts that a fit keeps of its own work are no metrics of predictions
+    # counts of a fit's work are not metrics of predictions
     assert all(text.startswith("n_") for each in verdicts for text in each.unfollowed.split("; ") if text)
     assert all(each.metrics for each in verdicts)
 
@@ -162,11 +162,11 @@ def test_a_falsified_value_of_any_metric_is_refuted(name: str, tmp_path: Path, m
     assert all(set(metrics) <= set(each.metrics.split()) for each in verdicts)
     with (path / "runs.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    for at in range(len(verdicts)):
-        copy = tmp_path / "results" / f"copy{at}"
+    for place in range(len(verdicts)):
+        copy = tmp_path / "results" / f"copy{place}"
         shutil.copytree(path, copy)
-        metric = metrics[at % len(metrics)]
-        edit_metric(copy, at, metric, rows)
+        metric = metrics[place % len(metrics)]
+        edit_metric(copy, place, metric, rows)
         reasons = [each.reason for each in judged(copy) if each.verdict == "refuted"]
         assert len(reasons) == 1
         assert reasons[0].startswith(f"{metric} is ")
@@ -195,10 +195,10 @@ def test_rows_that_tie_are_named_and_a_value_out_of_their_range_is_refuted() -> 
     ]
 
 
-def edit_metric(path: Path, at: int, metric: str, rows: list[dict[str, str]]) -> None:
-    """Add a little to one metric of the at-th fit, in the table and in the cell's file."""
+def edit_metric(path: Path, place: int, metric: str, rows: list[dict[str, str]]) -> None:
+    """Add a little to one metric of the fit at a place, in the table and in the cell's file."""
     fits = list(dict.fromkeys((row["cell"], row["split"]) for row in rows))
-    key, split = fits[at]
+    key, split = fits[place]
     changed = [dict(row) for row in rows]
     for row in changed:
         if (row["cell"], row["split"], row["metric"]) == (key, split, metric):
@@ -305,8 +305,8 @@ def alter_row(path: Path, random: np.random.Generator, forge: bool) -> None:
         ("status", lambda text: "not_converged" if text == "ok" else "ok"),
         ("proof", lambda text: text[::-1]),
     ][random.integers(11)]
-    at = int(random.integers(2, 10))  # the first two fits are those of abstain, whose values theta alone does not give
-    edit_rows(path, 8 if column == "game_value" and forge else at, column, change, both=forge)
+    place = int(random.integers(2, 10))  # the first two fits are fits of abstain, whose values theta alone does not give
+    edit_rows(path, 8 if column == "game_value" and forge else place, column, change, both=forge)
 
 
 def alter_strength(path: Path, random: np.random.Generator, forge: bool) -> None:
@@ -336,11 +336,11 @@ def alter_loss(path: Path, random: np.random.Generator, forge: bool) -> None:
         alpha = float(random.choice([0.1, 0.3, 0.45, 0.7]))
         edit_config(path, names.index("abstain"), "loss", lambda options: {**options, "alpha": alpha})
         return
-    at = int(random.integers(2, 10))
+    place = int(random.integers(2, 10))
     with (path / "runs.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     fits = list(dict.fromkeys((row["cell"], row["split"]) for row in rows))
-    key = fits[at][0]
+    key = fits[place][0]
     old = next(row["loss"] for row in rows if row["cell"] == key)
     new = {"cs": "ww", "ww": "cs", "llw": "ww", "zero_one": "absolute", "abstain": "zero_one"}[old]
     for number in range(len(fits)):
@@ -354,10 +354,10 @@ def alter_data(path: Path, random: np.random.Generator, forge: bool) -> None:
     """Other numbers in the table; the forger writes its checksum into the cells."""
     file = path.parents[1] / "rows.csv"
     lines = file.read_text().splitlines()
-    for at in random.choice(len(lines) - 1, 10, replace=False) + 1:  # some of them are training rows
-        cells = lines[at].split(",")
+    for place in random.choice(len(lines) - 1, 10, replace=False) + 1:  # some of them are training rows
+        cells = lines[place].split(",")
         cells[random.integers(3)] = repr(round(float(cells[0]) + random.uniform(1, 3), 3))
-        lines[at] = ",".join(cells)
+        lines[place] = ",".join(cells)
     file.write_text("\n".join(lines) + "\n")
     if forge:
         from advcli.data import load
@@ -418,14 +418,14 @@ def more(text: str) -> str:
     return str(int(text) + 1)
 
 
-# one change that all other checks pass -> what is said of it
+# one change that all other checks pass -> the words of the refutation
 ALONE: dict[str, Callable[[Path], Any]] = {
     "their checksum is another": lambda copy: edit_cell(copy, lambda shard: shard["about"].update({"dataset_sha256": "0" * 64}), 1),
     "differ in the column passes": lambda copy: edit_rows(copy, 3, "passes", more, both=False),
-    "the rows' loss is not that of their cell": lambda copy: edit_rows(copy, 3, "loss", lambda text: "other", both=True),
+    "the rows' loss differs from their cell's": lambda copy: edit_rows(copy, 3, "loss", lambda text: "other", both=True),
     "the rows' features is not that": lambda copy: edit_rows(copy, 3, "features", lambda text: "rbf", both=True),
     "holds numbers that are not finite": lambda copy: edit_proof(copy, 2, spoil, forge=True),
-    "the hash of the proof is not that of the row": lambda copy: edit_rows(copy, 3, "proof", lambda text: text[::-1], both=True),
+    "the hash of the proof differs from the row's": lambda copy: edit_rows(copy, 3, "proof", lambda text: text[::-1], both=True),
     "objective is": lambda copy: edit_rows(copy, 3, "objective", lambda text: repr(float(text) * (1 + 1e-7)), both=True),
     "game_value is": lambda copy: edit_rows(copy, 8, "game_value", lambda text: repr(float(text) * (1 - 1e-7)), both=True),
     "relative_gap is": lambda copy: edit_rows(copy, 3, "relative_gap", lambda text: repr(float(text) * 0.9), both=True),

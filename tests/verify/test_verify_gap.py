@@ -28,11 +28,11 @@ MAPS = {
 
 def points(r: np.ndarray, y: np.ndarray, random: np.random.Generator) -> dict[str, np.ndarray]:
     """Return dual points near and far from the optimal one, many of them outside of its domain."""
-    own = np.eye(3)[y]
+    truth = np.eye(3)[y]
     return {
         # the dearest adversary, whose label totals are not the sample's: free thresholds forbid it
-        "ends": np.array([0.5, 0.0, 0.5]) - own,
-        "random": random.dirichlet(np.ones(3), len(y)) - own,
+        "ends": np.array([0.5, 0.0, 0.5]) - truth,
+        "random": random.dirichlet(np.ones(3), len(y)) - truth,
         "twice": 2.0 * r,
         "lower": r - 0.0021,
         "higher": r + 0.0021,
@@ -74,10 +74,10 @@ def test_no_dual_point_proves_too_much(name: str, loss: str, C: float) -> None:
     def bounds(R: np.ndarray):
         return bound(map_, mine, LearnedRows(y, s, None, None), lam, {"theta": theta, "r": R})
 
-    own = bounds(r)
-    assert own.primal.low <= certificate.primal <= own.primal.high
-    assert own.primal.rad < 1e-10
-    assert certificate.dual - 1e-9 < own.dual.low <= certificate.dual + 1e-12
+    truth = bounds(r)
+    assert truth.primal.low <= certificate.primal <= truth.primal.high
+    assert truth.primal.rad < 1e-10
+    assert certificate.dual - 1e-9 < truth.dual.low <= certificate.dual + 1e-12
     for what, R in points(r, y, random).items():
         assert bounds(R).dual.low <= certificate.primal + 1e-13, what
     # the audit's forgery: a shift by 0.0021 costs what it would have hidden
@@ -98,9 +98,9 @@ def test_a_box_is_the_fits_own(name: str, loss: str) -> None:
     for _ in range(20):
         r = problem.loss.project(random.uniform(-1.0, 1.0, (20, 3)), y)
         theta = random.normal(size=chosen.shape)
-        found = bound(map_, mine, LearnedRows(y, None, None, None), 0.0, {"theta": theta, "r": r})
-        assert found.primal.high == pytest.approx(problem.primal(theta), rel=1e-9)
-        assert found.dual.low == pytest.approx(problem.dual(problem.into_box(r)), rel=1e-9)
+        bounds_found = bound(map_, mine, LearnedRows(y, None, None, None), 0.0, {"theta": theta, "r": r})
+        assert bounds_found.primal.high == pytest.approx(problem.primal(theta), rel=1e-9)
+        assert bounds_found.dual.low == pytest.approx(problem.dual(problem.into_box(r)), rel=1e-9)
         if problem.centred:
             assert problem.primal(theta + random.normal(size=(3, 1))) == pytest.approx(problem.primal(theta), rel=1e-9)
 
@@ -114,12 +114,12 @@ def test_what_r_was_moved_by_is_charged(name: str, monkeypatch: pytest.MonkeyPat
     r = random.dirichlet(np.ones(3), 12) - np.eye(3)[y]
     theta = np.zeros({"linear": (3, 3), "linear box": (3, 3), "threshold": 4, "rbf": (12, 3)}[name])
     near = mine.below(r, y, np.ones(12))
-    found = []
+    bounds_found = []
     for moved in (0.0, 1e-3):
         monkeypatch.setattr(mine, "below", lambda R, y, w, moved=moved: replace(near, moved=np.full(12, moved)))
-        found.append(bound(map_, mine, LearnedRows(y, None, None, None), 0.5, {"theta": theta, "r": r}).dual.low)
+        bounds_found.append(bound(map_, mine, LearnedRows(y, None, None, None), 0.5, {"theta": theta, "r": r}).dual.low)
     # in a box the mean of c alone falls by 1e-3
-    assert found[1] < found[0] - (2e-3 if "box" in name else 1e-4)
+    assert bounds_found[1] < bounds_found[0] - (2e-3 if "box" in name else 1e-4)
 
 
 def test_a_cost_of_every_label_adds_to_the_bound_what_it_adds_to_the_optimum() -> None:
@@ -127,13 +127,13 @@ def test_a_cost_of_every_label_adds_to_the_bound_what_it_adds_to_the_optimum() -
     random = np.random.default_rng(0)
     X, y = random.normal(size=(12, 2)), np.arange(12) % 3
     r, map_ = random.dirichlet(np.ones(3), 12) - np.eye(3)[y], ScoreMap({"name": "linear", **MAPS["linear box"]}, None, X, 3)
-    found = []
+    bounds_found = []
     for cost in (0.0, 0.5):
         mine = Surrogate({"name": "general", "matrix": (1.0 - np.eye(3) + cost).tolist()}, 3, ["0", "1", "2"])
         proof = {"theta": np.zeros((3, 3)), "r": r, "predictor": np.full((12, 3), 1 / 3)}
-        found.append(bound(map_, mine, LearnedRows(y, None, None, None), 0.0, proof).dual.low)
-    assert found[1] == pytest.approx(found[0] + 0.5, abs=1e-12)
-    assert found[0] < make_loss("zero_one", 3).offset(r, y).mean() - 0.01
+        bounds_found.append(bound(map_, mine, LearnedRows(y, None, None, None), 0.0, proof).dual.low)
+    assert bounds_found[1] == pytest.approx(bounds_found[0] + 0.5, abs=1e-12)
+    assert bounds_found[0] < make_loss("zero_one", 3).offset(r, y).mean() - 0.01
 
 
 def test_what_breaks_the_constraints_of_free_thresholds_is_charged() -> None:
@@ -145,9 +145,9 @@ def test_what_breaks_the_constraints_of_free_thresholds_is_charged() -> None:
     length = np.linalg.norm(X.T @ (r @ [1.0, 2.0, 3.0])) + 3.0 * np.linalg.norm(X, axis=1).max() * moved
     expected = (make_loss("zero_one", 3).offset(r, y).sum() - moved) / 12 - length**2 / (2 * 0.5 * 12**2)
     mine, map_ = Surrogate({"name": "zero_one"}, 3, ["0", "1", "2"]), ScoreMap({"name": "threshold"}, None, X, 3)
-    found = bound(map_, mine, LearnedRows(y, None, None, None), 0.5, {"theta": np.zeros(4), "r": r}).dual.low
+    bounds_found = bound(map_, mine, LearnedRows(y, None, None, None), 0.5, {"theta": np.zeros(4), "r": r}).dual.low
     assert moved > 0.1
-    assert expected - 1e-9 < found <= expected
+    assert expected - 1e-9 < bounds_found <= expected
 
 
 @pytest.mark.parametrize("name", ["linear", "threshold", "rbf", "linear box"])

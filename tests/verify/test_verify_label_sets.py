@@ -48,9 +48,9 @@ def test_bounds_hold_for_any_proof_and_are_tight_for_that_of_a_fit(surrogate: st
     stated, proof = fit.certificate_, fit.proof(X, sparse.csr_array(Y), weight)
     checker = SetsOfLabels({**OPTIONS, "surrogate": surrogate, "pairs": pairs}, 4)
     features, learned = checker.score_map({"name": "linear"}, None, X), LearnedRows(sparse.csr_array(Y), weight, None, None)
-    found = checker.bounds(features, learned, fit.lam_, proof)
-    assert float(found.primal.high) == pytest.approx(stated.primal, rel=1e-10)
-    assert float(found.dual.low) == pytest.approx(stated.dual, rel=1e-10)
+    proved = checker.bounds(features, learned, fit.lam_, proof)
+    assert float(proved.primal.high) == pytest.approx(stated.primal, rel=1e-10)
+    assert float(proved.dual.low) == pytest.approx(stated.dual, rel=1e-10)
     random = np.random.default_rng(seed)
     theta, planes = proof["theta"], proof["r"].copy()
     theta = share * theta + (1.0 - share) * random.normal(size=theta.shape)
@@ -67,12 +67,12 @@ def test_bounds_hold_for_any_proof_and_are_tight_for_that_of_a_fit(surrogate: st
 
 def cut_by_hand(planes: np.ndarray) -> np.ndarray:
     """Return planes whose weights are shares of 1 of their example: none below 0, too large a sum in proportion."""
-    found = planes.copy()
+    proved = planes.copy()
     for example in np.unique(planes[:, 0]):
-        own = planes[:, 0] == example
-        weights = np.maximum(planes[own, 1], 0.0)
-        found[own, 1] = weights / max(1.0, weights.sum())
-    return found
+        rows_of_example = planes[:, 0] == example
+        weights = np.maximum(planes[rows_of_example, 1], 0.0)
+        proved[rows_of_example, 1] = weights / max(1.0, weights.sum())
+    return proved
 
 
 @pytest.mark.parametrize("change", [lambda a: 3.0 * a + 0.1, lambda a: a - 0.4, lambda a: 1.0 - 2.0 * a, lambda a: 0.5 * a])
@@ -86,32 +86,32 @@ def test_weights_of_planes_that_are_no_shares_are_cut(surrogate: str, change: Ca
     features, learned = checker.score_map({"name": "linear"}, None, X), LearnedRows(sparse.csr_array(Y), weight, None, None)
     planes = proof["r"].copy()
     planes[:, 1] = change(planes[:, 1])
-    found, by_hand = (checker.bounds(features, learned, fit.lam_, {**proof, "r": each}).dual for each in (planes, cut_by_hand(planes)))
-    assert float(found.low) <= fit.certificate_.primal
-    assert float(found.low) == pytest.approx(float(by_hand.low), rel=1e-11, abs=1e-13)
+    proved, by_hand = (checker.bounds(features, learned, fit.lam_, {**proof, "r": each}).dual for each in (planes, cut_by_hand(planes)))
+    assert float(proved.low) <= fit.certificate_.primal
+    assert float(proved.low) == pytest.approx(float(by_hand.low), rel=1e-11, abs=1e-13)
 
 
 @given(alpha=st.lists(st.floats(-3.0, 3.0), min_size=1, max_size=12), seed=st.integers(0, 10**6))
 def test_cut_weights_are_shares_and_those_that_are_shares_stay(alpha: list[float], seed: int) -> None:
     owner = np.random.default_rng(seed).integers(0, 3, len(alpha))
-    found = cut(np.array(alpha), owner, 3)
-    sums = np.array([math.fsum(found[owner == example]) for example in range(3)])
-    assert (found >= 0.0).all()
+    proved = cut(np.array(alpha), owner, 3)
+    sums = np.array([math.fsum(proved[owner == example]) for example in range(3)])
+    assert (proved >= 0.0).all()
     assert (sums <= 1.0).all()
     planes = np.column_stack([owner, alpha])
-    np.testing.assert_allclose(found, cut_by_hand(planes)[:, 1], rtol=1e-13, atol=1e-300)
+    np.testing.assert_allclose(proved, cut_by_hand(planes)[:, 1], rtol=1e-13, atol=1e-300)
 
 
 @pytest.mark.parametrize("surrogate", SURROGATES)
-@given(h=st.floats(-60.0, 60.0), at=st.floats(-60.0, 60.0), g=st.integers(0, 16), kept=st.integers(0, 5))
-def test_the_checkers_psi_is_that_of_the_house_and_above_its_tangents(surrogate: str, h: float, at: float, g: int, kept: int) -> None:
+@given(h=st.floats(-60.0, 60.0), h0=st.floats(-60.0, 60.0), g=st.integers(0, 16), kept=st.integers(0, 5))
+def test_the_checkers_psi_is_that_of_the_house_and_above_its_tangents(surrogate: str, h: float, h0: float, g: int, kept: int) -> None:
     mine, theirs = SurrogateOfMargin({"surrogate": surrogate, "beta": None}), make_psi(surrogate)
     wrong, sizes = np.array([float(g)]), np.array([float(g + 2 * kept)])
     point = (h + wrong, -sizes) if surrogate == "f1" else (np.array([h]), wrong)
     value = mine.value(ball(np.array([h])), wrong, sizes)
     assert value.low[0] <= theirs.value(*point)[0] <= value.high[0]
     assert value.rad[0] <= 1e-12 * max(1.0, abs(value.mid[0]))
-    slope, constant = mine.tangent(np.array([at]), wrong, sizes)
+    slope, constant = mine.tangent(np.array([h0]), wrong, sizes)
     assert (slope * h + constant).low[0] <= value.high[0]
 
 
@@ -150,7 +150,7 @@ def test_what_it_cannot_prove_has_a_reason(m: int, change: dict[str, Any], said:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a results folder of every surrogate; beside it are its data, one of weighted rows and one of games."""
+    """Return a results folder of every surrogate, next to its data; two further folders have weighted rows and games."""
     root = tmp_path_factory.mktemp("verify")
     X, Y, weight = rows(5, n=40)
     lines = [",".join(map(str, [*x, w, *y])) for x, w, y in zip(X, weight, Y, strict=True)]
@@ -185,11 +185,11 @@ def beyond(arrays: dict[str, np.ndarray]) -> None:
 
 
 def parted(arrays: dict[str, np.ndarray]) -> None:
-    arrays["r"][:, 3] = np.arange(len(arrays["r"]))  # every set a mixture of its own, which has no loss
+    arrays["r"][:, 3] = np.arange(len(arrays["r"]))  # every set becomes a mixture by itself, which has no loss
 
 
 def another_set(arrays: dict[str, np.ndarray]) -> None:
-    arrays["predictor"][:, 2] = 15.0 - arrays["predictor"][:, 2]  # what is not in a predicted set
+    arrays["predictor"][:, 2] = 15.0 - arrays["predictor"][:, 2]  # the complement of every predicted set
 
 
 def less_predicted(arrays: dict[str, np.ndarray]) -> None:
@@ -212,12 +212,12 @@ ALTERED_GAMES = [
 
 
 @pytest.mark.parametrize(("name", "change", "said"), ALTERED_GAMES)
-@pytest.mark.parametrize("at", [0, 1])
+@pytest.mark.parametrize("place", [0, 1])
 def test_altered_games_are_refuted(
-    name: str, change: Callable[[dict[str, np.ndarray]], None], said: str, at: int, made: Path, tmp_path: Path
+    name: str, change: Callable[[dict[str, np.ndarray]], None], said: str, place: int, made: Path, tmp_path: Path
 ) -> None:
     copy = copied(made.with_name(name), tmp_path)
-    refuted_when_altered(copy, at, change, True, said)
+    refuted_when_altered(copy, place, change, True, said)
 
 
 @pytest.mark.parametrize("surrogate", ["maxmin", "maxmin_f1"])
@@ -231,9 +231,9 @@ def test_a_game_that_began_at_the_planes_of_another_is_proved_by_the_sets_of_bot
     proof = fits[-1].proof(X, sparse.csr_array(Y), None)
     checker = SetsOfLabels({**OPTIONS, "surrogate": surrogate, "pairs": pairs}, 4)
     features, learned = checker.score_map({"name": "linear"}, None, X), LearnedRows(sparse.csr_array(Y), None, None, None)
-    found = checker.bounds(features, learned, fits[-1].lam_, proof)
-    assert float(found.primal.high) == pytest.approx(fits[-1].certificate_.primal, rel=1e-10)
-    assert float(found.dual.low) == pytest.approx(fits[-1].certificate_.dual, rel=1e-10)
+    proved = checker.bounds(features, learned, fits[-1].lam_, proof)
+    assert float(proved.primal.high) == pytest.approx(fits[-1].certificate_.primal, rel=1e-10)
+    assert float(proved.dual.low) == pytest.approx(fits[-1].certificate_.dual, rel=1e-10)
 
 
 def test_splits_keep_sequences_whole_for_the_checker_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,8 +285,8 @@ def test_altered_proofs_are_refuted(name: str, forge: bool, made: Path, tmp_path
     wanted, change, said = ALTERATIONS[name]
     copy = copied(made, tmp_path)
     folder, key = ResultsFolder(copy), sorted(file.stem for file in (copy / "cells").glob("*.json"))[cell_of(copy, **wanted)]
-    at = [file.stem for file in sorted(folder.proofs_path.iterdir())].index(key)
-    refuted_when_altered(copy, at, change, forge, said)
+    place = [file.stem for file in sorted(folder.proofs_path.iterdir())].index(key)
+    refuted_when_altered(copy, place, change, forge, said)
 
 
 def test_another_strength_option_or_table_is_refuted(made: Path, tmp_path: Path) -> None:
@@ -301,5 +301,5 @@ def test_another_strength_option_or_table_is_refuted(made: Path, tmp_path: Path)
     lines[3] = lines[3].replace(lines[3].split(",")[0], "2.5", 1)
     table.write_text("\n".join(lines) + "\n")
     assert {each.reason for each in judged(copy) if each.verdict == "refuted"} == {
-        "the data are not those of the rows: their checksum is another"
+        "the data are not the data of the rows: their checksum differs"
     }

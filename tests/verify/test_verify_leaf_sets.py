@@ -50,10 +50,10 @@ def test_bounds_hold_for_any_proof_and_are_tight_for_that_of_a_fit(surrogate: st
     assert sorted(order) == labels
     checker = SetsOfLeaves({**OPTIONS, "surrogate": surrogate}, order, edges)
     features, learned = checker.score_map({"name": "linear"}, None, X), LearnedRows(sparse.csr_array(Y), weight, None, None)
-    found = checker.bounds(features, learned, fit.lam_, proof)
-    assert float(found.primal.high) == pytest.approx(stated.primal, rel=1e-10)
-    assert float(found.dual.low) == pytest.approx(stated.dual, rel=1e-10)
-    assert found.primal.low <= stated.primal <= found.primal.high
+    proved = checker.bounds(features, learned, fit.lam_, proof)
+    assert float(proved.primal.high) == pytest.approx(stated.primal, rel=1e-10)
+    assert float(proved.dual.low) == pytest.approx(stated.dual, rel=1e-10)
+    assert proved.primal.low <= stated.primal <= proved.primal.high
     random = np.random.default_rng(seed)
     theta, planes = proof["theta"], proof["r"].copy()
     theta = share * theta + (1.0 - share) * random.normal(size=theta.shape)
@@ -111,9 +111,9 @@ def test_arrays_of_another_problem_are_refused(change: str) -> None:
         ({"search": "angular"}, TREE, "loss.search=angular"),
         ({"training": "sgd"}, TREE, "loss.training=sgd"),
         ({}, [*TREE, ("b", "f")], "'f' has several parents"),
-        ({}, TREE[:-1], "'f' is no leaf"),
-        ({}, None, "'b' is no leaf"),
-        ({}, [*TREE, ("f", "r")], "'f' is no leaf"),
+        ({}, TREE[:-1], "'f' is not a leaf"),
+        ({}, None, "'b' is not a leaf"),
+        ({}, [*TREE, ("f", "r")], "'f' is not a leaf"),
     ],
 )
 def test_what_it_cannot_prove_has_a_reason(change: dict[str, Any], edges: Any, said: str) -> None:
@@ -123,7 +123,7 @@ def test_what_it_cannot_prove_has_a_reason(change: dict[str, Any], edges: Any, s
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a results folder of several surrogates over a tree; beside it one of slack rescaling."""
+    """Return a results folder of several surrogates over a tree; a second folder next to it has slack rescaling."""
     root = tmp_path_factory.mktemp("verify")
     X, Y, _ = rows(5, n=40)
     lines = [",".join(map(str, [*x, *y])) for x, y in zip(X, Y, strict=True)]

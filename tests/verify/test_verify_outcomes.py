@@ -16,8 +16,8 @@ from advcli.verify.surrogates import CannotError
 def game(A: Any) -> tuple[float, Any]:
     """Return the value of the game over costs A (l, m), min over p of max_k p.a_k, and p."""
     l, m = A.shape
-    found = linprog(np.r_[np.zeros(l), 1.0], np.hstack([A.T, -np.ones((m, 1))]), np.zeros(m), np.r_[np.ones(l), 0.0][None], [1.0])
-    return float(found.fun), found.x[:l]
+    proved = linprog(np.r_[np.zeros(l), 1.0], np.hstack([A.T, -np.ones((m, 1))]), np.zeros(m), np.r_[np.ones(l), 0.0][None], [1.0])
+    return float(proved.fun), proved.x[:l]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -37,35 +37,35 @@ def test_any_mixtures_and_predictors_bound_the_optimum_of_a_strong_regulariser(s
     for low, high in ((0.0, 1.0), (0.0, 0.1), (-1.0, 1.0), (-1.0, 0.0), (1.0, 3.0)):
         whole[:, 2] = random.uniform(low, high, n * m)
         for factor in (1.0, 0.5, 2.0):
-            found = bounds(whole, factor * np.tile(p, (n, 1)))
-            assert float(found.dual.low) <= value + 1e-5
-            # a predictor that is no distribution pays for what it lacks
-            assert float(found.primal.high) >= value - 1e-9
+            proved = bounds(whole, factor * np.tile(p, (n, 1)))
+            assert float(proved.dual.low) <= value + 1e-5
+            # a predictor with a sum below 1 pays for the missing share
+            assert float(proved.primal.high) >= value - 1e-9
         signed = bounds(whole, np.tile(p, (n, 1)) - random.uniform(0.0, 0.5, (n, l)))
         assert float(signed.primal.high) >= value - 1e-9
     # nothing is mixed: every row has its own costs
-    own = bounds(np.empty((0, 3)), np.tile(p, (n, 1)))
-    assert float(own.dual.low) == pytest.approx(float(np.average(costs.min(axis=1), weights=weight)), rel=1e-12)
-    assert float(own.primal.high) == pytest.approx(value, rel=1e-9)
+    exact = bounds(np.empty((0, 3)), np.tile(p, (n, 1)))
+    assert float(exact.dual.low) == pytest.approx(float(np.average(costs.min(axis=1), weights=weight)), rel=1e-12)
+    assert float(exact.primal.high) == pytest.approx(value, rel=1e-9)
 
 
 @pytest.mark.parametrize(
-    ("own", "mixture", "p"),
+    ("outcome", "mixture", "p"),
     [
         (0, [1.0, 3.0], [1.0, 0.0]),  # thrice the dearer outcome
         (1, [0.0, -1.0], [1.0, 0.0]),  # less than nothing of the cheaper one
         (0, [1.0, 1.0], [2.0, -1.0]),  # a predictor that takes back what is dear
     ],
 )
-def test_shares_that_are_none_win_nothing(own: int, mixture: list[float], p: list[float]) -> None:
+def test_shares_that_are_none_win_nothing(outcome: int, mixture: list[float], p: list[float]) -> None:
     A, n = np.array([[0.5, 1.0], [1.0, 2.0]]), 4
     value, _ = game(A)
     features = ScoreMap({"name": "linear"}, None, np.ones((n, 1)), 2)
     mixtures = np.array([[row, *mixture] for row in range(n)])
-    rows = LearnedRows(np.zeros(n, dtype=int), None, None, np.tile(A[:, own], (n, 1)))
-    found = bound_outcomes(features, rows, A, 1e6, {"theta": np.zeros((2, 2)), "r": mixtures, "predictor": np.tile(p, (n, 1))})
-    assert float(found.dual.low) <= value + 1e-5
-    assert float(found.primal.high) >= value - 1e-9
+    rows = LearnedRows(np.zeros(n, dtype=int), None, None, np.tile(A[:, outcome], (n, 1)))
+    proved = bound_outcomes(features, rows, A, 1e6, {"theta": np.zeros((2, 2)), "r": mixtures, "predictor": np.tile(p, (n, 1))})
+    assert float(proved.dual.low) <= value + 1e-5
+    assert float(proved.primal.high) >= value - 1e-9
 
 
 def test_mixtures_of_what_is_not_there_are_refused() -> None:

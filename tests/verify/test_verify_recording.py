@@ -92,7 +92,7 @@ def test_the_hash_is_of_the_configuration_the_split_and_every_array() -> None:
 
 
 def test_a_row_of_weight_zero_keeps_its_own_label(tmp_path: Path) -> None:
-    """It is no row of the problem that was solved: its r is 0, the sample's own label, and not that of some other row."""
+    """The solved problem does not have the row: its r is 0, from its own label and not from the label of another row."""
     random = np.random.default_rng(0)
     X, y, weight = random.normal(size=(30, 2)), np.arange(30) % 3, np.ones(30)
     weight[[4, 17]] = 0.0

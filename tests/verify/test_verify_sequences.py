@@ -56,9 +56,9 @@ def fitted(seed: int, surrogate: str) -> tuple[Any, Any, Any, Any, Any]:
 def test_bounds_hold_for_any_proof_and_are_tight_for_that_of_a_fit(surrogate: str, seed: int, share: float) -> None:
     fit, proof, checker, features, learned = fitted(seed, surrogate)
     stated = fit.certificate_
-    found = checker.bounds(features, learned, fit.lam_, proof)
-    assert float(found.primal.high) == pytest.approx(stated.primal, rel=1e-10)
-    assert float(found.dual.low) == pytest.approx(stated.dual, rel=1e-10)
+    proved = checker.bounds(features, learned, fit.lam_, proof)
+    assert float(proved.primal.high) == pytest.approx(stated.primal, rel=1e-10)
+    assert float(proved.dual.low) == pytest.approx(stated.dual, rel=1e-10)
     random, k = np.random.default_rng(seed), checker.k
     theta, planes = proof["theta"], []
     theta = share * theta + (1.0 - share) * random.normal(size=theta.shape)
@@ -75,17 +75,17 @@ def test_bounds_hold_for_any_proof_and_are_tight_for_that_of_a_fit(surrogate: st
 @pytest.mark.parametrize("surrogate", SURROGATES)
 def test_weights_of_sequences_that_are_no_shares_are_cut(surrogate: str, change: Callable[[Any], Any]) -> None:
     _, proof, checker, features, learned = fitted(2, surrogate)
-    sizes, stored, at, heads = np.diff(starts_of(learned.groups, len(learned.y))), proof["r"].copy(), 0, []
-    while at < len(stored):
-        heads.append(at)
-        at += 3 + int(sizes[int(stored[at])])
+    sizes, stored, place, heads = np.diff(starts_of(learned.groups, len(learned.y))), proof["r"].copy(), 0, []
+    while place < len(stored):
+        heads.append(place)
+        place += 3 + int(sizes[int(stored[place])])
     head = np.array(heads)
     stored[head + 1] = change(stored[head + 1])
     by_hand = stored.copy()
     for s in np.unique(stored[head]):
-        own = head[stored[head] == s] + 1
-        weights = np.maximum(stored[own], 0.0)
-        by_hand[own] = weights / max(1.0, weights.sum())
+        rows_of_sequence = head[stored[head] == s] + 1
+        weights = np.maximum(stored[rows_of_sequence], 0.0)
+        by_hand[rows_of_sequence] = weights / max(1.0, weights.sum())
     lows = [float(checker.bounds(features, learned, 50.0, {**proof, "r": each}).dual.low) for each in (stored, by_hand)]
     assert lows[0] == pytest.approx(lows[1], rel=1e-11, abs=1e-13)
 
@@ -108,7 +108,7 @@ def test_the_surrogate_is_that_of_all_sequences(surrogate: str, seed: int) -> No
     exact = checker.above(ball(U), A, truth, np.array([0, T]), cost)
     assert exact.low[0] <= expected <= exact.high[0]
     assert exact.rad[0] <= 1e-12 * max(1.0, abs(expected))
-    # of scores that are known up to some number it holds those of any
+    # the ball for scores that are known up to a number holds the value of all such scores
     moved = checker.above(Ball(U + random.uniform(-0.1, 0.1, U.shape), 0.1), A, truth, np.array([0, T]), cost)
     assert moved.low[0] <= expected <= moved.high[0]
 
@@ -118,8 +118,8 @@ def test_the_surrogate_is_that_of_all_sequences(surrogate: str, seed: int) -> No
 def test_predictions_are_among_the_possible_ones_and_alone_where_scores_are_no_tie(seed: int) -> None:
     fit, proof, checker, features, learned = fitted(seed, "margin")
     possible = checker.possible(features, features.X, learned.groups, learned, proof)
-    found = fit.predict_codes(features.X, learned.groups)
-    assert possible[np.arange(len(found)), found].all()
+    proved = fit.predict_codes(features.X, learned.groups)
+    assert possible[np.arange(len(proved)), proved].all()
     random = np.random.default_rng(seed)
     theta = random.normal(size=proof["theta"].shape)
     assert (checker.possible(features, features.X, learned.groups, learned, {"theta": theta}).sum(axis=1) == 1).all()

@@ -46,8 +46,8 @@ def bounds(fitted: Any, **changed: Any) -> Any:
 
 def test_both_stages_are_proved_and_the_rejector_is_that_of_its_definition(fitted: Any) -> None:
     X, y, weight, model = fitted
-    found = bounds(fitted)
-    for each, certificate in ((found, model.certificate_), (found.stages["rejector"], model.rejector_certificate_)):
+    proved = bounds(fitted)
+    for each, certificate in ((proved, model.certificate_), (proved.stages["rejector"], model.rejector_certificate_)):
         assert each.primal.high == pytest.approx(certificate.primal, rel=1e-9)
         assert each.dual.low == pytest.approx(certificate.dual, rel=1e-9)
         assert certificate.converged
@@ -61,11 +61,11 @@ def test_both_stages_are_proved_and_the_rejector_is_that_of_its_definition(fitte
         r = Z @ v
         return float(0.5 * model.lam_ * v @ v + weight @ (ALPHA * hinge(r) + wrong * hinge(-r)) / weight.sum())
 
-    at = np.zeros(3)
+    point = np.zeros(3)
     for width in (0.1, 0.01, 0.001):
-        at = minimize(smooth, at, args=(width,)).x
+        point = minimize(smooth, point, args=(width,)).x
     scale = weight.sum() / (weight @ (ALPHA + wrong))  # the certificate's mean is over the weights of both hinges
-    assert model.rejector_certificate_.primal == pytest.approx(scale * smooth(at, 1e-5), rel=1e-3)
+    assert model.rejector_certificate_.primal == pytest.approx(scale * smooth(point, 1e-5), rel=1e-3)
 
 
 def test_other_arrays_prove_no_more_and_errors_that_are_none_are_refused(fitted: Any) -> None:

@@ -36,9 +36,9 @@ def problem(seed, model, features):
 def test_bounds_hold_for_any_proof_and_are_tight_for_that_of_a_fit(model, features, seed, share):
     X, y, weight, fit, checker, mapped = problem(seed, model, features)
     stated, proof = fit.certificate_, fit.proof(X, y, weight)
-    found = checker.bounds(mapped, LearnedRows(y, weight, None, None), fit.lam_, {"theta": proof["theta"], "r": proof["r"]})
-    assert float(found.primal.high) == pytest.approx(stated.primal, rel=1e-10)
-    assert float(found.dual.low) == pytest.approx(stated.dual, rel=1e-10)
+    proved = checker.bounds(mapped, LearnedRows(y, weight, None, None), fit.lam_, {"theta": proof["theta"], "r": proof["r"]})
+    assert float(proved.primal.high) == pytest.approx(stated.primal, rel=1e-10)
+    assert float(proved.dual.low) == pytest.approx(stated.dual, rel=1e-10)
     random = np.random.default_rng(seed)
     theta, r = random.normal(size=proof["theta"].shape), random.random(proof["r"].shape)
     theta[-3:] = np.sort(theta[-3:])
@@ -62,8 +62,8 @@ def test_dual_points_that_break_the_constraints_pay_for_it(model, most):
     fit = OrdinalClassifier(lam=lam, tol=1e-9, **model).fit(X, y, sample_weight=weight)
     proof = fit.proof(X, y, weight)
     r = np.ones(proof["r"].shape)
-    found = checker.bounds(mapped, LearnedRows(y, weight, None, None), lam, {"theta": proof["theta"], "r": r})
-    assert float(found.dual.low) <= fit.certificate_.primal
+    proved = checker.bounds(mapped, LearnedRows(y, weight, None, None), lam, {"theta": proof["theta"], "r": r})
+    assert float(proved.dual.low) <= fit.certificate_.primal
 
 
 @pytest.mark.parametrize("features", ["linear", "rbf"])

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from ...config import Settings
-from ...config.presets import about, names
+from ...config.presets import Preset, about, names
 from ...core.errors import ConfigError, nearest
-from ..console import print_lines
+from ...data import list_datasets
+from ..console import columns, print_lines, short
 from ..task import Task
+
+HEADS = ("name", "cells", "time", "data", "what it is")
+SECTIONS = {
+    "Start here": ("quickstart", "ci_check"),
+    "Fathony et al. 2016 and 2018: adversarial losses": ("fathony", "ordinal_rules"),
+    "Louche and Ralaivola 2015: label noise": ("louche",),
+    "Choi 2018: hierarchies, sets of labels, sequences": ("choi",),
+    "Others": ("",),
+}
+"""Headings of the list and how the names of their presets begin."""
 
 
 class Experiment(Task):
@@ -38,14 +50,30 @@ class Experiment(Task):
 
     def act(self, settings: Settings) -> None:
         """Print what the files of the presets say."""
-        from tabulate import tabulate
-
         if self.choice == "show":
             print_lines(about(self.name).lines(_fits(self.name)))
-        else:
-            rows = [[preset.name, str(preset.n_cells), preset.published or "-", preset.title] for preset in map(about, names())]
-            print(tabulate(rows, ["name", "cells", "beside", "what it is"], tablefmt="simple", maxcolwidths=[None, None, None, 90]))
-            print("\nadvcli +experiment=NAME runs one")
+            return
+        absent = {entry.name for entry in list_datasets(settings.data_dir)} - _here(settings.data_dir)
+        presets = [about(name) for name in names()]
+        for heading, starts in SECTIONS.items():
+            members = [preset for preset in presets if preset.name.startswith(starts)]
+            presets = [preset for preset in presets if preset not in members]
+            rows = [(one.name, str(one.n_cells), one.takes or "-", _data(one, absent), one.title) for one in members]
+            if rows:
+                print("\n".join([heading, *columns([HEADS, *rows], indent=2)]), end="\n\n")
+        print(f"data folder: {short(settings.data_dir)} (data_dir=... or ADVCLI_DATA); time: of one core")
+        print("advcli +experiment=NAME runs one, advcli experiment show NAME has its details")
+
+
+def _here(data_dir: Path) -> set[str]:
+    """Return the names of the data sets that can be loaded now."""
+    return {entry.name for entry in list_datasets(data_dir) if entry.here}
+
+
+def _data(preset: Preset, absent: set[str]) -> str:
+    """Return whether the data sets of a preset are here, or how many of them are not."""
+    lacks = sum(name in absent for name in preset.datasets)
+    return "here" if not lacks else "absent" if lacks == len(preset.datasets) else f"{lacks} absent"
 
 
 def _fits(name: str) -> dict[str, str]:

@@ -306,12 +306,12 @@ def _check_reports(cells: Sequence[Settings]) -> None:
 
 
 def _print_choice(outcome: CellOutcome, settings: Settings) -> None:
-    """Print what a single run chose, and how far it is from the optimum."""
+    """Print the hyper-parameters and the solver of a single run, and how far it is from the optimum."""
     if chosen := hyper_words(outcome.hyper, settings.hyper):
         print(f"hyper-parameters: {', '.join(chosen)}")
     if outcome.worst_gap == outcome.worst_gap:
         passes = f", at most {outcome.passes} passes" if settings.verbose else ""
         late = ", not reached" if outcome.status == "not_converged" else ""
         print(f"largest certified relative gap: {outcome.worst_gap:.1e} (asked for: {settings.solver['tol']:g}{late}){passes}")
-    if outcome.choice and settings.verbose:
+    if outcome.choice:
         print(outcome.choice)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...config import Settings
-from ..console import short
+from ..console import columns, short
 from ..task import Task
 
 
@@ -20,13 +20,12 @@ class Runs(Task):
 
     def act(self, settings: Settings) -> None:
         """Print a line for each folder, the latest last."""
-        from tabulate import tabulate
-
         from ...results.folder import overview
 
         folders = overview(settings.results_dir)
         if folders:
-            print(tabulate([list(run.values()) for run in folders], list(folders[0]), tablefmt="simple", missingval="-"))
+            rows = [("-" if value is None else str(value) for value in run.values()) for run in folders]
+            print("\n".join(columns([tuple(folders[0]), *map(tuple, rows)])))
         else:
             print("no results yet: advcli -m dataset=iris,wine name=first makes some")
         print(f"\nfolder: {short(settings.results_dir)} (results_dir=...)")

@@ -75,7 +75,7 @@ class LabelSets:
         return nodes
 
     def scores(self, F: Array) -> Array:
-        """Return scores (n, M) from those of the graph's nodes; an added root scores 0."""
+        """Return scores (n, M) from the scores of the graph's nodes; an added root scores 0."""
         return np.hstack([np.zeros((len(F), self.first)), F]) if self.first else F
 
     def best(self, R: Array) -> tuple[Array, NDArray[np.uint8]]:

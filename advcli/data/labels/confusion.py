@@ -30,9 +30,9 @@ class IllConditionedWarning(UserWarning):
 def check_confusion(matrix: Any, n_classes: int, names: Sequence[Any] | None = None, where: str = "confusion") -> tuple[Array, float]:
     """Return a confusion matrix (k, k) as float64, row = label seen, column = true class, and its condition number (spectral norm).
 
-    ``names`` are the classes and ``where`` the matrix in messages. Refused are other shapes, entries that are no probabilities, columns
-    that do not sum to 1, and a matrix close to singular, with the classes that it does not tell apart; above `ILL_CONDITIONED` an
-    `IllConditionedWarning` says so.
+    ``names`` are the classes and ``where`` the matrix in messages. Other shapes, entries below 0 or above 1 and columns that do not sum to
+    1 are refused, and so is a matrix close to singular; the error names the classes that it does not tell apart. Above `ILL_CONDITIONED` an
+    `IllConditionedWarning` is raised.
     """
     try:
         C = np.ascontiguousarray(np.asarray(matrix, dtype=np.float64))
@@ -91,7 +91,7 @@ def estimate_confusion(seen: Any, truth: Any, n_classes: int) -> tuple[Array, li
 
 
 def read_confusion(path: Path) -> Array:
-    """Return the matrix of a CSV file without heading, one row per label seen; `ConfigError` when it is no matrix of numbers."""
+    """Return the matrix of a CSV file without heading, one row per label seen; `ConfigError` for a file without a matrix of numbers."""
     refuse_pipe(path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:

@@ -10,8 +10,8 @@ The shared Frobenius norm of leaf weights (choi2018, sections 6.6 and 6.7.2) is 
 
     |U|_{s,N}^2 = min over alpha >= 0 with path sums <= 1 of tr(U' K(alpha)^+ U),   K(alpha) = A diag(alpha) A'                   (6.19)
 
-A is the membership matrix of the label graph. For given node weights U_n, U_l = sum of U_n over the nodes of leaf l, the alpha of least
-sum |U_n|^2 / alpha_n has a closed form on trees, and so has its dual bound.
+A is the membership matrix of the label graph. Node weights U_n give leaf weights U_l, the sum of U_n over the nodes of leaf l. For given
+U_n the alpha of least sum |U_n|^2 / alpha_n has a closed form on trees, and so has its dual bound.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def node_weights(
     Several tops are a forest of which every tree has its own budget. ``rho`` is at least 1; 1 always means the program (6.7), whose
     children never weigh less than their parents: the limit of (6.6) would put all weight on the top nodes. ``directional`` asks for
     alpha_child >= alpha_parent with rho > 1 as well. Sums along a leaf's ancestor set lie in [1, T] with T = ``largest_sum`` (None: 1 on
-    trees, `DAG_SUM` on DAGs). ``keep_shared`` lets nodes that all leaves share take part instead of weighing 0.
+    trees, `DAG_SUM` on DAGs). ``keep_shared`` gives a weight also to nodes that all leaves share, which else weigh 0.
     """
     refuse("rho", rho, _FROM_1)
     T = (1.0 if graph.is_tree else DAG_SUM) if largest_sum is None else largest_sum

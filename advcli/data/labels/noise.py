@@ -24,10 +24,10 @@ _MOST_DRAWS = 10_000  # of a random matrix that must be well conditioned
 
 @dataclass(frozen=True)
 class Confusion:
-    """The matrix that corrupts labels, and the one that methods are told, each (k, k) with columns that are distributions."""
+    """The matrix that corrupts labels, and the matrix that methods receive, each (k, k) with columns that are distributions."""
 
     true: Array
-    told: Array
+    assumed: Array
 
 
 PATHS = frozenset({"path"})
@@ -97,7 +97,7 @@ def _louche2015(options: Mapping[str, Any], k: int, seed: int) -> Confusion:
     """C_i = Omega(I + i N), N = (M - I)/10, M a random matrix with rows of sum 1; Omega clips at 0 and makes rows sum to 1 (section 4.1).
 
     Row q of C_i is the law of the labels of class q; the matrix here is the transpose. M is drawn anew until its condition number is at
-    most ``max_condition``. Methods are told C of step ``told_step``.
+    most ``max_condition``. Methods receive C of step ``told_step``.
     """
     steps = {"step": options["step"], "told_step": options["step"] if options["told_step"] is None else options["told_step"]}
     most = options["max_condition"]

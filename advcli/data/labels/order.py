@@ -36,12 +36,12 @@ def own_order(y: Any) -> list[Any] | None:
 
 
 def codes_of(y: Any, labels: NDArray[Any]) -> Labels:
-    """Return labels y (n,) as places among those of a fit (k,); `ConfigError` for one that is none of them, such as text among numbers."""
+    """Return labels y (n,) as positions in the labels of a fit (k,); `ConfigError` for an unknown label, such as text among numbers."""
     place = {label: code for code, label in enumerate(labels.tolist())}
     cells = np.asarray(y).ravel().tolist()
     strange = next((row for row, label in enumerate(cells) if label not in place), None)
     if strange is not None:
-        raise ConfigError(f"y holds {cells[strange]!r} in row {strange + 1}, which is no class of the fit; the classes are {_said(labels)}")
+        raise ConfigError(f"y holds {cells[strange]!r} in row {strange + 1}, which is not a class of the fit; it has {_said(labels)}")
     return np.array([place[label] for label in cells], dtype=np.intp)
 
 
@@ -55,7 +55,7 @@ def sorting(labels: NDArray[Any]) -> Labels | None:
 
 
 def in_order(classes: NDArray[Any], codes: Labels, order: Any) -> tuple[NDArray[Any], Labels]:
-    """Return the labels of ``order``, lowest first, those that do not occur too, and the codes (n,) by it; ``classes`` occur, sorted.
+    """Return all labels of ``order``, lowest first, whether they occur or not, and the codes (n,) by it; ``classes`` occur, sorted.
 
     Where ``order`` is text and ``classes`` are 0..k-1 with k the length of ``order``, these are places of its labels in sorted order, by
     which an ensemble of scikit-learn replaced them; the returned labels are then such places.
@@ -126,9 +126,9 @@ def refuse_unordered(classes: NDArray[Any]) -> None:
 
 
 def weighted_by_class(class_weight: Any, classes: NDArray[Any], codes: Labels, weights: Array | None) -> Array:
-    """Return the weights of rows (n,) times those of their classes; ``codes`` (n,) are positions in ``classes`` (k,).
+    """Return the weights of rows (n,) times the weights of their classes; ``codes`` (n,) are positions in ``classes`` (k,).
 
-    ``class_weight`` maps labels to weights of at least 0 (1 for those that it leaves out), or is ``"balanced"``: n / (classes that occur x
+    ``class_weight`` maps labels to weights of at least 0 (1 for labels that it leaves out), or is ``"balanced"``: n / (classes that occur x
     rows of the class), rows counted by their weights, so that all classes weigh the same and all rows together n.
     """
     counts = np.bincount(codes, weights=weights, minlength=len(classes))
@@ -140,7 +140,7 @@ def weighted_by_class(class_weight: Any, classes: NDArray[Any], codes: Labels, w
         by_class, place = np.ones(len(classes)), {label: code for code, label in enumerate(classes.tolist())}
         for label, weight in class_weight.items():
             if label not in place:
-                raise ConfigError(f"class_weight names {label!r}, which is no class: {nearest(str(label), map(str, place))}")
+                raise ConfigError(f"class_weight names {label!r}, which is not a class: {nearest(str(label), map(str, place))}")
             refuse_parameter(f"class_weight of {label!r}", weight, NOT_NEGATIVE)
             by_class[place[label]] = float(weight)
     else:

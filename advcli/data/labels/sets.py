@@ -15,10 +15,9 @@ from ...core.errors import DataError
 from ...core.label_graph import LabelGraph, stub
 from ...core.paths import expanded
 from ..dataset import Edges
-from ..tables.cells import PLAIN, cell_text
-from ..tables.opening import decode, read_bytes
+from ..tables.cells import PLAIN
 from ..tables.options import TableOptions
-from ..tables.table import Table, check_shape, parse, target_columns
+from ..tables.table import Table, read_table
 
 
 @dataclass(frozen=True)
@@ -35,32 +34,28 @@ class CodedLabels:
 
 
 def read_edges(path: Path) -> Edges:
-    """Read an edge list, CSV with columns ``parent`` and ``child``, or ``node`` and ``parent``; `LabelGraph` checks the graph."""
-    content, separator = decode(path, read_bytes(path))
-    names, lines, text = check_shape(path, content, separator)
-    child = next((name for name in ("child", "node") if name in names), None)
-    if child is None or "parent" not in names:
-        raise DataError(f"{path} has no columns parent and child (or node and parent), one edge a row; it has {', '.join(names)}")
-    frame = parse(path, text, names, ["parent", child], separator)
-    pairs = [(str(above).strip(), str(below).strip()) for above, below in zip(frame["parent"], frame[child], strict=True)]
+    """Read an edge list, a table with columns ``parent`` and ``child``, or ``node`` and ``parent``; `LabelGraph` checks the graph."""
+    table = read_table(path, TableOptions(target=None, categorical=("parent", "child", "node")))
+    child = next((name for name in ("child", "node") if name in table.names), None)
+    if child is None or "parent" not in table.names:
+        raise DataError(f"{path} has no columns parent and child (or node and parent), one edge a row; it has {', '.join(table.names)}")
+    pairs = list(zip(table.text("parent"), table.text(child), strict=True))
     for row, pair in enumerate(pairs):
         if not all(pair):
-            raise DataError(
-                f"{path}: {Table(path, frame, lines).place(row)} has no {'parent' if not pair[0] else child}; name it or remove it"
-            )
+            raise DataError(f"{path}: {table.place(row)} has no {'parent' if not pair[0] else child}; name it or remove it")
     return tuple(dict.fromkeys(pairs))
 
 
-def read_label_sets(table: Table, options: TableOptions, notes: list[str]) -> CodedLabels:
+def read_label_sets(table: Table, notes: list[str]) -> CodedLabels:
     """Read the target of a table as labels of a hierarchy, sets of labels, or both; ``notes`` are added to.
 
     The target is one column, whose cells are split at ``label_separator``, or ``PREFIX*`` for columns of 0 and 1.
     """
-    names, separator = list(map(str, table.frame.columns)), options.label_separator
-    columns, prefix = target_columns(options.target, names), options.names_prefix(names)
+    options, columns = table.options, table.targets
+    separator, prefix = options.label_separator, options.names_prefix(table.names)
     several = separator is not None or prefix
     if len(columns) > 1 or (separator is None and several):
-        rows = _columns(table, columns, options.target[:-1], options.hierarchy is None)
+        rows = _columns(table, columns, str(options.target)[:-1], options.hierarchy is None)
     else:
         rows = _cells(table, columns[0], separator, separator is not None and options.hierarchy is None)
     edges: Edges | None = None
@@ -89,7 +84,7 @@ def read_label_sets(table: Table, options: TableOptions, notes: list[str]) -> Co
 
 def _cells(table: Table, column: str, separator: str | None, may_be_empty: bool) -> list[list[str]]:
     rows = []
-    for row, cell in enumerate(cell_text(table.frame[column])):
+    for row, cell in enumerate(table.text(column)):
         labels = [part.strip() for part in (cell.split(separator) if separator else [cell])]
         labels = list(dict.fromkeys(label for label in labels if label))
         if not labels and not may_be_empty:
@@ -100,11 +95,11 @@ def _cells(table: Table, column: str, separator: str | None, may_be_empty: bool)
 
 def _columns(table: Table, columns: list[str], prefix: str, may_be_empty: bool) -> list[list[str]]:
     names = [name.removeprefix(prefix) for name in columns]
-    marks = np.column_stack([PLAIN.numbers(cell_text(table.frame[column])) for column in columns])
+    marks = np.column_stack([PLAIN.numbers(table.text(column)) for column in columns])
     bad = np.argwhere((marks != 0.0) & (marks != 1.0))
     if len(bad):
         row, j = bad[0].tolist()
-        cell = cell_text(table.frame[columns[j]]).iloc[row]
+        cell = table.text(columns[j]).iloc[row]
         raise DataError(
             f"{table.path}: column {columns[j]!r} holds {cell!r} in {table.place(row)}; columns of labels hold 0 and 1, or TRUE and FALSE"
         )
@@ -128,7 +123,7 @@ def _attach(edges: Edges, rows: list[list[str]], options: TableOptions, notes: l
     if lifted and not options.stub_leaves:
         raise DataError(
             f"{len(lifted)} of {len(named)} labels are inner nodes of {options.hierarchy}, in {touched} of {len(rows)} rows "
-            f"(the first is {lifted[0]!r}); attach a leaf of its own to each with dataset.stub_leaves=true"
+            f"(the first is {lifted[0]!r}); attach a leaf to each with dataset.stub_leaves=true"
         )
     if lifted:
         notes.append(f"{len(lifted)} labels of {touched} rows are inner nodes: each has a stub leaf below it")
@@ -141,7 +136,7 @@ def _attach(edges: Edges, rows: list[list[str]], options: TableOptions, notes: l
 class LabelClosures:
     """The nodes that count for every label, itself and its ancestors: ``closure`` (k, M') has ones, label x nodes.
 
-    A stub leaf stands for the node above it and does not count itself; a root that all labels share says nothing and does not count.
+    A stub leaf represents the node above it and does not count itself; neither does a root, which all labels share.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """The synthetic sets of choi2018, section 6.8.1: linear concepts whose classes are the leaves of a balanced or an unbalanced binary tree.
 
-All runs stand in one data set; its splits are the runs, each with its own weights or hyperplanes, training and test rows.
+One data set has all runs; its splits are the runs, each with its own weights or hyperplanes, training and test rows.
 """
 
 from __future__ import annotations
@@ -19,15 +19,8 @@ from ..source import Source, check_options, check_size, common, options_give_ord
 
 _KINDS = ("balanced", "unbalanced")
 _OPTIONS: dict[str, Any] = {"kind": "balanced", "runs": 10, "rows": 8000, "features": 1000, "leaves": 8, "train_share": 0.75, "seed": 0}
-_RULES = {
-    "kind": choice(*_KINDS),
-    "runs": at_least(1),
-    "rows": at_least(2),
-    "features": at_least(1),
-    "leaves": at_least(2),
-    "train_share": FRACTION,
-    "seed": at_least(0),
-}
+_LEAST = {"runs": 1, "rows": 2, "features": 1, "leaves": 2, "seed": 0}
+_RULES = {**{key: at_least(least) for key, least in _LEAST.items()}, "kind": choice(*_KINDS), "train_share": FRACTION}
 
 
 def _balanced(random: np.random.Generator, X: NDArray[Any], leaves: int) -> NDArray[Any]:

@@ -18,7 +18,7 @@ from ..source import LABEL_OPTIONS, SEQUENCE_OPTIONS, TABLE_OPTIONS, Source, ask
 from ..tables.opening import unpacked
 from ..tables.options import TableOptions
 from ..tables.suspects import SUSPECT
-from ..tables.table import format_of, frame_table, read_frame, read_table
+from ..tables.table import read_table
 from ..tables.tabular import table_dataset
 from ..tables.target import ORDERED, code_labels, cut_target, order_labels
 
@@ -32,15 +32,9 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     chosen = TableOptions.read(options)
     if form == "svmlight":
         return _load_svmlight(path, options, chosen)
-    form = format_of(path, form)
     if options["target"] is None:
         raise ConfigError("dataset=csv needs dataset.target, the name of the column with the labels")
-    target = chosen.costs[0] if chosen.costs else chosen.target  # labels follow from costs: the column of labels need not be there
-    if form == "csv":
-        table = read_table(path, target, separator=chosen.separator, text=chosen.text, encoding=chosen.encoding)
-    else:
-        table = frame_table(read_frame(path, form), target, str(path))
-    return table_dataset(table, chosen)
+    return table_dataset(read_table(path, chosen, form))
 
 
 def _load_svmlight(path: Path, options: Mapping[str, Any], chosen: TableOptions) -> Dataset:
@@ -64,11 +58,12 @@ def _load_svmlight(path: Path, options: Mapping[str, Any], chosen: TableOptions)
     if bad.size:
         row = int(np.searchsorted(X.indptr, bad[0], side="right"))
         raise DataError(f"{path}: row {row} has no finite number in column {X.indices[bad[0]] + 1}; correct it or remove the row")
-    if not np.all(np.isfinite(values)):
-        raise DataError(f"{path}: row {int(np.flatnonzero(~np.isfinite(values))[0]) + 1} has a label that is no finite number; correct it")
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        raise DataError(f"{path}: row {int(bad[0]) + 1} has a label that is not a finite number; correct it")
     notes = [f"sparse features: {X.nnz} of {X.shape[0] * X.shape[1]} values are not zero"]
     if chosen.cut != "none":
-        y, levels, cut_notes = cut_target(values, chosen.cut, chosen.n_classes, chosen.edges)
+        y, levels, cut_notes = cut_target(values, chosen)
         labels, ordered = list(levels), True
         notes += cut_notes
     else:

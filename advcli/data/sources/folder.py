@@ -2,7 +2,7 @@
 
 The format: a heading line, features first, an optional column ``split`` (the official train and test parts, which the protocol
 does not use) and ``target`` last. Columns ``label_*`` mark sets of the source ``hierarchical``, whose labels are nodes of a hierarchy or
-whose rows have several, and ``sentence_id`` those of the source ``sequences``, such as the tokens of sentences.
+whose rows have several. A column ``sentence_id`` marks sets of the source ``sequences``, such as the tokens of sentences.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TEXT, _SEQUENCE = "text", "sequence"
 
 
 def task_of(name: str, row: Mapping[str, str] | None) -> str:
-    """Return the task of a set by its manifest line; a single column of text is a task of its own."""
+    """Return the task of a set by its manifest line; a single column of text is the task ``text``."""
     if row is None:
         facts = known_set(name, "folder")
         return "multiclass" if facts is None else facts.task
@@ -64,7 +64,7 @@ def _load_hierarchical(options: Mapping[str, Any], data_dir: Path) -> Dataset:
 
 def _load_sequences(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     if options["sequence"] is None:
-        raise ConfigError("dataset.sequence=null names no column; give the one that says which rows form a sequence")
+        raise ConfigError("dataset.sequence=null names no column; give the column that names the sequence of every row")
     return _load_table(options, data_dir, read_manifest(data_dir))
 
 
@@ -83,9 +83,9 @@ def _load_table(options: Mapping[str, Any], data_dir: Path, manifest: Mapping[st
         )
     raw = read_bytes(path)
     check_file(path, raw, manifest.get(name), f"run `advcli data fetch {name}`")
-    table = read_table(path, chosen.target, raw, text=replace(chosen, categorical=()).text)
+    table = replace(read_table(path, replace(chosen, categorical=()), raw=raw), options=chosen)
     reserved, notes = [], []
-    for column in map(str, table.frame.columns):
+    for column in table.names:
         if (column == "sentence_id" and chosen.sequence is None) or (column.startswith("label_") and not chosen.has_label_sets()):
             raise DataError(f"{path} has the reserved column {column!r}: multi-label and sequence sets cannot be loaded yet")
         if column == "split":
@@ -94,7 +94,7 @@ def _load_table(options: Mapping[str, Any], data_dir: Path, manifest: Mapping[st
             notes.append(
                 f"official split, used by protocol.splits=official alone ({', '.join(f'{part} {count}' for part, count in parts.items())})"
             )
-    dataset = table_dataset(table, chosen, notes, reserved)
+    dataset = table_dataset(table, notes, reserved)
     if "split" in reserved:
         split = table.frame["split"].to_numpy()
         # with the validation part, where there is one; the shared tasks of sequences leave it out

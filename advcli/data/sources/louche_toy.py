@@ -1,6 +1,6 @@
 """The toy data of louche2015, section 4.1: linear concepts on the unit circle, one for each run.
 
-All runs stand in one data set; its splits are the runs, each with its own weight vectors, training and test rows.
+One data set has all runs; its splits are the runs, each with its own weight vectors, training and test rows.
 """
 
 from __future__ import annotations
@@ -27,14 +27,11 @@ _OPTIONS: dict[str, Any] = {
     "seed": 0,
 }
 _KINDS = ("score", "distance")
+_LEAST = {"runs": 1, "rows": 1, "test_rows": 1, "classes": 2, "seed": 0}
 _RULES = {
+    **{key: at_least(least) for key, least in _LEAST.items()},
     "margin_kind": choice(*_KINDS),
-    "runs": at_least(1),
-    "rows": at_least(1),
-    "test_rows": at_least(1),
-    "classes": at_least(2),
     "margin": rule("a number from 0 to below 0.2: beyond, hardly a point keeps it", lambda value: is_number(value) and 0 <= value < 0.2),
-    "seed": at_least(0),
 }
 _MOST_DRAWS = 1000  # of weight vectors that leave every class some rows
 

@@ -93,7 +93,7 @@ def _array(path: Path) -> Any:
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(f"{path} is no .npy file of numbers or text: {reason}; write it with numpy.save") from None
+        raise DataError(f"{path} is not a .npy file of numbers or text: {reason}; write it with numpy.save") from None
 
 
 def _converted(folder: Path, target: str, weight: Any, data_dir: Path) -> Path:

@@ -15,7 +15,7 @@ from ...core.errors import DataError
 from ..dataset import Dataset
 from ..source import LABEL_OPTIONS, TABLE_OPTIONS, Source, notes_with, options_give_order
 from ..tables.options import TableOptions
-from ..tables.suspects import SUSPECT, suspects
+from ..tables.suspects import SUSPECT, Inspection
 from ..tables.table import frame_table
 from ..tables.tabular import table_dataset
 
@@ -32,7 +32,7 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         bunch = fetch_openml(data_id=number, data_home=str(data_dir), as_frame=True, parser="liac-arff", n_retries=1)
     except OSError as error:
         raise DataError(f"cannot fetch {where}: {getattr(error, 'reason', error)}; check the number and the connection") from None
-    except ValueError as error:  # of the service, and of what is no table of columns
+    except ValueError as error:  # an answer of the service, or data that are not a table of columns
         raise DataError(f"{where} cannot be used: {str(error).splitlines()[0]}") from None
     frame = bunch.frame
     target = options["target"]
@@ -41,18 +41,19 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
             count = "several targets" if bunch.target_names else "no target"
             raise DataError(f"{where} has {count}; choose one with dataset.target=COLUMN: {', '.join(map(str, frame.columns[:12]))}")
         target = bunch.target_names[0]
-    table = frame_table(frame, str(target), where)
     chosen = TableOptions.read({**options, "target": str(target)})
+    table = frame_table(frame, where, chosen)
     notes: list[str] = []
     if chosen.categorical is None:
         # columns that the data set declares nominal, though numbers may be their values, and text, as for a file
         kinds = {str(name): str(kind) for name, kind in frame.dtypes.items() if str(name) != str(target)}
         text = [name for name, kind in kinds.items() if kind in ("object", "str", "string")]
-        left_out = suspects(table, text, chosen)
+        left_out = Inspection(table, text).suspects(text)
         notes += left_out.values()
         nominal = [name for name, kind in kinds.items() if kind == "category"]
-        chosen = replace(chosen, categorical=(*nominal, *(name for name in text if name not in left_out)), drop=(*chosen.drop, *left_out))
-    return table_dataset(table, chosen, notes)
+        nominal += [name for name in text if name not in left_out]
+        table = replace(table, options=replace(chosen, categorical=tuple(nominal), drop=(*chosen.drop, *left_out)))
+    return table_dataset(table, notes)
 
 
 def _examples(folder: Path) -> list[dict[str, Any]]:

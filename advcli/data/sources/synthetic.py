@@ -14,14 +14,12 @@ from ..dataset import Dataset, make_dataset
 from ..source import Source, check_options, check_size, common, options_give_order
 
 _OPTIONS: dict[str, Any] = {"kind": "blobs", "rows": 300, "features": 4, "classes": 3, "noise": 1.0, "flip": 0.0, "seed": 0}
+_LEAST = {"rows": 2, "features": 1, "classes": 2, "seed": 0}
 _RULES = {
+    **{key: at_least(least) for key, least in _LEAST.items()},
     "kind": choice("blobs", "ordinal"),
-    "rows": at_least(2),
-    "features": at_least(1),
-    "classes": at_least(2),
     "noise": NOT_NEGATIVE,
     "flip": between(0, 1),
-    "seed": at_least(0),
 }
 
 

@@ -43,16 +43,17 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         raise DataError(f"data set {name!r} is not here: no file {path}; point data_dir= or ADVCLI_DATA to the folder that has {path.name}")
     raw, row = read_bytes(path), manifest.get(name)
     check_file(path, raw, row, "get it again")
-    frame = read_table(path, str(options["target"]), raw).frame
+    chosen = TableOptions.read(options)
+    frame = read_table(path, chosen, raw=raw).frame
     if options["text"] not in frame:
         raise DataError(
             f"{path} has no column {options['text']!r} (dataset.text); {nearest(str(options['text']), map(str, frame.columns))}"
         )
     labels = cell_text(frame[options["target"]]).tolist()
     distinct = sorted(set(labels))
-    notes = ["TF-IDF of words; the document frequencies are those of all rows, training and test, without their labels"]
+    notes = ["TF-IDF of words; the document frequencies count all rows, training and test, without their labels"]
     codes = np.array([distinct.index(label) for label in labels], dtype=np.intp)
-    y, classes, ordered = order_labels(codes, distinct, TableOptions.read(options), str(path), notes)
+    y, classes, ordered = order_labels(codes, distinct, chosen, str(path), notes)
     vectorizer = TfidfVectorizer(**{key: options[key] for key in _RULES})
     try:
         X = vectorizer.fit_transform([str(text) for text in frame[options["text"]]])

@@ -1,7 +1,7 @@
 """A cell of a table, read once: its writing as text, whether it holds a value, and the number that it writes.
 
-Every reader of cells, of features, labels, weights and costs, at fit and at predict, asks here, so that a cell means the same whatever file
-it came in and whatever stands in the other rows of its part of the file.
+Every reader of features, labels, weights and costs calls these functions, at fit and at predict. So a cell means the same in every file,
+whatever the other rows of its part of the file hold.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class Notation:
     """How the numbers of a table are written, beside the way of programs (1234.5, -1e3), which is the default.
 
     ``decimal`` is ``.`` or ``,``; ``thousands`` stands between groups of digits: ``,``, ``.``, a space of any width or an apostrophe.
-    Groups that are no thousands make no number. ``units`` before or after a number are taken off; ``()`` makes a number in parentheses
-    negative.
+    Text with groups of other lengths is not a number. ``units`` before or after a number are taken off; ``()`` makes a number in
+    parentheses negative.
     """
 
     decimal: str = "."
@@ -111,7 +111,7 @@ class Notation:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options that say so, where they are not the defaults."""
+        """The options that describe the notation, where they are not the defaults."""
         options: dict[str, Any] = {} if self.decimal == "." else {"decimal": CHARACTER_NAMES[self.decimal]}
         options |= {} if self.thousands is None else {"thousands": CHARACTER_NAMES[self.thousands]}
         return options | ({"units": list(self.units)} if self.units else {})
@@ -130,10 +130,9 @@ class Notation:
 
     def numbers(self, text: pd.Series) -> NDArray[np.float64]:
         """Return the numbers that cells of text write, nan where they write none; TRUE and FALSE are 1 and 0."""
-        if self != PLAIN:
-            codes, distinct = pd.factorize(text)
-            return np.array([*map(self.number, distinct), np.nan])[codes]
-        values: NDArray[np.float64] = pd.to_numeric(text, errors="coerce").to_numpy(np.float64, copy=True)
+        values = np.full(len(text), np.nan)
+        if self == PLAIN:
+            values = pd.to_numeric(text, errors="coerce").to_numpy(np.float64, copy=True)
         rest = np.flatnonzero(np.isnan(values))
         if rest.size:
             codes, distinct = pd.factorize(text.iloc[rest])
@@ -143,8 +142,8 @@ class Notation:
     def number(self, cell: str) -> float:
         """Return the number that a cell writes, nan where it writes none.
 
-        Where the comma stands before fractions and the point has no meaning, 31131.57 is a number all the same; 31.131, which may stand for
-        thousands, is none.
+        Where the comma is the decimal mark and the point has no meaning, 31131.57 is still read as a number; 31.131, whose point may
+        separate thousands, is not.
         """
         value = self.strictly(cell)
         if np.isnan(value) and self.decimal == "," and self.thousands != "." and not _THOUSANDS.search(cell):
@@ -250,7 +249,7 @@ def feasible(column: pd.Series, semicolons: bool = False) -> list[Notation]:
 
 
 def _may_be(values: NDArray[np.float64], grouped: bool) -> bool:
-    """Return whether numbers that a program read may stand in a table of decimal commas; ``grouped``: with points between thousands."""
+    """Return whether numbers that a program read may come from a table of decimal commas; ``grouped``: with points between thousands."""
     parts = values[values != np.round(values)]
     three = (np.round(parts, 3) == parts) & (np.round(parts, 2) != parts) & (np.abs(parts) >= 1.0) & (np.abs(parts) < 1000.0)
     if not grouped:
@@ -267,7 +266,7 @@ def _units(cells: Sequence[str]) -> tuple[str, ...] | None:
             return None
         around = {match[key] for key in ("before", "between", "after", "outside") if match[key]}
         around |= {PARENTHESES} if match["open"] else set()
-        # a word that nobody knows is a unit where all cells have it behind a space: 12 pieces, not 12b
+        # an unknown word is a unit where all cells have it behind a space: 12 pieces, not 12b
         if not around <= _KNOWN | ({match["after"]} if match["room"] else set()):
             return None
         for unit in around:
@@ -281,8 +280,8 @@ def _units(cells: Sequence[str]) -> tuple[str, ...] | None:
 class Look:
     """How numbers of a table look to be written: the ``notation`` for all columns of numbers, the default where none is.
 
-    ``columns`` has, for each column of text that is numbers in another notation, its own likeliest; ``unclear`` those that could also be
-    read with the comma, or the point, in its other meaning: 37,122.
+    ``columns`` has the likeliest notation of each column of text that is numbers in another notation; ``unclear`` names the columns whose
+    comma, or point, could also be read in its other meaning: 37,122.
     """
 
     notation: Notation
@@ -293,8 +292,8 @@ class Look:
 def look_of(frame: pd.DataFrame, names: Sequence[str], is_text: Callable[[str], bool], separator: str = ",") -> Look:
     """Return how the numbers in the columns ``names`` of a frame look to be written; ``is_text`` tells those to be looked at."""
     semicolons = separator == ";"
-    ways = {name: found for name in names if is_text(name) and (found := feasible(frame[name], semicolons))}
-    columns = {name: found[0] for name, found in ways.items()}
+    ways = {name: notations for name in names if is_text(name) and (notations := feasible(frame[name], semicolons))}
+    columns = {name: notations[0] for name, notations in ways.items()}
     if not columns:
         return Look(PLAIN, {}, ())
     others = [feasible(frame[name], semicolons) for name in names if name not in ways and reads_as_numbers(frame[name])]

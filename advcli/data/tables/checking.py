@@ -20,12 +20,12 @@ from ..source import COLUMN_OPTIONS
 from .cells import MISSING, PLAIN, TRUTHS, Look, Notation, cell_text, gaps_in, is_number, numbers_of, reads_as_numbers
 from .opening import WINDOWS, NotTextError, check_encoding, decode, read_bytes
 from .options import TableOptions
-from .suspects import SAID, counted, likely_order, looks_like, nearly_numbers, notation_words, number_look
-from .table import Table, find_target, format_of, frame_table, listed, read_frame, separator_of, table_of
+from .suspects import SAID, Inspection, counted, likely_order, looks_like, notation_words
+from .table import Table, format_of, listed, read_table, separator_of, table_of
 from .tabular import table_dataset
 from .target import code_labels, label_numbers, written_alike
 
-_TAKEN = {"empty": "no: empty", "text": "categories"}  # what columns of a kind are taken as, where that is no number
+_TAKEN = {"empty": "no: empty", "text": "categories"}  # what columns of a kind are taken as, where they are not taken as numbers
 _MANY = 20  # different numbers above which a target is one to be cut
 _RARE = 5  # rows of a class below which the usual five folds refuse it
 
@@ -35,7 +35,7 @@ class Checked:
     """What there is to say about a file.
 
     ``columns`` and ``classes`` are rows of tables, ``remarks`` what is suspicious or wrong, a line each, with its remedy. ``options`` are
-    those of ``dataset=csv`` that fit the file, where they are not the defaults; empty without a target.
+    the options of ``dataset=csv`` that fit the file and differ from the defaults; empty without a target.
     """
 
     head: str
@@ -51,7 +51,7 @@ class _ColumnFacts:
 
     ``kind`` is ``empty``, ``true/false``, ``whole``, ``number`` or ``text``, ``looks`` what it looks like instead of a feature
     (`looks_like`), ``values`` the range of numbers or the most frequent values. ``content`` has a number for each row, equal where values
-    are equal: those of two columns tell whether one is a copy of the other.
+    are equal: columns with equal content are copies.
     """
 
     kind: str
@@ -68,21 +68,17 @@ def check_file(path: Path, target: str | None, separator: str | None = None, enc
     ``target`` is None where it is not chosen yet. ``separator`` None: the one by which the heading has most fields; ``encoding`` None: the
     one of the file's mark, else UTF-8, else cp1252.
     """
-    options: dict[str, Any] = {"path": str(path)}
+    options: dict[str, Any] = {"path": str(path)} | ({} if target is None else {"target": target})
     remarks: list[str] = []
-    table, as_text = _read(path, target, separator, encoding, options, remarks)
-    names = list(map(str, table.frame.columns))
-    targets = [] if target is None else find_target(path, target, names)
-    if target is not None:
-        options["target"] = target
+    table, reread = _read(path, target, separator, encoding, options, remarks)
+    names, targets = table.names, table.targets
     targets_there = set(targets)
     features = [name for name in names if name not in targets_there]
     cut = [name for name in targets if len(targets) == 1 and table.frame[name].nunique() > _MANY]
-    asked = TableOptions(categorical=None, separator=options.get("separator", ","))
-    look = number_look(table, [*features, *cut], asked)
+    look = Inspection(table, [*features, *cut]).look
     if look.notation != PLAIN:  # a reader of numbers has taken 1.234 for one and a bit
-        table, options = as_text(), options | look.notation.options
-    nearly = set(nearly_numbers(table, features, replace(asked, notation=look.notation)))
+        table, options = reread(replace(table.options, notation=look.notation)), options | look.notation.options
+    nearly = Inspection(table, features).nearly_numbers
     facts = {name: _facts(table.frame[name], look.columns.get(name, look.notation), name in nearly, name in look.columns) for name in names}
     columns = [
         {"column": _short(name), "type": fact.kind, "gaps": fact.gaps, "different": fact.different, "values": fact.values}
@@ -132,14 +128,15 @@ def _features(facts: Mapping[str, _ColumnFacts], options: dict[str, Any], remark
 
 def _read(
     path: Path, target: str | None, separator: str | None, encoding: str | None, options: dict[str, Any], remarks: list[str]
-) -> tuple[Table, Callable[[], Table]]:
-    """Return the file as a table, and what returns it with all cells of CSV as text.
+) -> tuple[Table, Callable[[TableOptions], Table]]:
+    """Return the file as a table, and a function that returns the table by other options.
 
     The options by which it was read, where they are not the defaults, and what is remarkable are added.
     """
-    if (form := format_of(path)) != "csv":
-        table = frame_table(read_frame(path, form), target, str(path))
-        return table, lambda: table
+    chosen = TableOptions(target=target, categorical=None)
+    if format_of(path) != "csv":
+        table = read_table(path, chosen)
+        return table, lambda options: replace(table, options=options)
     raw, encoding = read_bytes(path, once=True), check_encoding(encoding)
     asked = separator or ","
     try:
@@ -155,12 +152,12 @@ def _read(
     separator = separator_of(content) if separator is None and declared == asked else declared
     if separator != ",":
         options["separator"] = separator
-    as_text = partial(table_of, path, content, separator, target, None)
-    return table_of(path, content, separator, target, []), as_text
+    reread = partial(table_of, path, content, separator)
+    return reread(replace(chosen, separator=separator)), reread
 
 
 def _notation_remarks(look: Look) -> list[str]:
-    """Return what is said of numbers in another notation than that of programs."""
+    """Return the remarks on numbers in another notation than programs write."""
     if look.columns and look.notation == PLAIN:
         columns = ", ".join(f"{name} ({notation})" for name, notation in look.columns.items())
         return [f"numbers are written in several ways, which one command cannot read; write all in one way: {columns}"]
@@ -212,14 +209,14 @@ def _range(values: NDArray[np.float64], boolean: bool) -> tuple[str, str]:
 
 
 def _constant(facts: Mapping[str, _ColumnFacts], taken: Sequence[str]) -> list[str]:
-    """Return what is said of columns that have one value in every row."""
+    """Return the remark on columns that have one value in every row."""
     names = [name for name in taken if facts[name].different == 1 and not facts[name].gaps]
     line = f"the same value in every row of {listed(names)}, which tells nothing: dataset.drop=[{','.join(names)}] leaves it out"
     return [line] if names else []
 
 
 def _copies(facts: Mapping[str, _ColumnFacts], taken: Sequence[str], targets: Sequence[str]) -> list[str]:
-    """Return what is said of columns that are equal to an earlier one, or to a target."""
+    """Return the remarks on columns that are equal to an earlier one, or to a target."""
     first: dict[bytes, str] = {}
     remarks = []
     for name in [*targets, *taken]:
@@ -233,7 +230,7 @@ def _copies(facts: Mapping[str, _ColumnFacts], taken: Sequence[str], targets: Se
 
 
 def _duplicates(facts: Mapping[str, _ColumnFacts]) -> list[str]:
-    """Return what is said of rows that are equal to an earlier one in every column."""
+    """Return the remark on rows that are equal to an earlier one in every column."""
     rows = hash_pandas_object(pd.DataFrame({name: fact.content for name, fact in facts.items()}), index=False)
     count = len(rows) - rows.nunique()
     verb = "row is a copy of an earlier one" if count == 1 else "rows are copies of earlier ones"
@@ -248,7 +245,7 @@ def _short(text: Any, most: int = 20) -> str:
 
 def _sets(table: Table, targets: list[str], target: str, remarks: list[str]) -> list[dict[str, Any]]:
     """Return the labels of rows that have several, one a column, with their rows."""
-    remarks.append("rows have sets of labels, one a column: loss=sets and the methods of docs/multilabel.md learn them")
+    remarks.append("rows have sets of labels, one a column: loss=sets and the methods of docs/howto/learn/multilabel.md learn them")
     marks = {name: numbers_of(table.frame[name])[0] for name in targets}
     return [{"class": _short(name.removeprefix(target[:-1])), "rows": int((values == 1.0).sum())} for name, values in marks.items()]
 
@@ -271,7 +268,7 @@ def _target(table: Table, target: str, options: dict[str, Any], remarks: list[st
         remarks.append(f"{target} holds {len(labels)} different numbers: cut into five ordered classes of equal size")
         return []
     for group in written_alike(labels):
-        remarks.append(f"{target} holds what looks like one label in several writings, each a class of its own: {listed(group)}")
+        remarks.append(f"{target} holds what looks like one label in several writings, each a separate class: {listed(group)}")
     counted = None if numbers is None else likely_order([int(number) if number.is_integer() else number for number in numbers])
     order = likely_order(labels) if counted is None else labels
     if order is not None:
@@ -291,7 +288,7 @@ def _target(table: Table, target: str, options: dict[str, Any], remarks: list[st
 def _problems(table: Table, options: dict[str, Any]) -> list[str]:
     """Return what is still wrong when the table is taken by these options."""
     try:
-        table_dataset(table, TableOptions.read(complete_options({"name": "csv", "source": "csv", **options})))
+        table_dataset(replace(table, options=TableOptions.read(complete_options({"name": "csv", "source": "csv", **options}))))
     except ProblemsError as error:
         return list(error.problems)
     except DataError as error:

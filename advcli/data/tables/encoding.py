@@ -19,8 +19,8 @@ from scipy import sparse
 from ...core.arrays import dense, is_sparse
 from ...core.errors import DataError, refuse_all
 from ...core.groups import interrupted
-from .cells import PLAIN, Notation, cell_text, gaps_in, number_columns, numbers_of
-from .table import Table, choose_column, listed
+from .cells import PLAIN, Notation, gaps_in, numbers_of
+from .table import Table, listed
 from .target import match_labels
 
 Remedies = Callable[[str], tuple[str, str]]
@@ -30,7 +30,7 @@ _FIX = "correct it or remove the row"
 
 
 _AFFIXES = (1, 2, 3)  # lengths of the prefixes and suffixes that are attributes of a token
-# Ranges of characters and what stands for them in the shape of a token; a run of one counts once.
+# Ranges of characters and the character that replaces a run of them in the shape of a token.
 _SHAPES = (("A-Z", "X"), ("a-z", "x"), ("0-9", "0"))
 
 
@@ -39,11 +39,11 @@ _SHAPES = (("A-Z", "X"), ("a-z", "x"), ("0-9", "0"))
 class Column:
     """A column of a table that features are made of, and what was learned of it from training rows.
 
-    ``categories`` are the known values, by whose places cells are coded (None for numbers), ``attributes`` those of tokens that have
-    features. ``own`` are the codes of the categories that have a feature of their own (None: all; the code after the last category stands
-    for no value), ``other`` says that one more stands for all other categories, rare ones and those that training rows do not have.
-    ``fill`` takes the place of a cell without a value: a number, or a code (-1: no category); ``indicator`` says that one more feature of
-    a column of numbers tells which cells have no value.
+    ``categories`` are the known values; the code of a cell is the position of its value among them (None for numbers). ``attributes`` are
+    the attributes of tokens that have features. ``own`` are the codes of the categories that have a separate feature (None: all; the code
+    after the last category means no value); with ``other`` one more feature is shared by all other categories, rare ones and categories
+    that training rows do not have. ``fill`` replaces a cell without a value: a number, or a code (-1: no category); with ``indicator`` one
+    more feature of a column of numbers marks the cells that have no value.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Column:
     def feature_names(self) -> tuple[str, ...]:
         """Names of its features: ``size`` for numbers, ``colour=red`` for a category, ``word=the`` for an attribute of a token.
 
-        ``size is missing`` and ``colour is missing`` say that there is no value, ``colour=other`` that it is another category.
+        ``size is missing`` and ``colour is missing`` mark cells without a value, ``colour=other`` all other categories.
         """
         gap = f"{self.name} is missing"
         if self.attributes is not None:
@@ -144,10 +144,7 @@ def number_faults(table: Table, name: str, values: Any, text: Any, purpose: str,
 # ---- rows that are elements of sequences, such as tokens of sentences -------------------------------------------------
 def read_groups(table: Table, column: str) -> NDArray[np.intp]:
     """Return the number of every row's sequence, shape (n,), counted from 0 in the order of the rows, which must stand together."""
-    names = list(map(str, table.frame.columns))
-    if column not in names:
-        raise DataError(f"{table.path} has no column {column!r}, which dataset.sequence names; {choose_column(column, names)}")
-    text = cell_text(table.frame[column])
+    text = table.text(column)
     empty = np.flatnonzero(text == "")
     if empty.size:
         raise DataError(f"{table.path}: column {column!r} names no sequence in {table.place(int(empty[0]))}; fill it or remove the row")
@@ -164,7 +161,7 @@ def read_groups(table: Table, column: str) -> NDArray[np.intp]:
 def token_attributes(tokens: Sequence[str], groups: NDArray[np.intp]) -> Iterator[list[str]]:
     """Yield the attributes of every token: its word in small letters, shape and affixes, and its neighbours' words and shapes.
 
-    An attribute of its own says that there is no neighbour, where a sequence begins and ends, and which letters are capitals.
+    Further attributes mark a missing neighbour, where a sequence begins or ends, and tokens with capital letters.
     """
     words = [token.lower() for token in tokens]
     forms = _shapes(tokens)
@@ -215,13 +212,13 @@ def attribute_rows(tokens: Sequence[str], groups: NDArray[np.intp], columns: Map
 class Encoding:
     """How rows of a table become rows of X: cells by `cells`, then features by what `fit` learned from training rows.
 
-    ``columns`` stand in the order of their features; ``others`` were there and have no features: the target, weights, those left out.
-    ``sequence`` is the column that says which rows form a sequence, ``charset`` the encoding of CSV files without a mark (None: UTF-8),
-    ``max_categories`` the most features of a column of categories: the rarest share the last of them.
+    ``columns`` have the order of their features; ``others`` are the columns of the table without features: the target, weights, columns
+    left out. ``sequence`` is the column that names the sequence of every row, ``charset`` the encoding of CSV files without a mark (None:
+    UTF-8), ``max_categories`` the most features of a column of categories: the rarest share the last of them.
 
     ``missing`` says what becomes of cells without a value (`advcli.data.tables.options.MISSING_WAYS`). Numbers are filled by the mean, the
     median or the most frequent number of the training rows, text by their most frequent category; ``indicator`` fills numbers by the mean
-    and adds a feature that says where, and makes no value a category of its own.
+    and adds a feature that marks the filled cells, and makes a separate category of text cells without a value.
     """
 
     columns: tuple[Column, ...]
@@ -262,9 +259,9 @@ class Encoding:
     def check_columns(
         self, path: Path, names: Sequence[str], extra: bool = False, remedy: str = "predict.extra=ignore leaves them out"
     ) -> list[str]:
-        """Return the columns among ``names`` that are not used: those of `others`, which need not be there, and extra ones if allowed.
+        """Return the columns among ``names`` that are not used: columns of `others`, which a file may lack, and extra ones if allowed.
 
-        ``remedy`` says what to do about extra ones where they are not.
+        ``remedy`` says what to do about extra columns where they are not allowed.
         """
         there, needed, others = set(names), {column.name: None for column in self.columns}, set(self.others)
         if self.sequence is not None:
@@ -284,9 +281,8 @@ class Encoding:
         as many as there are attributes, and all as CSR. Cells without a value are faults if `missing` is ``refuse``.
         """
         faults: list[Fault] = []
-        came_as_numbers = number_columns(table.frame)
-        together = [c.name for c in self.columns if c.categories is None and c.attributes is None and c.name in came_as_numbers]
-        # thousands of columns are taken at once; those that are not finite are looked for one by one
+        together = [column.name for column in self.columns if column.is_number and column.name in table.numbers]
+        # thousands of columns are converted at once; columns with cells that are not finite are handled one by one
         values = table.frame[together].to_numpy(np.float64)
         finite = np.isfinite(values)
         if not finite.all():
@@ -309,7 +305,7 @@ class Encoding:
         return _beside(blocks), faults
 
     def _attributes(self, table: Table, name: str, attributes: Sequence[str]) -> Any:
-        groups, tokens = self.groups(table), list(cell_text(table.frame[name]))
+        groups, tokens = self.groups(table), list(table.text(name))
         positions = {attribute: place for place, attribute in enumerate(attributes)}
         return attribute_rows(tokens, np.arange(len(tokens)) if groups is None else groups, positions)
 
@@ -327,7 +323,7 @@ class Encoding:
     def _codes(self, table: Table, column: Column, remedies: Remedies | None) -> tuple[NDArray[np.float64], list[Fault]]:
         assert column.categories is not None
         name, faults = column.name, []
-        text = cell_text(table.frame[name])
+        text = table.text(name)
         gaps = gaps_in(text)
         cells, distinct = pd.factorize(text)
         places = [-1 if place is None else place for place in match_labels(list(distinct), column.categories)]

@@ -24,7 +24,7 @@ _ENDINGS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip"}
 _UNPACK: dict[str, Any] = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open}
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile)
 
-# Files that are no text, by how they begin, and what to do with them.
+# Files of other formats than text: their first bytes, and what to do with them.
 _OTHERS = {
     b"PAR1": "a parquet file; let its name end in .parquet, or use dataset.format=parquet",
     b"ARROW1": "a feather file; let its name end in .feather, or use dataset.format=feather",
@@ -36,7 +36,7 @@ _OTHERS = {
 }
 _HEAD = 8  # bytes that tell all of these
 
-# Marks at the beginning of a text, which say more than any option. That of UTF-32 begins as one of UTF-16 does, and comes first.
+# Marks at the beginning of a text overrule any option. UTF-32 comes first: its marks begin with the marks of UTF-16.
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -53,7 +53,7 @@ WINDOWS = "cp1252"  # what text is mostly encoded in that is not UTF-8
 
 
 class NotTextError(DataError):
-    """Bytes that are no text in the encoding that they were read by."""
+    """Bytes that the encoding by which they were read cannot decode."""
 
 
 class _Joined(io.RawIOBase):
@@ -79,7 +79,7 @@ def check_encoding(name: Any) -> str | None:
     try:
         io.TextIOWrapper(io.BytesIO(), encoding=str(name))  # refuses codecs that make no text too
     except (LookupError, ValueError):
-        raise ConfigError(f"dataset.encoding={name} is no encoding of text; {nearest(str(name), ENCODINGS)}") from None
+        raise ConfigError(f"dataset.encoding={name} is not an encoding of text; {nearest(str(name), ENCODINGS)}") from None
     return str(name)
 
 
@@ -130,13 +130,13 @@ def opened(path: Path, raw: bytes | None = None) -> Iterator[IO[bytes]]:
     except _DAMAGE:
         raise DataError(f"{path} is a damaged {packed} file; get it again") from None
     except OSError as error:
-        if packed and error.errno is None:  # bz2 has no error of its own
+        if packed and error.errno is None:  # bz2 raises a plain OSError
             raise DataError(f"{path} is a damaged {packed} file; get it again") from None
         raise DataError(f"cannot read {path}: {error.strerror or error}") from None
 
 
 def missing_file(path: Path) -> DataError:
-    """Return the error for a file that is not there, with the nearest name beside it."""
+    """Return the error for a missing file, with the nearest name of a file in its folder."""
     beside = [item.name for item in path.parent.iterdir() if item.is_file()] if path.parent.is_dir() else []
     close = nearest(path.name, beside) if beside else ""
     return DataError(f"there is no file {path}; {close if close.startswith('did you mean') else 'check the path'}")
@@ -174,7 +174,7 @@ def as_text(file: IO[bytes], encoding: str | None) -> io.TextIOWrapper:
 
 
 def not_text(path: Path, error: UnicodeError, file: io.TextIOWrapper, whole: bool) -> NotTextError:
-    """Return the error for bytes that are no text in the encoding that they were read by; ``whole``: all were decoded at once."""
+    """Return the error for bytes that the encoding cannot decode; ``whole``: all were decoded at once."""
     name = file.encoding.upper().removesuffix("-SIG")
     line = f" (line {error.object.count(10, 0, error.start) + 1})" if whole and isinstance(error, UnicodeDecodeError) else ""
     remedy = f"dataset.encoding={WINDOWS} reads what Windows writes" if name == "UTF-8" else "dataset.encoding says what it is"
@@ -195,7 +195,7 @@ def declared_separator(text: str, separator: str, encoding: str) -> tuple[str, s
 
 
 def read_bytes(path: Path, once: bool = False) -> bytes:
-    """Return the content of a file; a pipe is read only if nobody asks for the same content again (``once``)."""
+    """Return the content of a file; a pipe is read only with ``once``: the caller does not read the same content again."""
     try:
         with open_bytes(path, once) as file:
             return file.read()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
+
+import numpy as np
 
 from ...core.checks import ANY, at_least, choice, refuse, rule
 from ...core.errors import ConfigError
@@ -16,6 +18,8 @@ MISSING_WAYS = ("refuse", "mean", "median", "most_frequent", "indicator")
 
 CUTS = ("none", "equal_width", "equal_frequency", "edges")
 """Ways to cut a continuous target into ordered classes (``dataset.cut``)."""
+
+_MOST_CLASSES = 10_000  # of a cut target
 
 _TEXTS = {"target", "weight", "sequence", "tokens", "hierarchy", "missing", "cut"}
 _LISTS = ("drop", "keep", "categorical", "features")  # of names of columns
@@ -39,8 +43,10 @@ class TableOptions:
 
     Attributes
     ----------
+    target : str or None
+        The column of labels, ``PREFIX*`` for all columns whose names begin with ``PREFIX``; None: the rows have no labels.
     categorical : tuple of str, or None
-        Columns of categories; None: those that look so (``auto``).
+        Columns of categories; None: the columns that look like categories (``auto``).
     notation : Notation
         ``decimal``, ``thousands`` and ``units``.
     encoding : str or None
@@ -48,7 +54,7 @@ class TableOptions:
     """
 
     name: str = ""
-    target: str = "target"
+    target: str | None = "target"
     features: tuple[str, ...] | None = None
     drop: tuple[str, ...] = ()
     categorical: tuple[str, ...] | None = ()
@@ -65,7 +71,7 @@ class TableOptions:
     order: tuple[Any, ...] | None = None
     cut: str = "none"
     n_classes: int | None = None
-    edges: tuple[Any, ...] | None = None
+    edges: tuple[float, ...] | None = None
     hierarchy: str | None = None
     root: str | None = None
     several_tops: bool = False
@@ -77,7 +83,7 @@ class TableOptions:
 
     @classmethod
     def read(cls, options: Mapping[str, Any]) -> TableOptions:
-        """Return the options of a table source, checked; those that a source does not have are at their defaults.
+        """Return the options of a table source, checked; options that a source does not have are at their defaults.
 
         Raises
         ------
@@ -98,9 +104,8 @@ class TableOptions:
         _check_target(chosen)
         chosen["notation"] = Notation.of(options)
         chosen["encoding"] = check_encoding(chosen.get("encoding"))
-        for key in ("order", "edges"):
-            if key in chosen:
-                chosen[key] = tuple(chosen[key]) if isinstance(chosen[key], (list, tuple)) else (chosen[key],)
+        if "order" in chosen:
+            chosen["order"] = tuple(chosen["order"])
         return cls(**chosen)
 
     @property
@@ -110,13 +115,23 @@ class TableOptions:
             return None
         return (*(self.categorical or ()), *(name for name in (self.sequence, self.tokens) if name is not None))
 
-    def names_prefix(self, names: Sequence[str]) -> bool:
+    def names_prefix(self, names: Collection[str]) -> bool:
         """Return whether the target is ``PREFIX*`` for columns of labels, and not one of the ``names`` of columns itself."""
-        return self.target.endswith("*") and self.target not in names
+        return self.target is not None and self.target.endswith("*") and self.target not in names
 
-    def has_label_sets(self, names: Sequence[str] = ()) -> bool:
+    def target_columns(self, names: Sequence[str]) -> list[str]:
+        """Return the columns among ``names`` that the target means: one column, or all columns of ``PREFIX*``."""
+        if self.names_prefix(names):
+            return [name for name in names if name.startswith(str(self.target)[:-1])]
+        return [self.target] if self.target is not None and self.target in names else []
+
+    def has_label_sets(self, names: Collection[str] = ()) -> bool:
         """Return whether the target holds nodes of a hierarchy or sets of labels; ``names`` as for `names_prefix`."""
         return self.label_separator is not None or self.hierarchy is not None or self.names_prefix(names)
+
+
+DEFAULTS = TableOptions()
+"""The default options of a table: labels in the column ``target``, columns of numbers as features."""
 
 
 def _names_of(value: Any, key: str) -> tuple[str, ...]:
@@ -129,7 +144,7 @@ def _names_of(value: Any, key: str) -> tuple[str, ...]:
 
 
 def _cost_columns(values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the columns of what predictions cost; options beside them that are about labels are refused."""
+    """Return the columns of what predictions cost; further options about labels are refused."""
     costs = values["costs"]
     if not isinstance(costs, (list, tuple)) or len({str(name) for name in costs}) != len(costs) or len(costs) < 2:
         raise ConfigError(f"dataset.costs={costs} must list at least two columns, one for each prediction, each once")
@@ -139,8 +154,8 @@ def _cost_columns(values: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(name) for name in costs)
 
 
-def _check_target(values: Mapping[str, Any]) -> None:
-    """Refuse options of the target that contradict each other."""
+def _check_target(values: dict[str, Any]) -> None:
+    """Refuse options of the target that contradict each other; the edges of a cut become numbers."""
     cut = values.get("cut", "none")
     if "n_classes" in values and cut not in ("equal_width", "equal_frequency"):
         raise ConfigError(
@@ -150,3 +165,21 @@ def _check_target(values: Mapping[str, Any]) -> None:
         raise ConfigError(f"dataset.edges needs dataset.cut=edges (is {cut}); else set it to null")
     if "order" in values and cut != "none":
         raise ConfigError(f"dataset.order lists labels; it has no meaning with dataset.cut={cut}")
+    if cut == "edges":
+        values["edges"] = _inner_edges(values.get("edges"))
+    elif cut != "none":
+        refuse("dataset.n_classes", values.get("n_classes"), at_least(2, _MOST_CLASSES))
+
+
+def _inner_edges(value: Any) -> tuple[float, ...]:
+    """Return the inner edges of a cut: finite numbers, strictly increasing."""
+    if value is None or value in ([], ()):
+        raise ConfigError("dataset.cut=edges needs dataset.edges, the increasing inner edges, for example [10,20,30]")
+    listed = list(value) if isinstance(value, (list, tuple)) else [value]
+    try:
+        edges = np.asarray(listed, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ConfigError(f"dataset.edges={listed} must be numbers") from None
+    if not np.all(np.isfinite(edges)) or not np.all(np.diff(edges) > 0):
+        raise ConfigError(f"dataset.edges={listed} must be finite and strictly increasing")
+    return tuple(edges.tolist())

@@ -5,21 +5,22 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .cells import CHARACTER_NAMES, PLAIN, Look, Notation, cell_text, gaps_in, is_number, look_of, number_columns, present, reads_as_numbers
-from .options import TableOptions
+from .cells import CHARACTER_NAMES, PLAIN, Look, Notation, cell_text, gaps_in, is_number, look_of, present, reads_as_numbers
 from .table import Table
 
 SUSPECT = "looks like"
 """What notes say of columns that are something else than they are taken for, to be read before any work."""
 
 _NEARLY = 0.9  # share of distinct values from which on text is an identifier, and of numbers from which on text is one of numbers
-_FEW = 10  # values below which nothing is taken for an identifier: so few may all differ by chance
+_FEW = 10  # values below which a column is not taken for identifiers: so few may all differ by chance
 _MANY_NUMBERS = 20  # different numbers above which a column of text is one of numbers with some wrong cells
 
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
@@ -50,7 +51,7 @@ SAID = {
 }
 """What a column may look like instead of a feature (`looks_like`), as words of a sentence."""
 
-# Words for degrees, from the lowest to the highest; each of one line may stand in a label, alone or before another word.
+# Words for degrees, from the lowest to the highest, a scale a line.
 _SCALES: tuple[tuple[str, ...], ...] = (
     ("none", "minimal", "very low", "low", "medium low", "medium", "moderate", "middle", "medium high", "high", "very high", "extreme"),
     ("very bad", "bad", "poor", "fair", "average", "satisfactory", "good", "very good", "excellent", "outstanding"),
@@ -120,53 +121,11 @@ def _count_rows(values: NDArray[np.float64]) -> bool:
     return whole and len(np.unique(values)) == len(values)
 
 
-def suspects(table: Table, columns: Sequence[str], options: TableOptions) -> dict[str, str]:
-    """Return the columns that ``categorical=auto`` leaves out, with a line that says what each looks like and how to keep it."""
-    lines: dict[str, str] = {}
-    numbers_there, like_ids = number_columns(table.frame), named_as_ids(columns)
-    for name in [name for name in columns if name not in numbers_there or name in like_ids]:
-        if name == options.tokens or name in options.keep or not (looks := looks_like(table.frame[name])):
-            continue
-        count = len(counted(table.frame[name]))
-        look = f"{SAID[looks]} ({count} values{'' if looks == 'date' else f' in {len(table.frame)} rows'})"
-        words = ",".join([*options.keep, name])
-        lines[name] = f"column {name!r} left out: it {SUSPECT} {look}; dataset.keep=[{words}] takes it"
-    return lines
-
-
-# ---- numbers in another notation --------------------------------------------------------------------------------------
-def _text_columns(table: Table, columns: Sequence[str], options: TableOptions) -> list[str]:
-    """Return the columns whose text no option takes as what it is: no numbers, tokens, categories by name or kept ones."""
-    taken = {*number_columns(table.frame), *options.keep, *(options.categorical or ()), options.tokens, options.sequence}
-    return [name for name in columns if name not in taken]
-
-
-def number_look(table: Table, columns: Sequence[str], options: TableOptions) -> Look:
-    """Return how the numbers of a table look to be written where its options do not read them (`advcli.data.tables.cells.look_of`)."""
-    text = _text_columns(table, columns, options)
-    unread = {name for name in text if not reads_as_numbers(table.frame[name], options.notation)}
-    return look_of(table.frame, columns, unread.__contains__, options.separator)
-
-
-def nearly_numbers(table: Table, columns: Sequence[str], options: TableOptions) -> list[str]:
-    """Return the columns of numbers with a few wrong cells, which are no categories for that."""
-    text = _text_columns(table, columns, options)
-    return [name for name in text if column_of_nearly_numbers(table.frame[name], options.notation)]
-
-
-def column_of_nearly_numbers(column: pd.Series, notation: Notation) -> bool:
-    """Return whether all but a few values of a column are numbers, too many different ones to be names."""
-    text = present(column)
-    numbers = notation.numbers(text)
-    numbers = numbers[~np.isnan(numbers)]
-    return _NEARLY * len(text) <= len(numbers) < len(text) and len(np.unique(numbers)) > _MANY_NUMBERS
-
-
 def notation_words(look: Look, name: str) -> str:
-    """Return what is said of a column whose numbers look to be written in another way, and the options that read them."""
+    """Return the remark on a column whose numbers look to be written in another notation, and the options that read them."""
     way = look.columns[name]
     if look.notation == PLAIN:
-        return f"its numbers look written in another way than those of other columns ({way} would read them): write all in one way"
+        return f"its numbers look written in another way than the numbers of other columns ({way} would read them): write all in one way"
     words = f"it {SUSPECT} numbers: {look.notation} reads them"
     if name in look.unclear:
         other = Notation(way.thousands or ".", None, way.units) if way.thousands else Notation(".", way.decimal, way.units)
@@ -174,19 +133,63 @@ def notation_words(look: Look, name: str) -> str:
     return words
 
 
-def remedies_for(column: pd.Series, look: Look, notation: Notation = PLAIN) -> tuple[str, str]:
-    """Return what to do about text in a column of numbers, and about a cell without a value; see `Encoding.cells`."""
-    name, looks = str(column.name), looks_like(column)
-    drop = f"use dataset.drop=[{name}]"
-    if name in look.columns:
-        text = f"{notation_words(look, name)}; dataset.keep=[{name}] takes it as categories (with dataset.categorical=auto)"
-    elif not is_number(column) and column_of_nearly_numbers(column, notation):
-        text = f"nearly all its values are numbers: correct it, empty it, or {drop}; dataset.keep=[{name}] takes all as categories"
-    elif looks:
-        text = f"it {SUSPECT} {SAID[looks]}: {drop}"
-    else:
-        text = f"one-hot encode it with dataset.categorical=[{name}] (auto: every column of text), or {drop}"
-    return text, f"fill it with dataset.missing=median (or mean, most_frequent, indicator), correct it, remove the row or {drop}"
+@dataclass(frozen=True)
+class Inspection:
+    """What some columns of a table look like where its options do not say what they are; every look is taken once."""
+
+    table: Table
+    columns: Sequence[str]
+
+    @cached_property
+    def _text(self) -> list[str]:
+        """The columns of text that no option takes as text: not tokens, sequences, kept ones or categories by name."""
+        options = self.table.options
+        taken = {*self.table.numbers, *options.keep, *(options.categorical or ()), options.tokens, options.sequence}
+        return [name for name in self.columns if name not in taken]
+
+    @cached_property
+    def look(self) -> Look:
+        """How the numbers look to be written that the notation of the options does not read (`advcli.data.tables.cells.look_of`)."""
+        frame, options = self.table.frame, self.table.options
+        unread = {name for name in self._text if not reads_as_numbers(frame[name], options.notation)}
+        return look_of(frame, self.columns, unread.__contains__, options.separator)
+
+    @cached_property
+    def nearly_numbers(self) -> set[str]:
+        """The columns of numbers with a few wrong cells; they do not become categories."""
+        return {name for name in self._text if self._nearly(self.table.frame[name])}
+
+    def suspects(self, columns: Sequence[str]) -> dict[str, str]:
+        """Return which of ``columns`` ``categorical=auto`` leaves out, with a line on what each looks like and how to keep it."""
+        lines: dict[str, str] = {}
+        frame, options, like_ids = self.table.frame, self.table.options, named_as_ids(columns)
+        for name in [name for name in columns if name not in self.table.numbers or name in like_ids]:
+            if name == options.tokens or name in options.keep or not (looks := looks_like(frame[name])):
+                continue
+            look = f"{SAID[looks]} ({len(counted(frame[name]))} values{'' if looks == 'date' else f' in {len(frame)} rows'})"
+            words = ",".join([*options.keep, name])
+            lines[name] = f"column {name!r} left out: it {SUSPECT} {look}; dataset.keep=[{words}] takes it"
+        return lines
+
+    def remedies(self, name: str) -> tuple[str, str]:
+        """Return what to do about text in a column of numbers, and about a cell without a value; see `Encoding.cells`."""
+        column, drop = self.table.frame[name], f"use dataset.drop=[{name}]"
+        if name in self.look.columns:
+            text = f"{notation_words(self.look, name)}; dataset.keep=[{name}] takes it as categories (with dataset.categorical=auto)"
+        elif not is_number(column) and self._nearly(column):
+            text = f"nearly all its values are numbers: correct it, empty it, or {drop}; dataset.keep=[{name}] takes all as categories"
+        elif looks := looks_like(column):
+            text = f"it {SUSPECT} {SAID[looks]}: {drop}"
+        else:
+            text = f"one-hot encode it with dataset.categorical=[{name}] (auto: every column of text), or {drop}"
+        return text, f"fill it with dataset.missing=median (or mean, most_frequent, indicator), correct it, remove the row or {drop}"
+
+    def _nearly(self, column: pd.Series) -> bool:
+        """Return whether all but a few values of a column are numbers, too many different ones to be names."""
+        text = present(column)
+        numbers = self.table.options.notation.numbers(text)
+        numbers = numbers[~np.isnan(numbers)]
+        return _NEARLY * len(text) <= len(numbers) < len(text) and len(np.unique(numbers)) > _MANY_NUMBERS
 
 
 # ---- labels that look ordered ------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,9 @@ from numpy.typing import NDArray
 from ...core.errors import ConfigError, DataError, nearest
 from ...core.files import check_unpacked
 from ...core.paths import refuse_pipe
-from .cells import cell_text, is_number
+from .cells import cell_text, is_number, number_columns
 from .opening import as_text, declared_separator, decode, missing_file, not_text, opened, read_bytes, refuse_zero_bytes
+from .options import DEFAULTS, TableOptions
 
 # Numbers are read to the last bit; from 3.1 on pandas does so by itself and warns about the option.
 _EXACT: dict[str, Any] = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
@@ -39,6 +41,9 @@ SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".xl
 # What columns of numbers become, by the kind of their type: extension types (nullable, Arrow) and narrow ones end here.
 _PLAIN = {"i": np.int64, "u": np.uint64, "f": np.float64, "b": np.bool_}
 
+UNLABELLED = TableOptions(target=None)
+"""The options of a table whose rows are to be predicted."""
+
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 """Characters that stand between fields where it is not a comma, and what they are called."""
 
@@ -48,16 +53,36 @@ class Table:
     """A table of raw columns: numbers where all cells of a column are numbers, text elsewhere, so that labels such as 01 stay what they
     are.
 
-    ``path`` is the file, or what else the columns come from, for messages. ``lines`` is the line of the file of every row, None if row i is
-    on line i + 1 (after a heading on line 1); ``before`` counts the rows of the file before this part of it. ``has_lines``: rows are lines
-    of a text file.
+    ``path`` is the file, or what else the columns come from, for messages; ``options`` say what the columns mean. ``lines`` is the line of
+    the file of every row, None if row i is on line i + 1 (after a heading on line 1); ``before`` counts the rows of the file before this
+    part of it. ``has_lines``: rows are lines of a text file.
     """
 
     path: Path | str
     frame: pd.DataFrame
+    options: TableOptions = field(default=DEFAULTS, repr=False)
     lines: NDArray[Any] | None = field(default=None, repr=False)
     before: int = 0
     has_lines: bool = True
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return list(map(str, self.frame.columns))
+
+    @cached_property
+    def numbers(self) -> set[str]:
+        """The names of the columns of numbers (`advcli.data.tables.cells.is_number`)."""
+        return number_columns(self.frame)
+
+    @property
+    def targets(self) -> list[str]:
+        """The columns that the target of the options means (`TableOptions.target_columns`)."""
+        return self.options.target_columns(self.names)
+
+    def text(self, name: str) -> pd.Series:
+        """Return the cells of a column as stripped text (`advcli.data.tables.cells.cell_text`)."""
+        return cell_text(self.frame[name])
 
     def place(self, row: int) -> str:
         """Return words for a 0-based row."""
@@ -67,37 +92,26 @@ class Table:
         return f"row {self.before + row + 1} (line {line})"
 
 
-def read_table(
-    path: Path,
-    target: str | None,
-    raw: bytes | None = None,
-    separator: str = ",",
-    text: Sequence[str] | None = (),
-    encoding: str | None = None,
-) -> Table:
-    """Read a CSV file with a heading line, plain or packed; what is wrong with it is a `DataError`.
+def read_table(path: Path, options: TableOptions = DEFAULTS, form: str = "csv", raw: bytes | None = None) -> Table:
+    """Read a file of any format; what is wrong with it is a `DataError`.
 
-    ``target`` is the column of labels, which stays text; ``label_*`` stands for all columns whose names begin with ``label_``, None for no
-    column. ``raw`` is the file's content, when it was read already. ``text`` are further columns that stay text (None: all). A first line
-    ``sep=;`` says another ``separator``; ``encoding`` is as for `advcli.data.tables.opening.as_text`.
+    Columns of labels, and the columns of `TableOptions.text`, stay text. CSV is plain or packed and has a heading line; a first line
+    ``sep=;`` gives another separator than the options. ``form`` is as for `format_of`; ``raw`` is the content of a CSV file that was read
+    already.
     """
-    content, separator = decode(path, read_bytes(path) if raw is None else raw, separator, encoding)
-    return table_of(path, content, separator, target, text)
+    form = format_of(path, form)
+    if form != "csv":
+        return frame_table(read_frame(path, form), str(path), options)
+    content, separator = decode(path, read_bytes(path) if raw is None else raw, options.separator, options.encoding)
+    return table_of(path, content, separator, options)
 
 
-def table_of(path: Path, content: str, separator: str, target: str | None, text: Sequence[str] | None) -> Table:
-    """Return the table of a decoded text; the parameters as for `read_table`."""
+def table_of(path: Path, content: str, separator: str, options: TableOptions) -> Table:
+    """Return the table of a decoded text whose fields are separated by ``separator``."""
     names, lines, content = check_shape(path, content, separator)
-    targets = [] if target is None else find_target(path, target, names)
+    targets, text = find_target(path, options, names), options.text
     frame = parse(path, content, names, None if text is None else [*targets, *text], separator)
-    return Table(path, frame, lines)
-
-
-def target_columns(target: str, names: Sequence[str]) -> list[str]:
-    """Return the columns that a target means: the one of that name, or all that begin as the name does before a final ``*``."""
-    if target.endswith("*") and target not in names:
-        return [name for name in names if name.startswith(target[:-1])]
-    return [target] if target in names else []
+    return Table(path, frame, options, lines)
 
 
 def parse(path: Path, text: str, names: list[str], as_text: Sequence[str] | None, separator: str) -> pd.DataFrame:
@@ -204,15 +218,19 @@ def check_names(path: Path | str, names: Sequence[str]) -> None:
         raise DataError(f"{path} has more than one column named {' and '.join(map(repr, twice))}; rename them")
 
 
-def find_target(path: Path | str, target: str, names: Sequence[str]) -> list[str]:
-    """Return the columns that a target means, at least one; a `DataError` names those that are there."""
-    columns = target_columns(target, names)
-    if not columns and target == "target":  # by default: nobody asked for it
+def find_target(path: Path | str, options: TableOptions, names: Sequence[str]) -> list[str]:
+    """Return the columns of labels, which stay text: the target's, or the first column of costs, from which labels follow.
+
+    Without a target there are none; a `DataError` for a missing column names the columns of the table.
+    """
+    target = options.costs[0] if options.costs else options.target
+    columns = [name for name in options.costs[:1] if name in names] if options.costs else options.target_columns(names)
+    if target is None or columns:
+        return columns
+    if target == "target":  # by default: nobody asked for it
         there = f"{', '.join(names[:12])}{', ...' if len(names) > 12 else ''}"
         raise DataError(f"{path}: say which column holds the labels with dataset.target=COLUMN; it has {there}")
-    if not columns:
-        raise DataError(f"{path} has no column {target!r} for the target; {choose_column(target, names)} (dataset.target=...)")
-    return columns
+    raise DataError(f"{path} has no column {target!r} for the target; {choose_column(target, names)} (dataset.target=...)")
 
 
 def listed(values: Sequence[Any]) -> str:
@@ -226,14 +244,14 @@ def choose_column(name: str, names: Sequence[str]) -> str:
     return clause if len(clause) <= 200 else f"it has {len(names)} columns: {', '.join(names[:5])}, ..., {names[-1]}"
 
 
-def table_sha256(table: Table, target: str = "target", ignore: Sequence[str] = ("split",)) -> str:
-    """Return the canonical checksum of a table: shape, then every feature column in order, then the target.
+def table_sha256(table: Table, target: str = "target") -> str:
+    """Return the canonical checksum of a table: shape, then every feature column in order, then the target; a column ``split`` is left out.
 
     Names of columns, the way numbers are written, line ends and compression do not matter; the order of rows and columns and every value
     do. It recognises a data set that came another way than as the very file whose checksum is known.
     """
     frame = table.frame
-    columns = [name for name in map(str, frame.columns) if name != target and name not in ignore] + [target]
+    columns = [name for name in table.names if name not in (target, "split")] + [target]
     digest = hashlib.sha256(f"advcli table 1: {len(frame)} rows, {len(columns)} columns".encode())
     for name in columns:
         column = frame[name]
@@ -252,7 +270,7 @@ def table_sha256(table: Table, target: str = "target", ignore: Sequence[str] = (
 
 # ---- files of other formats, and files of any format some rows at a time ------------------------------------------------
 def format_of(path: Path, form: str = "csv") -> str:
-    """Return the format of a file: the one that is asked for, or, where that is CSV, the one that the end of its name tells."""
+    """Return the format of a file: ``form``, or, where that is ``csv``, the format by the end of the file's name."""
     if form != "csv":
         if form not in FORMATS:
             raise ConfigError(f"dataset.format={form} does not exist; {nearest(form, ['csv', 'svmlight', *FORMATS])}")
@@ -282,11 +300,10 @@ def read_frame(path: Path, form: str) -> pd.DataFrame:
         raise DataError(f"{path} cannot be read as {form}: {reason[0] if reason else type(error).__name__}") from None
 
 
-def frame_table(frame: pd.DataFrame, target: str | None, where: str) -> Table:
-    """Return a frame of any types as a table: the target as text, other columns as numbers where their type is one, else as text.
+def frame_table(frame: pd.DataFrame, where: str, options: TableOptions = UNLABELLED) -> Table:
+    """Return a frame of any types as a table: columns of labels as text, others as numbers where their type is one, else as text.
 
-    ``target`` as for `read_table`; ``where`` is what messages call the frame, such as its file. A cell without a value (None, NaN, NA) is
-    one in the table.
+    ``where`` is what messages call the frame, such as its file. A cell without a value (None, NaN, NA) is one in the table.
     """
     names = [str(name).strip() for name in frame.columns]
     check_names(where, names)
@@ -294,13 +311,12 @@ def frame_table(frame: pd.DataFrame, target: str | None, where: str) -> Table:
         raise DataError(f"{where} has columns but no rows")
     for name, (_, column) in zip(names, frame.items(), strict=True):
         _refuse_broken(column, name, where)
-    targets = [] if target is None else find_target(where, target, names)
-    special, typed = set(targets), (_typed(column) for _, column in frame.items())
+    special, typed = set(find_target(where, options, names)), (_typed(column) for _, column in frame.items())
     columns = {
         name: _plain(column) if is_number(column) and name not in special else cell_text(column).reset_index(drop=True)
         for name, column in zip(names, typed, strict=True)
     }
-    return Table(where, pd.DataFrame(columns), has_lines=False)
+    return Table(where, pd.DataFrame(columns), options, has_lines=False)
 
 
 def _refuse_broken(column: pd.Series, name: str, where: str) -> None:
@@ -339,9 +355,9 @@ def read_parts(
     """
     form = format_of(path)
     if form != "csv":
-        frame = frame_table(read_frame(path, form), None, str(path)).frame
+        frame = frame_table(read_frame(path, form), str(path)).frame
         for start in range(0, len(frame), rows):
-            yield Table(path, frame.iloc[start : start + rows].reset_index(drop=True), before=start, has_lines=False)
+            yield Table(path, frame.iloc[start : start + rows].reset_index(drop=True), UNLABELLED, before=start, has_lines=False)
         return
     with opened(path) as packed:
         file = as_text(packed, encoding)
@@ -388,6 +404,6 @@ def _csv_parts(path: Path, file: io.TextIOWrapper, rows: int, separator: str, te
             return
         names, line_numbers, content = check_shape(path, heading + part, separator, rows_before, lines_before)
         frame = parse(path, content, names, text, separator)
-        yield Table(path, frame, line_numbers, rows_before)
+        yield Table(path, frame, UNLABELLED, line_numbers, rows_before)
         rows_before += len(frame)
         lines_before = reader.line_num - heading_lines

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,11 @@ from ...core.arrays import is_sparse
 from ...core.errors import ConfigError, DataError, ProblemsError, refuse_all
 from ..dataset import Dataset, make_dataset
 from ..labels.sets import read_label_sets
-from .cells import TRUTHS, cell_text, gaps_in, number_columns, numbers_of, reads_as_numbers
+from .cells import TRUTHS, cell_text, gaps_in, numbers_of, reads_as_numbers
 from .encoding import Column, Encoding, Fault, attribute_columns, number_faults, read_groups, refuse_faults
 from .options import TableOptions
-from .suspects import SUSPECT, looks_like, named_as_ids, nearly_numbers, number_look, remedies_for, suspects
-from .table import Table, choose_column, frame_table, listed, target_columns
+from .suspects import SUSPECT, Inspection, looks_like, named_as_ids
+from .table import Table, choose_column, frame_table, listed
 from .target import code_labels, target_codes
 
 
@@ -44,7 +43,7 @@ def from_table(table: pd.DataFrame, options: Mapping[str, Any], *, where: str = 
     Raises
     ------
     DataError
-        A column that is not there, a cell without a value, text in a column of numbers, a target that is no class.
+        A missing column, a cell without a value, text in a column of numbers, a target that does not hold classes.
     ConfigError
         Options that contradict each other.
 
@@ -58,23 +57,21 @@ def from_table(table: pd.DataFrame, options: Mapping[str, Any], *, where: str = 
     >>> dataset.classes, dataset.X.shape
     (('a', 'b'), (4, 3))
     """
-    chosen = TableOptions.read(options)
-    return table_dataset(frame_table(table, chosen.target, where), chosen)
+    return table_dataset(frame_table(table, where, TableOptions.read(options)))
 
 
-def table_dataset(table: Table, options: TableOptions, notes: Sequence[str] = (), ignore: Sequence[str] = ()) -> Dataset:
+def table_dataset(table: Table, notes: Sequence[str] = (), ignore: Sequence[str] = ()) -> Dataset:
     """Turn a table into a `Dataset`; ``notes`` come first, the columns ``ignore`` are reserved by the format and never features."""
-    all_notes = list(notes)
-    columns = feature_columns(table, options, ignore)
-    encoding = learn_encoding(table, columns, options, all_notes)
-    look = cache(lambda: number_look(table, columns, options))
-    cells, faults = encoding.cells(table, lambda name: remedies_for(table.frame[name], look(), encoding.notation))
+    all_notes, options = list(notes), table.options
+    inspection = Inspection(table, feature_columns(table, ignore))
+    encoding = learn_encoding(inspection, all_notes)
+    cells, faults = encoding.cells(table, inspection.remedies)
     all_notes += gap_note(encoding, cells)
     problems = _cell_problems(table, encoding, cells, faults)
     fields: dict[str, Any] = {}
     for part in (_classes, _weights):
         try:
-            fields |= part(table, options, all_notes)
+            fields |= part(table, all_notes)
         except DataError as error:
             problems += list(error.problems) if isinstance(error, ProblemsError) else [str(error)]
     refuse_all(problems, str(table.path))
@@ -98,21 +95,22 @@ def table_dataset(table: Table, options: TableOptions, notes: Sequence[str] = ()
     )
 
 
-def _classes(table: Table, options: TableOptions, notes: list[str]) -> dict[str, Any]:
+def _classes(table: Table, notes: list[str]) -> dict[str, Any]:
     """Return the fields of a `Dataset` that say what the labels of the rows are."""
+    options = table.options
     if options.costs:
-        costs = _costs(table, options, notes)
+        costs = _costs(table, notes)
         return {"y": costs.argmin(axis=1), "classes": list(options.costs), "ordered": options.ordered, "costs": costs}
-    if options.has_label_sets(list(map(str, table.frame.columns))):
-        return vars(read_label_sets(table, options, notes))
-    codes, classes, ordered = target_codes(table, options, notes)
+    if options.has_label_sets(table.names):
+        return vars(read_label_sets(table, notes))
+    codes, classes, ordered = target_codes(table, notes)
     return {"y": codes, "classes": classes, "ordered": ordered}
 
 
 # ---- columns of features ----------------------------------------------------------------------------------------------
-def feature_columns(table: Table, options: TableOptions, ignore: Sequence[str] = ()) -> list[str]:
-    """Return the columns that features are made of: all, or those of ``features``, without target, weight, ``drop`` and ``ignore``."""
-    names = list(map(str, table.frame.columns))
+def feature_columns(table: Table, ignore: Sequence[str] = ()) -> list[str]:
+    """Return the columns that features are made of: all, or ``features``, without target, weight, ``drop`` and ``ignore``."""
+    names, options = table.names, table.options
     there = set(names)
     roles: dict[str, tuple[str, ...]] = {
         "drop": options.drop,
@@ -126,7 +124,7 @@ def feature_columns(table: Table, options: TableOptions, ignore: Sequence[str] =
         for name in wished:
             if name not in there:
                 raise DataError(f"{table.path} has no column {name!r}, which dataset.{key} names; {choose_column(name, names)}")
-    special = {*target_columns(options.target, names), *options.costs, options.weight, options.sequence}
+    special = {*table.targets, *options.costs, options.weight, options.sequence}
     for key in ("drop", "features", "categorical"):
         for name in roles[key]:
             if name in special:
@@ -140,37 +138,38 @@ def feature_columns(table: Table, options: TableOptions, ignore: Sequence[str] =
     return columns
 
 
-def learn_encoding(table: Table, columns: Sequence[str], options: TableOptions, notes: list[str]) -> Encoding:
-    """Return the encoding of the columns, of which nothing is learned yet: numbers, and categories of ``categorical``.
+def learn_encoding(inspection: Inspection, notes: list[str]) -> Encoding:
+    """Return the encoding of the columns of an inspection before it learns from rows: numbers, and categories of ``categorical``.
 
-    ``auto`` makes categories of all text but identifiers, dates and texts (`advcli.data.tables.suspects.looks_like`), which it leaves out,
-    and numbers in another notation than that of the options, which are columns of numbers with text in them.
+    ``auto`` makes categories of columns of text. It leaves out identifiers, dates and texts (`advcli.data.tables.suspects.looks_like`);
+    numbers in another notation than the options give stay columns of numbers with text in them.
     """
-    frame, refuses, columns = table.frame, options.missing == "refuse", list(columns)
-    numbers_there = number_columns(frame)
+    table, columns = inspection.table, list(inspection.columns)
+    frame, options = table.frame, table.options
+    refuses = options.missing == "refuse"
     if options.categorical is None:
-        columns, encoded = _automatic(table, columns, options, notes)
+        columns, encoded = _automatic(inspection, notes)
     else:
         encoded = set(options.categorical) & set(columns)
-        like_ids = [name for name in named_as_ids(columns) if name in numbers_there and name not in encoded and name not in options.keep]
+        like_ids = [name for name in named_as_ids(columns) if name in table.numbers and name not in encoded and name not in options.keep]
         notes += [
             f"column {name!r} {SUSPECT} an identifier and is taken as a number; dataset.drop=[{name}] leaves it out"
             for name in sorted(like_ids)
             if looks_like(frame[name])
         ]
     learned = []
-    whole = numbers_there - (set() if refuses else set(map(str, frame.columns[frame.isna().any()])))
+    whole = table.numbers - (set() if refuses else set(map(str, frame.columns[frame.isna().any()])))
     for name in columns:
-        is_number = name in numbers_there and name not in encoded and name != options.tokens
+        is_number = name in table.numbers and name not in encoded and name != options.tokens
         if is_number and name in whole:
             learned.append(Column(name))
             continue
-        text = frame[name] if is_number else cell_text(frame[name])
+        text = frame[name] if is_number else table.text(name)
         values = text.dropna() if is_number else text[~gaps_in(text)]
         if name == options.tokens:
-            learned.append(_token_column(table, list(text), options, notes))
+            learned.append(_token_column(table, list(text), notes))
         elif name in encoded:
-            learned.append(_category_column(values, options, notes))
+            learned.append(_category_column(values, options.max_categories, notes))
         elif not refuses and 0 < len(values) < len(text) and values.nunique() == 1:  # a box that is ticked or empty
             value = code_labels(cell_text(values.iloc[:1]))[1][0]
             learned.append(Column(name, (value,)))
@@ -180,7 +179,7 @@ def learn_encoding(table: Table, columns: Sequence[str], options: TableOptions, 
                 _refuse_mixed_truths(table, values)
             learned.append(Column(name))
     used = {*columns, options.sequence}
-    others = tuple(name for name in map(str, frame.columns) if name not in used)
+    others = tuple(name for name in table.names if name not in used)
     return Encoding(
         tuple(learned),
         others,
@@ -193,22 +192,22 @@ def learn_encoding(table: Table, columns: Sequence[str], options: TableOptions, 
     )
 
 
-def _automatic(table: Table, columns: list[str], options: TableOptions, notes: list[str]) -> tuple[list[str], set[str]]:
+def _automatic(inspection: Inspection, notes: list[str]) -> tuple[list[str], set[str]]:
     """Return the columns that ``categorical=auto`` takes, and which of them are categories."""
-    frame, numbers_there = table.frame, number_columns(table.frame)
-    written = {*number_look(table, columns, options).columns, *nearly_numbers(table, columns, options)}
-    left_out = suspects(table, [name for name in columns if name not in written], options)
+    table, options = inspection.table, inspection.table.options
+    written = {*inspection.look.columns, *inspection.nearly_numbers}
+    left_out = inspection.suspects([name for name in inspection.columns if name not in written])
     notes += left_out.values()
-    columns = [name for name in columns if name not in left_out]
+    columns = [name for name in inspection.columns if name not in left_out]
     if not columns:
-        raise DataError(f"{table.path} has no feature columns left; keep one that was left out: {listed(notes)}")
-    taken = {name for name in columns if name not in numbers_there and name not in written and name != options.tokens}
-    return columns, {name for name in taken if not reads_as_numbers(frame[name], options.notation)}
+        raise DataError(f"{table.path} has no feature columns left; keep one of these: {listed(notes)}")
+    taken = {name for name in columns if name not in table.numbers and name not in written and name != options.tokens}
+    return columns, {name for name in taken if not reads_as_numbers(table.frame[name], options.notation)}
 
 
-def _category_column(values: pd.Series, options: TableOptions, notes: list[str]) -> Column:
-    """Return a column of categories, all of those among its values."""
-    name, most = str(values.name), options.max_categories
+def _category_column(values: pd.Series, most: int | None, notes: list[str]) -> Column:
+    """Return a column of categories, all of those among its values; ``most`` of them have features."""
+    name = str(values.name)
     labels = sorted(code_labels(values)[1], key=_place) if len(values) else []
     if most is None or len(labels) <= most:
         notes.append(f"column {name!r} one-hot encoded: {len(labels)} features ({listed(labels)})")
@@ -240,7 +239,7 @@ def _place(label: Any) -> tuple[int, float, str]:
 
 
 def gap_note(encoding: Encoding, cells: Any) -> list[str]:
-    """Return what is said about the cells without a value, as a list of at most one line."""
+    """Return the note on cells without a value, as a list of at most one line."""
     if encoding.missing == "refuse":
         return []
     count = int(np.isnan(cells.data if is_sparse(cells) else cells).sum())
@@ -256,20 +255,21 @@ def gap_note(encoding: Encoding, cells: Any) -> list[str]:
     return [f"{count} cells without a value {words.get(way, default)}"]
 
 
-def _token_column(table: Table, tokens: list[str], options: TableOptions, notes: list[str]) -> Column:
+def _token_column(table: Table, tokens: list[str], notes: list[str]) -> Column:
     """Return the column of tokens with the attributes of its training rows, where the table says which they are, else of all."""
+    options = table.options
     groups = np.arange(len(tokens)) if options.sequence is None else read_groups(table, options.sequence)
     train = "split" in table.frame
     rows = (table.frame["split"] == "train").to_numpy() if train else np.ones(len(tokens), dtype=bool)
     attributes = attribute_columns(tokens, groups, rows)
-    of_train = ", those of the training rows" if train else ""
+    of_train = ", met in the training rows" if train else ""
     notes.append(f"{len(attributes)} attributes of the tokens of column {options.tokens!r}{of_train}")
     return Column(str(options.tokens), attributes=attributes)
 
 
 # ---- faults, costs and weights ----------------------------------------------------------------------------------------
 def _cell_problems(table: Table, encoding: Encoding, cells: Any, faults: list[Fault]) -> list[str]:
-    """Return a line for every fault, and for every column without a value in any row: nothing could stand in their place."""
+    """Return a line for every fault, and for every column without a value in any row, which has nothing to be filled with."""
     empty = {column.name for column in encoding.columns if column.categories == ()}
     if not is_sparse(cells):
         nothing = np.isnan(cells).all(axis=0).tolist()
@@ -283,18 +283,18 @@ def _cell_problems(table: Table, encoding: Encoding, cells: Any, faults: list[Fa
     return lines + refuse_faults([fault for fault in faults if fault.column not in empty])
 
 
-def _numbers(table: Table, name: str, options: TableOptions, purpose: str, remedies: tuple[str, str]) -> NDArray[np.float64]:
+def _numbers(table: Table, name: str, purpose: str, remedies: tuple[str, str]) -> NDArray[np.float64]:
     """Return a column as finite numbers or say which cell is none; ``remedies`` of text and of other cells."""
-    values, text = numbers_of(table.frame[name], options.notation)
+    values, text = numbers_of(table.frame[name], table.options.notation)
     for fault in number_faults(table, name, values, text, purpose, (*remedies, remedies[1])):
         raise DataError(fault.text)
     return values
 
 
-def _costs(table: Table, options: TableOptions, notes: list[str]) -> NDArray[np.float64]:
+def _costs(table: Table, notes: list[str]) -> NDArray[np.float64]:
     """Return what every prediction costs on every row, (n, k)."""
-    names, remedy = options.costs, "correct it or remove the row"
-    costs = np.column_stack([_numbers(table, name, options, "as a cost", ("choose columns of numbers", remedy)) for name in names])
+    names, remedy = table.options.costs, "correct it or remove the row"
+    costs = np.column_stack([_numbers(table, name, "as a cost", ("choose columns of numbers", remedy)) for name in names])
     bad = np.argwhere(costs < 0.0)
     if len(bad):
         row, column = bad[0]
@@ -305,12 +305,12 @@ def _costs(table: Table, options: TableOptions, notes: list[str]) -> NDArray[np.
     return costs
 
 
-def _weights(table: Table, options: TableOptions, notes: list[str]) -> dict[str, Any]:
+def _weights(table: Table, notes: list[str]) -> dict[str, Any]:
     """Return the positive weights of the examples, where there are such, as a field of a `Dataset`."""
-    name, remedy = options.weight, "or use dataset.weight=null"
+    name, remedy = table.options.weight, "or use dataset.weight=null"
     if name is None:
         return {}
-    weights = _numbers(table, name, options, "as example weights", (f"correct it, {remedy}", f"correct it, remove the row {remedy}"))
+    weights = _numbers(table, name, "as example weights", (f"correct it, {remedy}", f"correct it, remove the row {remedy}"))
     bad = np.flatnonzero(weights <= 0)
     if bad.size:
         raise DataError(

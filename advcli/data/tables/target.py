@@ -1,7 +1,7 @@
 """The target column: labels to codes, their order, and the cut of a continuous one into ordered classes.
 
-Intervals of a cut are closed on the left and open on the right, the last one is closed. How the targets of the papers are cut stands in
-`advcli.data.catalogue`.
+Intervals of a cut are closed on the left and open on the right, the last one is closed. `advcli.data.catalogue` has the cuts of
+the papers.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ...core.checks import at_least, choice, refuse
 from ...core.errors import ConfigError, DataError
-from .cells import PLAIN, TRUTHS, Notation, cell_text
-from .options import CUTS, TableOptions
+from .cells import PLAIN, TRUTHS, Notation
+from .options import TableOptions
 from .suspects import SUSPECT, likely_order, order_words
 from .table import Table
 
@@ -26,7 +25,6 @@ ORDERED = "the labels look ordered"
 """What a note says of labels that have no order by the options."""
 
 _MOST_FRACTIONAL = 20  # different fractional values above which a target is taken for a continuous one
-_MOST_CLASSES = 10_000  # that a target is cut into
 
 
 # ---- labels -----------------------------------------------------------------------------------------------------------
@@ -59,7 +57,7 @@ def match_labels(cells: Sequence[Any], labels: Sequence[Any]) -> list[int | None
     """Return the position of each cell's label among ``labels``: by its writing, else by its number where one label alone has it.
 
     So the cells of the file that a model was fitted on find their labels, 1 finds 1.0 of another format, and 1.00 finds neither where both
-    01 and 1.0 are labels. None: there is no such label.
+    01 and 1.0 are labels. None: the label is unknown.
     """
     exact = {str(label): place for place, label in enumerate(labels)}
     values = _values(list(exact))
@@ -89,10 +87,10 @@ def written_alike(labels: Sequence[Any]) -> list[list[str]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-def target_codes(table: Table, options: TableOptions, notes: list[str]) -> tuple[NDArray[np.intp], list[Any], bool]:
-    """Return codes, labels and whether they are ordered; the cut or the order of the options is applied and noted."""
-    target, notation = options.target, options.notation
-    text = cell_text(table.frame[target])
+def target_codes(table: Table, notes: list[str]) -> tuple[NDArray[np.intp], list[Any], bool]:
+    """Return codes, labels and whether they are ordered; the cut or the order of the table's options is applied and noted."""
+    options, (target,) = table.options, table.targets
+    notation, text = options.notation, table.text(target)
     empty = np.flatnonzero(text == "")
     if empty.size:
         raise DataError(
@@ -107,12 +105,12 @@ def target_codes(table: Table, options: TableOptions, notes: list[str]) -> tuple
                 f"{table.path}: the target column {target!r} holds {text.iloc[bad[0]]!r} in {table.place(int(bad[0]))}, "
                 f"no finite number; dataset.cut={options.cut} needs numbers (use dataset.cut=none for classes)"
             )
-        codes, levels, cut_notes = cut_target(values, options.cut, options.n_classes, options.edges)
+        codes, levels, cut_notes = cut_target(values, options)
         notes += cut_notes
         return codes, list(levels), True
     codes, labels = code_labels(text, notation)
     notes += [
-        f"column {target!r} holds what {SUSPECT} one label in several writings, each a class of its own: {', '.join(map(repr, group))}"
+        f"column {target!r} holds what {SUSPECT} one label in several writings, each a separate class: {', '.join(map(repr, group))}"
         for group in written_alike(labels)
     ]
     likely = likely_order(labels) if isinstance(labels[0], str) else None
@@ -150,46 +148,30 @@ def order_labels(
 
 
 # ---- cuts -------------------------------------------------------------------------------------------------------------
-def cut_target(
-    values: NDArray[Any], cut: str, n_classes: int | None, edges: Sequence[float] | None
-) -> tuple[NDArray[np.intp], tuple[int, ...], list[str]]:
-    """Cut finite values (n,) into ordered classes by ``equal_width``, ``equal_frequency`` or ``edges``, once, on the whole data set.
+def cut_target(values: NDArray[Any], options: TableOptions) -> tuple[NDArray[np.intp], tuple[int, ...], list[str]]:
+    """Cut finite values (n,) into ordered classes as ``dataset.cut`` says, once, on the whole data set.
 
-    Returns 0-based codes (n,) of the classes that occur, the 1-based number of the interval of each of them, and the cut in words.
+    Returns 0-based codes (n,) of the classes that occur, the 1-based number of the interval of each of them, and the cut in words. Equal
+    values have equal codes, so that ties make the classes of ``equal_frequency`` uneven.
     """
-    inner = _given_edges(edges) if cut == "edges" else _equal_edges(values, cut, n_classes)
+    if options.cut == "edges":
+        inner = np.array(options.edges)
+    elif values.min() == values.max():
+        raise DataError(f"the target has the same value {values.min():g} in every row; it cannot be cut into classes")
+    else:
+        assert options.n_classes is not None
+        shares = np.arange(1, options.n_classes) / options.n_classes
+        wide = options.cut == "equal_width"
+        inner = np.linspace(values.min(), values.max(), options.n_classes + 1)[1:-1] if wide else np.quantile(values, shares)
     k = len(inner) + 1
     interval = np.searchsorted(inner, values, side="right")
     counts = np.bincount(interval, minlength=k)
     occupied = np.flatnonzero(counts)
     codes = np.searchsorted(occupied, interval).astype(np.intp)
     text = ", ".join(f"{edge:.6g}" for edge in inner)
-    notes = [f"target cut into {k} classes ({cut.replace('_', ' ')}), inner edges {text}; rows {', '.join(map(str, counts[occupied]))}"]
+    way = options.cut.replace("_", " ")
+    notes = [f"target cut into {k} classes ({way}), inner edges {text}; rows {', '.join(map(str, counts[occupied]))}"]
     if len(occupied) < k:
         empty = ", ".join(str(level + 1) for level in range(k) if not counts[level])
         notes.append(f"empty classes dropped: {empty} of 1 to {k}; {len(occupied)} classes remain")
     return codes, tuple((occupied + 1).tolist()), notes
-
-
-def _given_edges(edges: Sequence[float] | None) -> NDArray[np.float64]:
-    if not edges:
-        raise ConfigError("dataset.cut=edges needs dataset.edges, the increasing inner edges, for example [10,20,30]")
-    try:
-        inner = np.asarray(list(edges), dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ConfigError(f"dataset.edges={list(edges)} must be numbers") from None
-    if not np.all(np.isfinite(inner)) or not np.all(np.diff(inner) > 0):
-        raise ConfigError(f"dataset.edges={list(edges)} must be finite and strictly increasing")
-    return inner
-
-
-def _equal_edges(values: NDArray[Any], cut: str, n_classes: int | None) -> NDArray[np.float64]:
-    """Return the inner edges of equally wide intervals, or of quantiles: equal values are never parted, so ties make classes uneven."""
-    refuse("dataset.cut", cut, choice(*CUTS[1:]))
-    refuse("dataset.n_classes", n_classes, at_least(2, _MOST_CLASSES))
-    assert n_classes is not None
-    if values.min() == values.max():
-        raise DataError(f"the target has the same value {values.min():g} in every row; it cannot be cut into classes")
-    if cut == "equal_width":
-        return np.linspace(values.min(), values.max(), n_classes + 1)[1:-1]
-    return np.quantile(values, np.arange(1, n_classes) / n_classes)

@@ -39,7 +39,7 @@ class Estimate:
     """What a cell would compute: searches, fits of each of them before its grid grows, and reported fits.
 
     ``search_seconds`` and ``seconds`` are the processor time of one fit of a search and of one reported fit, at the middle of the grid,
-    here and now; one that was ended takes longer.
+    on this machine; a fit that was stopped takes longer.
     """
 
     dataset: str
@@ -145,7 +145,7 @@ def _seconds(recipe: Recipe, rows: object, tol: float, longest: float, short: fl
 def middle(recipe: Recipe) -> dict[str, object]:
     """Return the fixed hyper-parameters and, of what is searched, the middle of the lists."""
     axes, grid = recipe.axes, recipe.protocol.stage1
-    values = {name: axes.own[name] if name in axes.own else sorted(grid[name]) for name in axes.names}
+    values = {name: axes.lists[name] if name in axes.lists else sorted(grid[name]) for name in axes.names}
     return axes.hyper({name: candidates[len(candidates) // 2] for name, candidates in values.items()})
 
 
@@ -158,7 +158,7 @@ def _larger(cell: Cell) -> float:
     sizes = cell.dataset.get("sizes") or facts.options.get("sizes")
     rows = sizes[0] if sizes else facts.rows * cell.protocol.train_size
     powers = POWERS["kernel" if "gamma" in Method.of(cell).searched else "linear"]
-    return math.prod((own / made) ** power for own, made, power in zip((rows, facts.features, classes), TRIAL_SIZE, powers, strict=True))
+    return math.prod((size / made) ** power for size, made, power in zip((rows, facts.features, classes), TRIAL_SIZE, powers, strict=True))
 
 
 def lines(estimates: Sequence[Estimate], workers: int) -> list[str]:

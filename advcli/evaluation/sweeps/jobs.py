@@ -45,7 +45,7 @@ Done = list[tuple[int, CellOutcome, list[str]]]
 def prepare(folder: ResultsFolder, cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Callable[[str], None]) -> None:
     """Check what needs no data, each different combination once, then create the results folder.
 
-    ``words`` are those that each cell was composed from; ``say`` takes whole lines.
+    ``words`` are the words of the command line that each cell was composed from; ``say`` takes whole lines.
     """
     identity, (asked, contents) = _identity(cells, words), check_cells(cells, words, say)
     review = Review(folder, asked, contents)
@@ -89,7 +89,7 @@ def _refuse_differing(cells: Sequence[Settings]) -> None:
 
 
 def _check_methods(cells: Sequence[Cell], note: Callable[[str], None]) -> None:
-    """Check each different method and protocol once, and say which options are no part of which cells."""
+    """Check each different method and protocol once, and note which options do not apply to which cells."""
     plain = [cell for cell in cells if cell.in_sweep.loss != cell.loss]
     if plain and len(plain) == len(cells):
         _ = Method.of(cells[0]).learner  # no method of the sweep: the error of one of them
@@ -117,7 +117,7 @@ def _check_methods(cells: Sequence[Cell], note: Callable[[str], None]) -> None:
     if games:
         note(f"probabilities of {', '.join(games)} are the strategy of a game, no estimate of chances; calibrate=vector estimates them")
     for key, methods in unused.items():
-        # a method without regularisation has nothing else in the place of C; of any other key, a word is missing, such as features=rbf
+        # some methods have no regularisation, so C may apply to none; for any other key a word is missing, such as features=rbf
         if key not in used and key not in SCALES:
             Method.of(next(iter(methods.values()))).calibratable.fixed()
         note(f"hyper.{key} is no hyper-parameter of {', '.join(methods)}: no part of these cells")
@@ -163,7 +163,7 @@ def _how_to_get(missing: Mapping[str, Path], n: int) -> str:
 
 
 def _check_with_data(cells: Sequence[Cell], data_dir: Path, note: Callable[[str], None]) -> dict[str, str]:
-    """Check what only reading the data tells, each different combination once, and say what is to be known of the data before any work.
+    """Check what only reading the data tells, each different combination once, and note before any work what users should know of the data.
 
     Data sets that describe themselves are not read, others once; returned are the checksums of these. Words that do not fit the data raise,
     and so does an error of every data set of the sweep; where some can be used, the rest become failed rows.
@@ -212,11 +212,11 @@ def _failure(cell: Cell, data_dir: Path, contents: dict[str, str]) -> AdvcliErro
 
 
 def _identity(cells: Sequence[Settings], words: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """Return what all cells of a results folder share, so that its rows can stand in one table.
+    """Return what all cells of a results folder share, so that one table can hold its rows.
 
     Data sets, losses, features and solvers are columns of the rows: a folder may get more of them. Their options count as far as
-    words set them, because rows do not tell two values of most options apart. Where a file lies is no part of it:
-    `additions.Review` compares what is in it.
+    words set them, because rows do not tell two values of most options apart. The place of a file does not
+    count: `additions.Review` compares its content.
     """
     from ...config.words import options_set
 
@@ -241,7 +241,7 @@ def share_out(cells: Sequence[Settings], folder: ResultsFolder, session: Path) -
     """Give every job its cells, in a file of the session, and return their numbers, job by job.
 
     Starting a job may take longer than a small cell, so a long sweep has fewer jobs than cells. A job gets every so many-th cell, because
-    neighbours are alike long, and those of one data set one after the other.
+    neighbours take about equal time, and runs the cells of one data set one after the other.
     """
     first = cells[0]
     at_most = JOBS_PER_WORKER * (first.workers or os.cpu_count() or 1)
@@ -260,12 +260,12 @@ def share_out(cells: Sequence[Settings], folder: ResultsFolder, session: Path) -
 def run_job(session: Path, job: int) -> Done:
     """Run the cells of one job, in a worker, and never raise: an exception here would reach whoever runs the workers.
 
-    The lines are what the journal was told, for the case that it could not take them.
+    The lines are also in the journal; they are returned in case the journal could not be written.
     """
     journal = Journal(session)
     try:
         with open(session / f"job{job}.pickle", "rb") as file:
-            plugins.use_folders(pickle.load(file))  # a worker that is used again began with those of another sweep
+            plugins.use_folders(pickle.load(file))  # a worker that is used again has the folders of an earlier sweep
             folder: ResultsFolder = pickle.load(file)
             planned: list[tuple[int, Settings]] = pickle.load(file)
     except FileNotFoundError:

@@ -31,7 +31,7 @@ def sweep(
 ) -> pd.DataFrame:
     """Compute cells and return the rows of their results folder.
 
-    The rows are those of ``advcli -m`` with the same words, bit for bit, whatever the number of workers. The same call resumes a sweep that
+    ``advcli -m`` with the same words gives the same rows, bit for bit, whatever the number of workers. The same call resumes a sweep that
     was interrupted or killed: only what is missing is computed. A terminal shows a bar, anything else one line per finished cell.
 
     Parameters
@@ -39,7 +39,7 @@ def sweep(
     cells : str or sequence
         Each cell in the words of the command line, ``"dataset=iris loss=zero_one hyper.C=1"`` or a sequence of such words, or as a mapping
         with the same keys, ``{"dataset": "iris", "hyper.C": 1}``, whose ``loss`` may be an unfitted scikit-learn classifier. A value
-        ``A,B`` and a preset ``+experiment=NAME`` stand for several cells. Own YAML files lie in the folders of `advcli.core.plugins`.
+        ``A,B`` and a preset ``+experiment=NAME`` mean several cells. Own YAML files lie in the folders of `advcli.core.plugins`.
     folder : path
         Folder of the results, made if it is not there.
     workers : int, optional
@@ -50,7 +50,7 @@ def sweep(
     Returns
     -------
     DataFrame
-        Rows as in runs.csv (`advcli.results.folder`), those of earlier calls with this folder included. A cell that failed is a row with
+        Rows as in runs.csv (`advcli.results.folder`), including rows of earlier calls with this folder. A cell that failed is a row with
         ``status`` "failed" and its ``error``. `advcli.reports.summarise` and `advcli.reports.comparison_table` make the table from them.
 
     Raises
@@ -90,7 +90,7 @@ def sweep(
 
 
 def _run_jobs(cells: list[Settings], results: ResultsFolder, workers: int | None, quiet: bool) -> None:
-    """Run cells in processes, and print what is to be said of them."""
+    """Run cells in processes, and print remarks, progress and notes."""
     from joblib import Parallel, delayed
 
     for remark in results.remarks:

@@ -30,7 +30,7 @@ def _squared_distances(X: Any, Z: Any) -> Array:
 
 @register("rbf")
 class GaussianFeatures(KernelFeatures):
-    """Gaussian kernel exp(-gamma |x - z|^2), plus a constant that stands for an intercept.
+    """Gaussian kernel exp(-gamma |x - z|^2), plus a constant, the intercept.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@
     precomputed  X is the kernel matrix itself
 
 Multiclass features over a kernel: K((x, a), (z, b)) = 1[a = b] K(x, z). The parameters are the coefficients A (n, k) over the n training
-rows, with |theta|^2 = <A, K A>. There is no intercept; a constant in the kernel acts as one (coef0 of poly).
+rows, with |theta|^2 = <A, K A>. An intercept is missing; a constant in the kernel acts as one (coef0 of poly).
 
 K is kept whole where ``memory_mb`` has room for it. Otherwise solvers get blocks of K computed on demand, and the rows used last are kept.
 """
@@ -314,7 +314,7 @@ class SketchedFeatures(KernelFeatures):
     def proximal(self, G: Array, sigma: float) -> tuple[Array, Array]:
         """Return X = sigma (L L' + sigma I)^{-1} G = G - L (L'L + sigma I)^{-1} L'G, by Woodbury's formula, and its coefficients -X."""
         factor = self._shifted(self.gram, sigma)
-        # products class by class: twice as fast as those of narrow columns
+        # products class by class: twice as fast as products with narrow columns
         along = np.ascontiguousarray(G.T) @ self.rows.T
         along = cho_solve(factor, along.T, overwrite_b=True, check_finite=False)
         X = G - (along.T @ self.rows).T
@@ -333,7 +333,7 @@ class PrecomputedFeatures(KernelFeatures):
     checks_rows = True
 
     def check_rows(self) -> None:
-        """Raise for a matrix that is no kernel matrix, or holds huge numbers."""
+        """Raise for a matrix that is not a kernel matrix, or holds huge numbers."""
         K = self.matrix
         if not self.diagonal.max(initial=0.0) <= LARGEST:  # no other value is above the largest of the diagonal
             refuse_huge(K, None, "X")

@@ -129,7 +129,7 @@ class _Components(LinearFeatures):
     gamma : float or None
         The kernel's gamma itself.
     landmarks : int
-        Rows that stand for all in Nystroem's approximation.
+        Rows of Nystroem's approximation.
     seed : int
         Seed of the choice of landmarks.
     """

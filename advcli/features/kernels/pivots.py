@@ -1,4 +1,4 @@
-"""Pivots of a kernel matrix: rows and columns that stand for all, and where they are kept."""
+"""Pivots of a kernel matrix: rows and columns that approximate it, and where they are kept."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Factor(NamedTuple):
     def from_explicit(self, features: KernelMap, theta: Array) -> Array:
         """Return parameters with coefficients A = L1^{-T} Theta on the pivot rows alone, where L1 are their rows: K A = L L1' A = L Theta.
 
-        The rows of the pivots are those of K itself, so that a function of L L' is one of K.
+        The rows of the pivots are rows of K itself, so that a function of L L' is one of K.
         """
         along, free = features.split(theta)
         A = np.zeros((len(self.L), along.shape[1]))
@@ -114,7 +114,8 @@ class Pivots:
     def _extend(self, count: int) -> bool:
         """Find at most ``count`` rows by one product of matrices, behind a Cholesky factor with pivoting; False where they may be rounding.
 
-        Candidates are the rows with the largest values left. Those that others of the block leave less than `_WEAKEST` of the largest wait.
+        Candidates are the rows with the largest values left. A candidate waits if the block leaves it less than `_WEAKEST` of the
+        largest.
         """
         n, p, top = len(self.K), len(self.chosen), self.lefts[-1]
         if top <= self.least:

@@ -4,7 +4,7 @@
 
 one function g in the kernel's space and k - 1 free thresholds. K((x, j), (z, j')) = j j' K(x, z) is the kernel of the penalised part, so
 |theta|^2 = a'K a, and the dual point spans a = -1/(lambda n) s R (1..k)'. As in `threshold`, the thresholds are equality constraints of
-the dual: the adversary's label totals are those of the data. No block of one row can move under them, so Newton on a factor of K
+the dual: the adversary's label totals equal the totals of the data. No block of one row can move under them, so Newton on a factor of K
 (`solver=kernel_newton`) or operator splitting (`solver=kernel_splitting`) solves these problems, not the block method.
 """
 
@@ -25,7 +25,7 @@ from .polynomial import PolynomialFeatures
 class KernelThresholdFeatures(KernelFeatures):
     """Scores from one function of a kernel and free thresholds; parameters (a, eta) as one vector of length n + k - 1.
 
-    A class beside it in the bases says the kernel.
+    The other base class has the kernel.
     """
 
     needs_order = True
@@ -55,7 +55,7 @@ class KernelThresholdFeatures(KernelFeatures):
 
         With l the numbers 1..k less their mean, X = xi l' + X0 and G = gamma l' + G0, rows of X0 and G0 orthogonal to l: then
         (K + s I) xi = s gamma - s t 1 with s = sigma / |l|^2 and t such that xi sums to zero, and X0 is G0 with centred columns. The part
-        of the scores outside the kernel's reach, -sigma (t l + mean G0), is that of the thresholds (docs/notes/kernels.md, section 6).
+        of the scores outside the kernel's reach, -sigma (t l + mean G0), belongs to the thresholds (docs/notes/kernels.md, section 6).
         """
         n, k = G.shape
         labels = np.arange(k) - 0.5 * (k - 1)

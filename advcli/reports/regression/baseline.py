@@ -381,7 +381,7 @@ def stored_entry(row: Mapping[Any, Any]) -> CheckedEntry:
 
 def folder_facts(folder: ResultsFolder) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return the rows of the cells of a folder, with what `make_baseline` and the check take of these cells."""
-    runs = folder.runs_of_cells()
+    runs = folder.of_cells()
     cells = runs["cell"].tolist()
     return runs, {"splits": split_fingerprints(folder, cells), "made": made_texts(folder, cells)}
 

@@ -23,7 +23,6 @@ from scipy.linalg import cho_factor, cho_solve
 
 from ...core.arrays import dense
 from ...core.compiled import compiled_rows, kernels
-from ...core.errors import IncompatibleError
 from ...core.typing import Array
 from ...features.base import KernelMap
 from ...problems.binary import BinaryProblems, Signs
@@ -32,13 +31,12 @@ from ..base import Limits
 from ..best import BestSeen
 from .proximal import CLOSE, MAX_FAILURES, NewtonRun, ProximalMethod, fall, line_search, minimise
 
-# passes of the ascent before Newton steps, best or second of 5, 10, 20, 40, 80 on five sets of 20,000 rows; with a kernel, where greedy
-# steps stall later and Newton steps cost more
-_FEW_PASSES, _KERNEL_PASSES = 10.0, 60.0
-_STEPS = 5.0  # the ascent gets at least the time of so many Newton steps, about a third of those that an open problem needs
+_FEW_PASSES = 10.0  # passes of the ascent before Newton steps: best or second of 5, 10, 20, 40, 80 on five sets of 20,000 rows
+_KERNEL_PASSES = 60.0  # the same with a kernel, where greedy steps stall later and Newton steps cost more
+_STEPS = 5.0  # Newton steps whose time the ascent gets at least, about a third of the steps of an open problem
 _CACHE = 2.0**24  # bytes of X above which rows are visited in blocks
 _MOST_FREE = 6000  # size of the largest Newton system
-_SHARE = 0.7  # share of the rows below which a problem gets a kernel matrix of its own rows
+_SHARE = 0.7  # share of all rows up to which the ascent copies the kernel matrix of a problem
 _TRIALS = 40  # step lengths that are tried in a line search
 _REFRESHED = 10  # Newton steps after which scores of a kernel are made anew, not from steps
 _STATUS = ("converged", "max_passes", "max_seconds")  # by the codes of the compiled ascent
@@ -51,15 +49,10 @@ def solve_binary(problems: BinaryProblems, limits: Limits, start: Solution | Non
     the passes over a problem's own rows, ``max_seconds`` the time of all; ``passes`` is the mean over the problems, ``status`` the worst.
     """
     began = time.perf_counter()
-    features = problems.features
-    if not (features.multiclass_linear or isinstance(features, KernelMap)):
-        raise IncompatibleError("binary problems", "linear features or a kernel", "choose features=linear or features=rbf")
-    if isinstance(features, KernelMap) and not features.whole:
-        instead = f"give features.memory_mb={8 * 2 * features.n_rows**2 / 2**20:.0f} or choose features=nystroem"
-        raise IncompatibleError(f"{features.n_rows} rows", "the whole kernel matrix in memory", instead)
+    problems.check_features()
     bound = problems.bounds
     A = _begin(problems, bound, start)
-    columns: _Columns = _KernelProblems(problems) if isinstance(features, KernelMap) else _LinearProblems(problems)
+    columns: _Columns = _KernelProblems(problems) if isinstance(problems.features, KernelMap) else _LinearProblems(problems)
     V, results = columns.solve(A, bound, limits, seed, began)
     unit = _units(problems, A.shape[1])
     R = np.ascontiguousarray(np.divide(A, unit, out=np.zeros(A.shape), where=unit > 0.0).T)  # rows of sample weight 0 have none
@@ -238,7 +231,7 @@ class _ColumnPoint(NamedTuple):
 class _ColumnStep(ProximalMethod):
     """One problem in C form on its own rows; parameters v are weights, or coefficients over these rows.
 
-    The stopping rules, the fall of rho and the recovery are those of docs/notes/large-c.md, sections 5 and 6.
+    The stopping rules, the fall of rho and the recovery: docs/notes/large-c.md, sections 5 and 6.
     """
 
     label: Signs
@@ -422,7 +415,7 @@ class _KernelColumn(_ColumnStep):
     def judge(self, point: _ColumnPoint, steps: int) -> bool:
         solved = super().judge(point, steps)
         if self.best.reached(self.tol) and not point.fresh:
-            # the scores are sums of steps: the values that count are those of scores made anew
+            # the scores are sums of steps: the final values take scores made anew
             self.best = BestSeen(self.best.theta, self.best.R)
             point.u[:] = self.scores(point.v)
             solved = super().judge(point, steps)

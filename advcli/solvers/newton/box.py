@@ -5,7 +5,7 @@
 The saddle function over (theta, r) gets a proximal term in both (Rockafellar 1976, "Augmented Lagrangians and applications of the proximal
 point algorithm"): |theta - theta_t|^2 / (2 sigma) and c/2 |r_i - r_it|^2. The maximum over r_i is then an exact block step, and the
 function of theta alone is smooth and convex plus the L1 penalty. A Newton step minimises its quadratic model plus the penalty over the
-coordinates that are not held at 0; the moments of most coordinates lie strictly inside the box, so few take part.
+coordinates that are not held at 0; the moments of most coordinates lie strictly inside the box, so few do.
 
 Where parameters are to sum to zero over the classes (problem.py, (4)), the multipliers v get a proximal term too, e/2 |v - v_t|^2. The
 maximum over v is at v = v_t + theta 1 / e, so the function of theta gains |theta 1 + e v_t|^2 / (2 e).
@@ -26,7 +26,8 @@ from ..base import Limits, Solver, register
 from ..best import BestSeen
 from .proximal import NewtonRun, ProximalMethod, line_search, minimise
 
-_MAX_INNER, _MAX_OUTER = 40, 200  # Newton steps after which the proximal terms weigh more, proximal steps after which a fit has stalled
+_MAX_INNER = 40  # Newton steps after which the proximal terms weigh more
+_MAX_OUTER = 200  # proximal steps after which a fit has stalled
 _TRIALS = 30  # step lengths that are tried in a line search
 _SMALLEST_C = 1e-9  # as in `linear`
 
@@ -141,7 +142,7 @@ class _BoxStep(ProximalMethod):
         return following
 
     def _search(self, point: _Point, D: Array) -> _Point | None:
-        """Return the point at a step whose slope is at most half the slope at 0, or the last one that descends, or None.
+        """Return the point at a step whose slope is at most half the slope at 0, or the last point that descends, or None.
 
         The slope along D jumps where a coordinate passes 0, so the step often ends at such a kink.
         """

@@ -7,12 +7,9 @@ v.x + s (1 - m): the hinge m - s (v.x + b) is 1 - s (v.x + s (1 - m) + b). Its d
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy as np
 
-from ...core.errors import IncompatibleError
-from ...core.typing import Labels
 from ...features.base import KernelMap
 from ...problems.binary import BinaryProblems
 from ...problems.risk import Solution
@@ -32,16 +29,13 @@ def solve_free(problems: BinaryProblems, limits: Limits, start: Solution | None 
     problems, ``status`` the worst.
     """
     began = time.perf_counter()
-    features, m, n = problems.features, len(problems.labels), problems.features.n_rows
-    kernel = isinstance(features, KernelMap)
-    if isinstance(features, KernelMap) and not features.whole:
-        raise IncompatibleError(
-            f"{n} rows", "the whole kernel matrix in memory", f"give features.memory_mb={8 * 2 * n * n / 2**20:.0f} or features=nystroem"
-        )
-    theta, R = np.zeros((features.shape[0] + 1, m)), np.zeros((n, m))
+    problems.check_features()
+    features, m = problems.features, len(problems.labels)
+    every: ScoredRows = KernelRows(features.matrix) if isinstance(features, KernelMap) else ExplicitRows(features.X)
+    theta, R = np.zeros((features.shape[0] + 1, m)), np.zeros((every.n, m))
     before: list[ThresholdPoint | None] = [None] * m if start is None else start.memory.get("points", [None] * m)
     points: list[ThresholdPoint | None] = [None] * m
-    steps, status, ran = 0, "converged", "pairs" if kernel else "newton"
+    steps, status = 0, "converged"
     for q in range(m):
         if time.perf_counter() - began > limits.max_seconds:
             status = "max_seconds"
@@ -52,24 +46,15 @@ def solve_free(problems: BinaryProblems, limits: Limits, start: Solution | None 
         if not (label > 0).any() or not (label < 0).any():  # a bias alone keeps all margins
             theta[-1, q] = label[0] * max(float(margin.max()), 0.0) if len(examples) else 0.0
             continue
-        rows = _rows(features, examples)
+        rows = every.among(examples)
         sample = 1.0 if problems.sample_weight is None else problems.sample_weight[examples]
         codes, weight = np.asarray(label > 0, dtype=np.intp), problems.weights[q, examples] * sample
         problem = ThresholdProblem(codes, np.ones((2, 1)), weight, problems.C, "each", label * (1.0 - margin))
         points[q] = point = minimise(problem, rows, limits.tol, limits.max_passes, moved(problem, rows, before[q]))
-        theta[examples if kernel else slice(0, -1), q] = point.v
-        theta[-1, q] = -point.eta[0]
+        theta[:-1, q], theta[-1, q] = every.lifted(point.v, examples), -point.eta[0]
         R[examples, q] = point.alpha[0] / (problems.C * sample)
         steps += point.steps
         status = max(status, point.status, key=_STATUS.index)
-        ran = point.solver if ran == "pairs" else ran
+    ran = "newton" if any(point.solver == "newton" for point in points if point is not None) else "pairs"
     seconds = time.perf_counter() - began
     return Solution(theta, R, problems.lam, ran, steps / max(m, 1), seconds, status, {"points": points})
-
-
-def _rows(features: Any, examples: Labels) -> ScoredRows:
-    """Return the rows of one problem."""
-    every = len(examples) == features.n_rows
-    if isinstance(features, KernelMap):
-        return KernelRows(features.matrix if every else np.ascontiguousarray(features.matrix[np.ix_(examples, examples)]))
-    return ExplicitRows(features.X if every else features.X[examples])

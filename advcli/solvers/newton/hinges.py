@@ -30,17 +30,9 @@ class HingesSolver(Solver):
 
     def lacks(self, problem: Problem) -> str | None:
         """The solver needs hinges of numbers of their own, and linear features or a kernel matrix in memory."""
-        features = problem.features
         if problem.loss.hinges(problem.y) is None:
             return "a loss of hinges that have nothing but the rows in common"
-        if problem.tolerance is not None:
-            return "moments in a ball"
-        if isinstance(features, KernelMap):
-            if not features.whole:
-                return "a kernel matrix that fits in features.memory_mb"
-        elif not features.multiclass_linear:
-            return "multiclass linear or kernel features"
-        return None if features.regularised is None else "features without free parameters"
+        return "moments in a ball" if problem.tolerance is not None else problem.features.lacks_columns()
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return parameters and dual point of all problems, each to the relative gap ``limits.tol``."""

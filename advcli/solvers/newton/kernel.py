@@ -31,12 +31,14 @@ MAX_FACTORED = 2500  # the same with free thresholds, which need a factor of n^3
 _MOST_PARAMETERS = 1500  # k times the rank of K up to which Newton works on a factor of K
 _MOST_FREE = 4000  # free directions up to which their system is factorised
 _FEW_FREE = 1000  # up to which that takes no longer than iterations
-_QUARTER = 4  # columns of a sketch of the system are at most this part of its own
+_QUARTER = 4  # times the columns of a sketch that a system has at least
 _GATHERED = 2**20  # entries of K in a part of the system that a thread gathers at a time
 _LARGEST_BLOCK = 2000  # directions of a block of the preconditioner
-_ITERATIONS, _ACCURACY = 100, 1e-8  # of conjugate gradients: most of them, and what is left of the right side
+_ITERATIONS = 100  # most iterations of conjugate gradients
+_ACCURACY = 1e-8  # what conjugate gradients leave of the right side
 _READ = 64  # rows of K that a product takes at a time: some thousand values each, they stay in the second cache
-_LEFT, _EXPECTED = 0.1, 10.0  # what a sketch of K may leave, in shifts, and the iterations that it then takes
+_LEFT = 0.1  # what a sketch of K may leave, in shifts
+_EXPECTED = 10.0  # iterations that such a sketch takes
 
 
 @register("kernel_newton")
@@ -46,8 +48,8 @@ class KernelNewtonSolver(ThreadedSolver):
     Parameters
     ----------
     threads : int or "auto"
-        Threads that share the assembly of Newton systems, those of `NewtonSolver` where K has a factor; no bit depends on their number, and
-        Cholesky factors take one. ``"auto"`` as in `DualSolver`.
+        Threads that share the assembly of Newton systems, and the work of `NewtonSolver` on a factor of K; Cholesky factors take one. No
+        bit depends on their number. ``"auto"`` as in `DualSolver`.
     """
 
     def reads(self, problem: Problem) -> float:
@@ -99,9 +101,7 @@ def lacks_kernel(problem: Problem) -> str | None:
         return "kernel features (rbf, poly or precomputed)"
     if not features.whole:
         return "a kernel matrix that fits in features.memory_mb"
-    if features.regularised is not None and not problem.loss.simplex:
-        return "a loss whose dual variables are distributions when some parameters are free"
-    return None
+    return problem.lacks_distributions()
 
 
 def explicit(features: KernelMap) -> FeatureMap:
@@ -129,7 +129,7 @@ class CoefficientSmoothed(ProximalStep):
         self.age = 0  # points since the scores of theta were computed afresh
 
     def at(self, theta: Array, F: Array, R: Array, where: Any) -> NewtonPoint:
-        """Return the point at theta, whose scores are F up to the rounding of steps; those of the residual are F less theta(r)'s."""
+        """Return the point at theta, whose scores are F up to the rounding of steps; the residual has F less the scores of theta(r)."""
         residual = self.residual(theta, R)
         if self.whole:
             k = theta.shape[1]
@@ -215,7 +215,7 @@ class _System:
         return A, F
 
     def _sketched(self, rows: Array) -> Callable[[Array], Array]:
-        """Return the inverse of diag(shift) + G G', by Woodbury's formula; G has the columns of Z with L' in the place of all of K."""
+        """Return the inverse of diag(shift) + G G', by Woodbury's formula; G has the columns of Z with L' instead of K."""
         root = 1.0 / np.sqrt(self.shift)
         G = ((root[:, None] * self.B)[:, :, None] * rows.T[self.owner][:, None, :]).reshape(len(root), -1)
         gram = G.T @ G
@@ -285,7 +285,9 @@ def sketch(kernel: KernelMap, free: int, k: int, shift: float) -> Array | None:
 
 
 _STEPS = 4  # Newton steps expected after the block method
-_TIMES, _LEAST_C, _LARGEST_C = 10.0, 1.0, 30.0  # the first c of these, between these bounds: from 3 on it matters little
+_TIMES = 10.0  # the first c after it, in gaps over squares of the dual point: from 3 on it matters little
+_LEAST_C = 1.0  # least first c
+_LARGEST_C = 30.0  # largest first c
 _FLOPS = 1.5e10  # operations a second of one core
 
 

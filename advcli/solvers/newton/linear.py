@@ -5,7 +5,7 @@ One proximal step on the dual point, r <- argmax D(r') - (C c/2) |r' - r|^2 (in 
     psi(theta) = 1/2 |theta|^2 + C sum_i s_i w_i max over r' of [c(r') + f_i/w_i . r' - (c/2) |r' - r_i|^2]
 
 by Newton steps with H = I + sum_i (C s_i / (c w_i)) J_i' M_i J_i, M_i the projector on the face of the exact block step
-(compiled), non-zero only for examples at a kink. The inner stop and the recovery are those of docs/notes/large-c.md, section 6; each was
+(compiled), non-zero only for examples at a kink. The inner stop and the recovery (docs/notes/large-c.md, section 6) were each
 needed for robustness.
 
 A loss whose dual variables are boxes, one for each label, and whose scores sum to zero (llw) gets a proximal term on those variables
@@ -302,7 +302,7 @@ class Separate(ProximalStep):
         """Return the Newton direction from the cheaper of two forms."""
         free = self.free(point)
         k, d, m = point.R.shape[1], point.theta.shape[0], int(np.count_nonzero(free))
-        # operations of the Woodbury form over all directions against those of k factorisations
+        # operations of the Woodbury form over all directions against k factorisations
         if m * m * (d + m / 3.0) < m * d * d + k * d**3:
             return super().step(point)
         factors = []
@@ -358,6 +358,12 @@ def falls_into_blocks(problem: Problem) -> bool:
     return problem.loss.separate and problem.features.multiclass_linear and problem.features.regularised is None
 
 
+def lacks_size(problem: Problem) -> str | None:
+    """Return what a problem lacks for systems over all of its parameters, or None."""
+    size = math.prod(problem.features.shape)
+    return f"at most {MAX_DIMENSION} parameters (here {size})" if size > MAX_DIMENSION else None
+
+
 @register("newton")
 class NewtonSolver(ThreadedSolver):
     """Semismooth Newton proximal point; dense linear features with k d up to some thousands, any C.
@@ -372,12 +378,7 @@ class NewtonSolver(ThreadedSolver):
 
     def lacks(self, problem: Problem) -> str | None:
         """The solver needs explicit features of moderate dimension."""
-        if not problem.features.euclidean:
-            return "features with explicit parameters"
-        if problem.features.regularised is not None and not problem.loss.simplex:
-            return "a loss whose dual variables are distributions when some parameters are free"
-        size = math.prod(problem.features.shape)
-        return f"at most {MAX_DIMENSION} parameters (here {size})" if size > MAX_DIMENSION else None
+        return problem.lacks_parameters() or lacks_size(problem)
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the parameters with the best primal value and the dual point with the best dual value seen."""

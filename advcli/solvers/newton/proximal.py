@@ -18,8 +18,8 @@ from ...core.typing import Array
 from ..best import BestSeen
 
 MAX_INNER = 30  # Newton steps after which a proximal step counts as failed
-MAX_FAILURES = 25  # of proximal steps, after which a fit has stalled
-CLOSE = 0.3  # share of the part of the gap that only a new centre closes, at which the part left to Newton steps is small
+MAX_FAILURES = 25  # failed proximal steps after which a fit has stalled
+CLOSE = 0.3  # what Newton steps may leave, as a share of the gap that only a new centre closes
 _NO_KINKS = np.empty(0)
 
 

@@ -56,11 +56,11 @@ class ScoredRows(ABC):
         return float(v @ other)
 
     @abstractmethod
-    def thinned(self, step: int) -> ScoredRows:
-        """Return every so many of the rows."""
+    def among(self, rows: Labels) -> ScoredRows:
+        """Return some of the rows, in rising order."""
 
-    def lifted(self, v: Array, step: int) -> Array:
-        """Return the coordinates over all rows of a w over the thinned ones."""
+    def lifted(self, v: Array, rows: Labels) -> Array:
+        """Return the coordinates over all rows of a w with coordinates ``v`` over some of them."""
         return v
 
     @abstractmethod
@@ -129,14 +129,14 @@ class KernelRows(ScoredRows):
         """Return K residual."""
         return self.scores(residual)
 
-    def thinned(self, step: int) -> ScoredRows:
+    def among(self, rows: Labels) -> ScoredRows:
         """Return the rows of a part of K."""
-        return KernelRows(np.ascontiguousarray(self.K[::step, ::step]))
+        return KernelRows(self.K if len(rows) == self.n else np.ascontiguousarray(self.K[np.ix_(rows, rows)]))
 
-    def lifted(self, v: Array, step: int) -> Array:
+    def lifted(self, v: Array, rows: Labels) -> Array:
         """Return coefficients that are 0 at the rows left out."""
         spread = np.zeros(self.n)
-        spread[::step] = v
+        spread[rows] = v
         return spread
 
     def block(self, rows: Labels) -> Array:
@@ -166,9 +166,9 @@ class ExplicitRows(ScoredRows):
         """Return X w."""
         return np.asarray(self.X @ v)
 
-    def thinned(self, step: int) -> ScoredRows:
-        """Return every so many rows."""
-        return ExplicitRows(self.X[::step])
+    def among(self, rows: Labels) -> ScoredRows:
+        """Return some rows of X."""
+        return ExplicitRows(self.X if len(rows) == self.n else self.X[rows])
 
     def block(self, rows: Labels) -> Array:
         """Return X_R X_R'."""

@@ -16,16 +16,16 @@ from scipy.linalg.lapack import dgetrf, dgetrs, dpotrf, dpotrs
 
 from ...core.typing import Array, Labels
 
-_PRECISION = 1e-3  # of a solution by conjugate gradients, in the norm of the system: a direction, which a line search follows
-_FIRST = 3.0  # iterations that a system is taken to need before one has told
-_READS = 2.5  # how much longer an operation takes in a product of a few columns, which waits for memory, than in a factor
-_ROWS = 400  # below which every system has a factor of its own
+_PRECISION = 1e-3  # error of a solution by conjugate gradients, in the norm of the system: a line search follows the direction
+_FIRST = 3.0  # iterations that the first system is taken to need
+_READS = 2.5  # time of an operation in a product of a few columns, which waits for memory, in operations of a factor
+_ROWS = 400  # rows below which every system is factorised anew
 
 
 class KernelSystems:
     """Solver of systems over rows of a kernel matrix K (n, n), one after the other.
 
-    ``rows`` are S, those of the factor at hand; none before the first system of `_ROWS` rows.
+    ``rows`` are S, the rows of the factor at hand; none before the first system of `_ROWS` rows.
     """
 
     def __init__(self, K: Array) -> None:
@@ -59,11 +59,11 @@ class KernelSystems:
         self.rows = np.empty(0, dtype=np.intp)
         self.factor = self.columns = np.empty((0, 0))
         self.diagonal[:] = 0.0  # D'
-        self.place[:] = -1  # where rows stand in S, -1 beyond it
+        self.place[:] = -1  # positions of rows in S, -1 beyond it
         self.known[:] = -1  # and their columns in ``columns``, -1 before they are asked for
 
     def _changed(self, rows: Labels) -> tuple[Labels, Labels]:
-        """Return the rows of the factor that are not among ``rows``, and those of ``rows`` that it lacks."""
+        """Return the rows of the factor that are not among ``rows``, and the rows that it lacks."""
         left = self.place >= 0
         left[rows] = False
         return np.flatnonzero(left), rows[self.place[rows] < 0]
@@ -74,7 +74,7 @@ class KernelSystems:
         return float(ratio.max(initial=1.0) / ratio.min(initial=1.0))
 
     def _turn(self, width: int) -> float:
-        """Return the operations of an iteration on ``width`` columns, in those of a factor."""
+        """Return the operations of an iteration on ``width`` columns, in operations of a factor."""
         return _READS * 2.0 * width * (float(self.n) ** 2 + float(len(self.rows)) ** 2)
 
     def _pays(self, rows: Labels, D: Array, width: int) -> bool:

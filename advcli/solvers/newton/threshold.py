@@ -33,18 +33,24 @@ from .proximal import CLOSE, NewtonRun, ProximalMethod, line_search
 from .scored_rows import KernelRows, ScoredRows, ThresholdSystem
 
 _PAIRED = {"each": 0, "ordered": 1, "sum": 2}  # couplings that the ascent by pairs keeps, and how it knows them
-# the ascent by pairs: most pairs in units of the rows, and pairs after which a gap this large sends the problem to Newton's method
-_PAIRS, _HOPELESS = 40, ((10, 0.9), (20, 0.5))
-_CLOSER, _NEAR = 0.9, 0.2  # share of the tolerance at which it stops, as its gap is summed from updates; gap from which Newton goes on
-# systems for the best values of the variables inside: the share of these that may change while n pairs move, the most variables, systems
-# after which pairs have the turn again, and the proximal weight in units of the mean of the diagonal of K
-_SETTLED, _LARGEST_FACE, _FACES, _RIGID = 0.02, 1000, 4, 1e-10
-_WIDTH, _AFTER, _WARM = 2.0, 0.1, 0.03  # of the first smoothing in units of the margin, and over it after a part of the rows, from a start
-# a problem begins with every fourth row from so many rows on, where C |x|^2 is at most this: their solution is near that of all
-_LEAST, _THIN, _THINNED = 150, 4, 200.0
+_PAIRS = 40  # most pairs of the ascent, in units of the rows
+_HOPELESS = ((10, 0.9), (20, 0.5))  # pairs in units of the rows, and the gap after them that sends the problem to Newton's method
+_CLOSER = 0.9  # share of the tolerance at which the ascent stops, as its gap is summed from updates
+_NEAR = 0.2  # gap of the ascent up to which Newton's method begins from its point
+_SETTLED = 0.02  # share of the variables inside that may change while n pairs move, for a system of their best values
+_LARGEST_FACE = 1000  # most variables of such a system
+_FACES = 4  # such systems in a row
+_RIGID = 1e-10  # proximal weight of such a system, in units of the mean of the diagonal of K
+_WIDTH = 2.0  # the first smoothing in units of the margin
+_AFTER = 0.1  # share of it after a part of the rows
+_WARM = 0.03  # share of it from a start
+_LEAST = 150  # rows from which a problem begins with every `_THIN`-th row
+_THIN = 4  # rows for one of the part that a problem begins with
+_THINNED = 200.0  # C |x|^2 up to which the solution of a part of the rows is near the solution of all
 _IDLE = 12  # proximal steps without a better bound, or that have failed, after which rounding has won
-_TRIALS, _ACCEPT = 30, 0.1  # step lengths that a line search tries, and the share of the first slope at which it ends
-_ROUNDING = float(np.finfo(np.float64).eps)  # of the sum of all dual variables: what a residual is made of, and cannot tell from 0
+_TRIALS = 30  # step lengths that a line search tries
+_ACCEPT = 0.1  # share of the first slope at which a line search ends
+_ROUNDING = float(np.finfo(np.float64).eps)  # share of the summed dual variables below which a residual is rounding
 _SETTLES = 0.1  # step length up to which thresholds are not settled next
 _EASE = 1e-3  # proximal weight of the order's multipliers, in units of sigma over the rows
 
@@ -126,7 +132,7 @@ def _by_pairs(problem: ThresholdProblem, rows: KernelRows, tol: float, max_steps
 def to_face_optimum(problem: ThresholdProblem, rows: KernelRows, alpha: Array, g: Array, most: int) -> int:
     """Move dual variables inside their ends towards their best values, others and constraints held; return how many systems that took.
 
-    One variable a row moves, the first inside: of two the slopes rarely agree. One that reaches an end stays there, and the next of
+    One variable a row moves, the first inside: of two the slopes rarely agree. A variable that reaches an end stays there, and the next of
     ``most`` systems does without it. In place on alpha (m, n) and its scores g (n,). With x the changes of beta in the rows R, E (R, m)
     ones at their thresholds and h their slopes, the optimum has (K_RR + sigma) x - E deta = h, E'x + M deta = 0: the system of a Newton
     step (`ScoredRows.by_rows`), here with a sigma that is rounding beside K.
@@ -178,20 +184,20 @@ def moved(problem: ThresholdProblem, rows: ScoredRows, start: ThresholdPoint | N
         return None
     z = 1.0 - problem.signs * (problem.seen(start.g) - start.eta[:, None])
     if start.C == problem.C:
-        return replace(start, steps=0, status="", alpha=start.alpha.copy())
+        return replace(start, steps=0, status="")
     alpha = np.where(np.abs(z) < 1e-6, np.minimum(start.alpha, problem.U), problem.U * (z > 0.0))
-    return ThresholdPoint(start.v, start.eta.copy(), start.g, alpha, start.primal, start.dual, 0, start.sigma, "")
+    return ThresholdPoint(start.v, start.eta, start.g, alpha, start.primal, start.dual, 0, start.sigma, "")
 
 
 def _from_part(problem: ThresholdProblem, rows: ScoredRows, width: float) -> ThresholdPoint | None:
     """Return the solution of every fourth row, with the scores of all; None where a class would be missing."""
-    y, weight = np.ascontiguousarray(problem.y[::_THIN]), np.ascontiguousarray(problem.weight[::_THIN])
-    offset = None if problem.offset is None else np.ascontiguousarray(problem.offset[::_THIN])
+    thin = np.arange(0, rows.n, _THIN)
+    y, weight, offset = problem.y[thin], problem.weight[thin], None if problem.offset is None else problem.offset[thin]
     if not weight.any():
         return None
     part = replace(problem, y=y, weight=weight, C=problem.C * problem.mass / float(weight.sum()), offset=offset)
-    point = minimise(part, rows.thinned(_THIN), 3e-2, 100)
-    v = rows.lifted(point.v, _THIN)
+    point = minimise(part, rows.among(thin), 3e-2, 100)
+    v = rows.lifted(point.v, thin)
     g = rows.scores(v)
     z = 1.0 - problem.signs * (problem.seen(g) - point.eta[:, None])
     return replace(point, v=v, g=g, alpha=problem.U * np.clip(0.5 + z / width, 0.0, 1.0))
@@ -207,7 +213,7 @@ class _Thresholds(NamedTuple):
 
 
 class _ThresholdStep(ProximalMethod):
-    """Proximal steps on the dual point; its arrays, and the thresholds of a point, are written in place."""
+    """Proximal steps on the dual point; its own arrays, and the thresholds of its points, are written in place."""
 
     def __init__(
         self, problem: ThresholdProblem, rows: ScoredRows, start: ThresholdPoint | None, width: float, tol: float, max_steps: float
@@ -221,8 +227,9 @@ class _ThresholdStep(ProximalMethod):
         self.alpha, self.beta, self.total = np.empty((m, n)), np.empty(n), np.empty(m)
         self.free = np.empty(n, dtype=np.int32)
         self.steps = self.idle = self.failures = self.rounds = 0
-        g, self.A = (np.zeros(n), np.zeros((m, n))) if start is None else (start.g, start.alpha)
-        v, eta = (rows.spanned(np.zeros(n)), problem.thresholds(g, self.A)) if start is None else (start.v, start.eta)
+        # the start is somebody else's, and its values are kept beside its thresholds and dual point
+        g, self.A = (np.zeros(n), np.zeros((m, n))) if start is None else (start.g, start.alpha.copy())
+        v, eta = (rows.spanned(np.zeros(n)), problem.thresholds(g, self.A)) if start is None else (start.v, start.eta.copy())
         self.first = _Thresholds(v, g, eta)
 
     @property
@@ -303,7 +310,7 @@ class _ThresholdStep(ProximalMethod):
         return super().ended(descent)
 
     def _evaluate(self, point: _Thresholds) -> bool:
-        """Compare the point, and the one that its dual point spans, with the best; return whether a bound became better."""
+        """Compare the point, and the point spanned by its dual point, with the best; return whether a bound became better."""
         p, rows = self.problem, self.rows
         spanned = _point_of(p, rows, self.alpha)
         theta, value = _Thresholds(spanned.v, spanned.g, spanned.eta), spanned.primal

@@ -201,7 +201,7 @@ class Workers:
 class Rounds:
     """Calls of all workers at once, whose answers come in the order of the shards, however often a worker has to be replaced.
 
-    A worker is replaced ``restarts`` times before the fit ends with `KilledError`. ``moves`` are those of the centres so far; ``count``,
+    A worker is replaced ``restarts`` times before the fit ends with `KilledError`. ``moves`` counts moves of the centres; ``count``,
     ``moved`` and ``restarted`` are rounds, bytes of the numbers that went to the workers and came back, and workers that were replaced.
     """
 
@@ -217,7 +217,7 @@ class Rounds:
             self._kept(at, awaited, partial(workers.start, at))
 
     def _kept(self, at: int, awaited: Any, again: Callable[[], Any]) -> Any:
-        """Return what a worker answers; one that died is replaced, and asked ``again``."""
+        """Return the answer of a worker; a worker that died is replaced, and asked ``again``."""
         begin: Callable[[], Any] | None = None
         while True:
             try:

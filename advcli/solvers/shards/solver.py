@@ -25,7 +25,6 @@ from ..base import Limits, Solver, register, warm_start, whole_option
 from ..best import BestSeen
 from ..lbfgs import ProximalRun
 from ..smoothing import first_smoothing
-from ..stochastic.passes import check_parameters
 from .rows import Maker, RemoteDualPoint, Rounds, Shard, ShardedObjective, Whole, WorkerLost, Workers, split
 
 _ROOM = 300.0  # seconds after which a worker that no machine of the cluster has room for is given up
@@ -61,7 +60,7 @@ class DistributedSolver(Solver):
         """The solver needs linear features without free parameters."""
         if not problem.features.multiclass_linear or problem.features.regularised is not None:
             return "linear features"
-        return check_parameters(problem)
+        return problem.lacks_parameters()
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the parameters with the best primal value and the dual point with the best dual value seen."""
@@ -154,7 +153,7 @@ class RayWorkers(Workers):
             except (OSError, ValueError, RuntimeError) as error:
                 raise ConfigError(f"solver.address={address}: no Ray cluster answers there; start one with: ray start --head") from error
             RayWorkers.joined = (address,)
-        # on this machine workers share what cores there are; a cluster finds each a core of its own
+        # on this machine workers share the cores; a cluster finds a core for each
         self.kind = ray.remote(num_cpus=1 if address else 0, max_restarts=0, scheduling_strategy="SPREAD")(_Host)
         self.actors: dict[int, Any] = {}
         for name, module in list(sys.modules.items()):

@@ -1,1 +1,1 @@
-"""Stochastic methods, for comparison: subgradients, Pegasos, stochastic average gradient."""
+"""Stochastic gradients, for comparison: nobody imports them, the registry finds them by their names alone."""

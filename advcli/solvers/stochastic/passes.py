@@ -95,17 +95,12 @@ def known_option(name: str, value: str, choices: Sequence[str]) -> str:
     return value
 
 
-def check_parameters(problem: Problem) -> str | None:
-    """Return what a problem lacks for explicit parameters with a certificate, or None."""
-    if not problem.features.euclidean:
-        return "features with explicit parameters"
-    if not problem.features.multiclass_linear and not isinstance(problem.features, ThresholdFeatures):
+def lacks_layout(problem: Problem) -> str | None:
+    """Return what a problem lacks for compiled passes over explicit parameters, or None."""
+    lacking, features = problem.lacks_parameters(), problem.features
+    if lacking is None and not features.multiclass_linear and not isinstance(features, ThresholdFeatures):
         return "linear or threshold features"
-    if problem.centred:
-        return f"parameters without a constraint (loss={problem.loss.name} with moments in a box holds their sums over the classes at zero)"
-    if problem.features.regularised is not None and not problem.loss.simplex:
-        return "a loss whose dual variables are distributions when some parameters are free"
-    return None
+    return lacking
 
 
 class Descent(ABC):
@@ -128,12 +123,13 @@ class Descent(ABC):
 class StochasticSolver(Solver):
     """Passes over the rows in random order until the best points seen close the gap; evaluated after 1, 2, 3, 4, 6, 9, ... passes."""
 
+    comparison = True
     precision: ClassVar[float] = 3e-2  # the gap falls like a power of the passes only
     replacement: bool = False
 
     def lacks(self, problem: Problem) -> str | None:
         """The solver needs linear or threshold features; with free thresholds, a loss whose dual variables are distributions."""
-        return check_parameters(problem)
+        return lacks_layout(problem)
 
     @abstractmethod
     def begin(self, problem: Problem, best: Best, start: Solution | None, random: np.random.Generator) -> Descent:

@@ -17,7 +17,7 @@ from ...problems.risk import Problem, Solution
 from ..base import Limits, Solver, positive_option, register, warm_start, whole_option
 from ..best import Best
 from ..smoothing import SmoothedObjective, first_smoothing
-from .passes import Passes, check_parameters
+from .passes import Passes, lacks_layout
 
 _MOST = 40  # passes between two changes of the centres
 
@@ -34,6 +34,7 @@ class SagSolver(Solver):
         Rows of a step. None: 1, and with sparse rows as many as make the step cost no more than reading them.
     """
 
+    comparison = True
     precision = 1e-4
     takes_box = True
 
@@ -43,7 +44,7 @@ class SagSolver(Solver):
 
     def lacks(self, problem: Problem) -> str | None:
         """The solver needs linear or threshold features."""
-        return check_parameters(problem)
+        return lacks_layout(problem)
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the parameters with the best primal value and the dual point with the best dual value seen."""

@@ -9,7 +9,7 @@ since the steps of a method that settles cancel on average. For SGD with a permu
 
 Moments in a box, an L1 penalty: AdaGrad and Adam end every step with the proximal map of the penalty in the metric of the step (Duchi,
 Hazan & Singer 2011), and SGD becomes regularised dual averaging (Xiao 2010), which needs no lambda for its steps and gives exact zeros. The
-certificate is that of the mean answers, scaled back until their moments lie in the box.
+certificate takes the mean answers, scaled back until their moments lie in the box.
 
 PEGASOS (Shalev-Shwartz et al. 2011) is SGD from 0 on rows drawn at random, for every surrogate, linear and with a kernel (Fathony et al.
 2018, Algorithm 1). Step t takes the oracle's answer r at a row's scores and sets theta <- (1 - 1/t) theta - r phi(x)/(lambda t). So before
@@ -27,7 +27,6 @@ import numpy as np
 from ...core.compiled import kernels
 from ...core.errors import ConfigError
 from ...core.typing import Array, Labels
-from ...features.base import KernelMap
 from ...problems.risk import Problem, Solution
 from ..base import positive_option, register, warm_start, whole_option
 from ..best import Best
@@ -149,10 +148,7 @@ class PegasosSolver(StochasticSolver):
 
     def lacks(self, problem: Problem) -> str | None:
         """The solver needs linear features or a kernel whose matrix is kept whole; every parameter penalised."""
-        features = problem.features
-        if isinstance(features, KernelMap) and features.regularised is None:
-            return None if features.whole else "a kernel matrix that fits in features.memory_mb"
-        return None if features.multiclass_linear else "multiclass linear or kernel features"
+        return problem.features.lacks_columns()
 
     def begin(self, problem: Problem, best: Best, start: Solution | None, random: np.random.Generator) -> Descent:
         """Start at 0, or where a start stands after one pass."""
