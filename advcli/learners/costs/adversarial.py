@@ -1,7 +1,7 @@
 """The adversarial surrogate of costs: every row has its own vector of what each prediction costs, and the adversary mixes those seen.
 
 Let the vectors of all rows be columns a_1, .., a_m of A (l, m), equal ones once. The predictor plays p over the l predictions, the
-adversary a mixture C = A q of the outcomes, whose moments, sum_i x_i C_i', have to be near those of the sample's costs c_i. To the
+adversary a mixture C = A q of the outcomes, whose moments, sum_i x_i C_i', have to be near the moments of the sample's costs c_i. To the
 learner that is, with scores s = Theta x, one number for each prediction,
 
     S(s, c) = max over C in conv(a_1, .., a_m) of  min_j C_j + s.(c - C)                                                    (1)
@@ -153,7 +153,7 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
 
     @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, n_classes: int | None) -> None:
-        """Refuse unknown options, maps without one column a score, solvers of other problems, and costs that are no costs."""
+        """Refuse unknown options, maps without one column a score, solvers of other problems, and invalid costs."""
         check_options(loss, cls.option_names())
         make_solver(solver["name"], **own_options(solver, LIMITS))
         cls(solver=solver["name"], features=features["name"], features_options=own_options(features)).check_parameters()
@@ -282,7 +282,7 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     def outcome_scores(self, X: Any) -> Array:
-        """Return the scores -A's of the outcomes, shape (n, m): those of the game of the matrix A."""
+        """Return the scores -A's of the outcomes, shape (n, m), the scores of the game of the matrix A."""
         return self.potentials(X) @ -self.outcomes_
 
     def predictor_distribution(self, X: Any) -> Array:

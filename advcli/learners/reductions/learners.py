@@ -291,7 +291,7 @@ class CostSensitiveClassifier(LearnsFromCosts, ReductionLearner):
     features, features_options : str, dict or None
         ``"linear"``, ``"kernel_pca"``, ``"nystroem"`` or a kernel (``"rbf"``, ``"poly"``, ``"precomputed"``), and the map's options.
     bias : {"regularised", "free"}
-        Whether the constant of every problem is penalised: one that is appended to linear rows, or added to a kernel.
+        Whether the constant of every problem, appended to linear rows or added to a kernel, is penalised.
     C, lam, tol, max_passes, max_seconds
         Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
     n_classes, order, class_weight
