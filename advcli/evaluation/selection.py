@@ -36,7 +36,7 @@ class Axes:
     """What is searched and what is fixed.
 
     ``strength`` is C or lambda if the regularisation is searched, ``others`` are further hyper-parameters. ``own`` are those of the method
-    alone, with the values that are tried (`Learner.candidates`): the protocol has no part in them. ``reach`` is how far these lists may
+    alone, with the values that are tried (`Method.candidates`): the protocol has no part in them. ``reach`` is how far these lists may
     grow.
     """
 
