@@ -371,13 +371,13 @@ class Learner(ClassifierMixin, BaseEstimator):
         return leads(self.potentials(X))
 
     def predict_codes(self, X: Any) -> Any:
-        """Return predictions as codes: positions in `predictions_`; ties go to the first."""
+        """Return predictions as codes: positions in `predictions_`; ties go to the first. Where labels are sets ones (n, k) at them."""
         return np.argmax(self.potentials(X), axis=1).astype(np.intp)
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted labels, shape (n,)."""
+    def predict(self, X: Any) -> Any:
+        """Return the predicted labels, shape (n,); where labels are sets ones at those of each row, csr_array (n, k)."""
         codes = self.predict_codes(X)
-        return self.predictions_[codes]
+        return codes if self.of_sets_ else self.predictions_[codes]
 
     # ---- saving (`advcli.models`) ---------------------------------------------------------------------------------
     @abstractmethod

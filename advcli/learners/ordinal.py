@@ -30,7 +30,6 @@ from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels, Options
 from ..features import FeatureMap, feature_class, make_features
 from ..features.base import KernelMap
-from ..features.base import registry as feature_registry
 from ..features.merging import merge_rows
 from ..problems.certificate import judge, warn_unless_converged
 from ..problems.threshold import ThresholdProblem
@@ -77,8 +76,6 @@ class ThresholdLearner(Minimiser, RowLearner):
         tags = super().__sklearn_tags__()
         # one direction cannot separate classes that have no order
         tags.classifier_tags.poor_score = True
-        mapped = self.features is None or self.features in feature_registry
-        tags.input_tags.pairwise = mapped and feature_class(self.mapped_by).pairwise
         return tags
 
     # ---- what a method is -----------------------------------------------------------------------------------------

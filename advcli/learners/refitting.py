@@ -22,6 +22,7 @@ from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels
 from ..data.labels.order import codes_of
 from ..features import feature_class, make_features
+from ..features.base import registry as feature_registry
 from ..problems.certificate import Judged, settle, warn_unless_converged
 from ..problems.risk import Solution
 from .base import Bound, Learner, Rows, named_in_errors
@@ -182,6 +183,12 @@ class Minimiser(Refitting):
     order: Any = None  # the labels from the lowest to the highest, absent ones too
     class_weight: Any = None  # what every row of a class weighs, by label, beside its sample_weight; or "balanced"
     random_state: int = 0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        known = isinstance(self.features, str) and self.features in feature_registry
+        tags.input_tags.pairwise = known and feature_class(self.features).pairwise
+        return tags
 
     def check_parameters(self) -> None:
         """Refuse a strength, tolerance, limit or group of options that no data can mend."""

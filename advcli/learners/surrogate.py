@@ -146,7 +146,6 @@ class SurrogateClassifier(PlaysGame):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.features, str) and feature_class(self.features).pairwise
         # one direction cannot separate classes that have no order
         tags.classifier_tags.poor_score = isinstance(self.features, str) and feature_class(self.features).needs_order
         return tags

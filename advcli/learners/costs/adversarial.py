@@ -36,7 +36,7 @@ from ..base import Bound, Learner, Rows, State, register
 from ..options import check_options, mass_of, own_options, seed_of
 from ..surrogate import LIMITS, SurrogateClassifier
 from .games import OutcomeProblem, solve_outcome_games, solve_outcomes
-from .given_costs import LearnsFromCosts, check_costs
+from .given_costs import LearnsFromCosts
 
 _MOST_NUMBERS = 4_000_000
 """Rows times outcomes at most with Newton's method, which takes minutes for 2,000 rows of costs that all differ."""
@@ -156,8 +156,8 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
         """Refuse unknown options, maps without one column a score, solvers of other problems, and invalid costs."""
         check_options(loss, cls.option_names())
         make_solver(solver["name"], **own_options(solver, LIMITS))
-        cls(solver=solver["name"], features=features["name"], features_options=own_options(features)).check_parameters()
-        check_costs(loss.get("cost"), n_classes)
+        mapped = {"features": features["name"], "features_options": own_options(features)}
+        cls(**cls.options_of(loss, solver, {}), **mapped, n_classes=n_classes).check_parameters()
 
     @classmethod
     def _from_options(cls, loss: Options) -> dict[str, Any]:

@@ -163,10 +163,6 @@ class HierarchicalLearner(Refitting, OverLabelGraph, LinearLearner):
         """Return codes (n,), or where labels are sets ones at the labels of the set that scores highest, csr_array (n, k)."""
         return self.best_sets(X) if self.of_sets_ else super().predict_codes(X)
 
-    def predict(self, X: Any) -> Any:
-        """Return labels (n,), or sets of labels as `predict_codes` does."""
-        return self.predict_codes(X) if self.of_sets_ else super().predict(X)
-
     # ---- saving ---------------------------------------------------------------------------------------------------
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
         """Return what a saved model holds: all but the dual point, and the label graph by its edges."""

@@ -345,10 +345,6 @@ class SetLearner(StructuredLearner):
         """Return the best sets as csr_array (n, k) where labels are sets, else the code of the best set of one label."""
         return sparse.csr_array(self.best_sets(X)) if self.of_sets_ else np.argmax(self.potentials(X), axis=1).astype(np.intp)
 
-    def predict(self, X: Any) -> Any:
-        """Return sets of labels as `predict_codes` does, or labels (n,)."""
-        return self.predict_codes(X) if self.of_sets_ else super().predict(X)
-
     @property
     def metric_(self) -> str:
         """The metric of the task loss: Hamming; of surrogates of the F-measure the F-measure of the row."""
