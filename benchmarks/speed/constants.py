@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 ROOT = "advcli.solvers."
 MODULES = {
     "newton": ("newton.proximal", "newton.linear"),
-    "box": ("newton.proximal", "newton.box"),
+    "box": ("newton.box",),
     "binary": ("newton.proximal", "newton.binary"),
     "thresholds": ("newton.proximal", "newton.threshold", "newton.systems"),
     "kernel_newton": ("newton.kernel",),
@@ -60,8 +60,8 @@ def ordered(n, d=4, k=4):
     return X, np.searchsorted(np.quantile(z, np.linspace(0, 1, k + 1)[1:-1]), z).astype(np.intp)
 
 
-def solved(solver, data, loss, C, features="linear", tol=1e-3, seed=0, **options):
-    """Return a run of a solver by its name on rows and codes."""
+def solved(solver, data, loss, C, features="linear", tol=1e-3, start=None, **options):
+    """Return a run of a solver by its name on rows and codes, from its solution at C = ``start``."""
     from advcli.features import make_features
     from advcli.losses import make_loss
     from advcli.problems.risk import Problem
@@ -70,12 +70,12 @@ def solved(solver, data, loss, C, features="linear", tol=1e-3, seed=0, **options
     X, y = data
     k = int(y.max()) + 1
 
-    def run():
+    def at(C, before=None):
         bound = make_features(features, X, k, **options)
         problem = Problem(bound, make_loss(loss, k), y, 1.0 / (C * len(y)), tolerance=bound.tolerance(y, None))
-        return make_solver(solver).solve(problem, Limits(tol, max_passes=20_000), seed=seed)
+        return make_solver(solver).solve(problem, Limits(tol, max_passes=20_000), before)
 
-    return run
+    return lambda: at(C, None if start is None else at(start))
 
 
 def boxed(solver, data, loss, tol=1e-3):
@@ -104,7 +104,7 @@ def problems():
     return {
         "newton": {
             "wine zero_one C=512": solved("newton", wine, "zero_one", 512.0),
-            "iris llw C=16": solved("newton", iris, "llw", 16.0),
+            "iris llw C=512 from C=1": solved("newton", iris, "llw", 512.0, start=1.0),
             "breast_cancer ww C=2^14": solved("newton", cancer, "ww", 2.0**14),
         },
         "box": {
@@ -124,8 +124,8 @@ def problems():
         },
         "kernel_newton": {
             "wine zero_one rbf C=16": solved("kernel_newton", wine, "zero_one", 16.0, **rbf),
-            "digits llw rbf C=1": solved("kernel_newton", digits, "llw", 1.0, **rbf),
-            "iris llw rbf C=512": solved("kernel_newton", iris, "llw", 512.0, **rbf),
+            "breast_cancer zero_one rbf C=2^12 by auto": solved("auto", cancer, "zero_one", 4096.0, features="rbf", gamma=0.004),
+            "digits llw rbf C=16": solved("kernel_newton", digits, "llw", 16.0, features="rbf", gamma=2.0**-6),
         },
         "lbfgs": {
             "iris zero_one C=1": solved("lbfgs", iris, "zero_one", 1.0),
@@ -139,7 +139,7 @@ def problems():
         },
         "kernel_splitting": {
             "wine llw rbf C=16": solved("kernel_splitting", wine, "llw", 16.0, **rbf),
-            "digits llw rbf C=1": solved("kernel_splitting", digits, "llw", 1.0, features="rbf", gamma=2.0**-8),
+            "digits llw rbf C=1, few pivots": solved("kernel_splitting", digits, "llw", 1.0, features="rbf", gamma=2.0**-12),
             "iris absolute rbf thresholds C=16": solved("kernel_splitting", iris, "absolute", 16.0, "rbf_threshold", gamma=0.05),
         },
         "distributed": {
