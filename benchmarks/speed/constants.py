@@ -8,6 +8,7 @@ constant decides is read from the comment at its line.
 import argparse
 import importlib
 import io
+import re
 import sys
 import time
 import tokenize
@@ -21,7 +22,7 @@ from threadpoolctl import threadpool_limits
 ROOT = "advcli.solvers."
 MODULES = {
     "newton": ("newton.proximal", "newton.linear"),
-    "box": ("newton.box",),
+    "box": ("newton.proximal", "newton.box"),
     "binary": ("newton.proximal", "newton.binary"),
     "thresholds": ("newton.proximal", "newton.threshold", "newton.systems"),
     "kernel_newton": ("newton.kernel",),
@@ -73,7 +74,7 @@ def solved(solver, data, loss, C, features="linear", tol=1e-3, start=None, **opt
     def at(C, before=None):
         bound = make_features(features, X, k, **options)
         problem = Problem(bound, make_loss(loss, k), y, 1.0 / (C * len(y)), tolerance=bound.tolerance(y, None))
-        return make_solver(solver).solve(problem, Limits(tol, max_passes=20_000), before)
+        return make_solver(solver).solve(problem, Limits(tol, max_passes=2_000), before)
 
     return lambda: at(C, None if start is None else at(start))
 
@@ -208,6 +209,17 @@ def constants(module):
     return found
 
 
+def of_solver(solver):
+    """Return (module, name, value, what it decides) of a solver's constants; of a shared module those that its others name."""
+    every = [importlib.import_module(ROOT + short) for short in MODULES[solver]]
+    own = "".join(Path(module.__file__).read_text(encoding="utf-8") for module in every if module.__name__ != f"{ROOT}newton.proximal")
+    for module in every:
+        for name, value, why in constants(module):
+            inherited = name in CLASSES and "most_inner = " not in own
+            if inherited or module.__name__ != f"{ROOT}newton.proximal" or re.search(rf"\b{name}\b", own):
+                yield module, name, value, why
+
+
 def patched(module, name, value):
     """Set a constant where it is made and where a public one was taken to; return what sets it back."""
     before = getattr(module, name)
@@ -280,16 +292,14 @@ def table(solver, runs, repeats):
     base = [attempt(run)[0] for run in runs.values()]
     print(f"\n## {solver}\n\nProblems: {'; '.join(f'{name}: {text}' for name, text in zip(runs, base, strict=True))}.\n")
     print("| constant | value | what it decides | half | double | seconds, half and double |\n|---|---|---|---|---|---|")
-    for short in MODULES[solver]:
-        module = importlib.import_module(ROOT + short)
-        for name, value, why in constants(module):
-            cells = ["", "", ""]
-            if name not in WAITS:
-                counts, same, ratio = measured(runs, module, name, value, repeats)
-                cells = ["same" if same[factor] else ", ".join(counts[factor]) for factor in (0.5, 2.0)]
-                cells.append("" if all(same.values()) else f"{ratio[0.5]:.2f}, {ratio[2.0]:.2f}")
-            why = why.replace("|", "\\|")
-            print(f"| `{name}` | {shown(value)} | {why} | {' | '.join(cells)} |", flush=True)
+    for module, name, value, why in of_solver(solver):
+        cells = ["", "", ""]
+        if name not in WAITS:
+            counts, same, ratio = measured(runs, module, name, value, repeats)
+            cells = ["same" if same[factor] else ", ".join(counts[factor]) for factor in (0.5, 2.0)]
+            cells.append("" if all(same.values()) else f"{ratio[0.5]:.2f}, {ratio[2.0]:.2f}")
+        why = why.replace("|", "\\|")
+        print(f"| `{name}` | {shown(value)} | {why} | {' | '.join(cells)} |", flush=True)
 
 
 def main(arguments=None):
