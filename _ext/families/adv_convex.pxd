@@ -7,7 +7,7 @@
 # is convex in r, one projection on the simplex an evaluation (docs/notes/oracles.md, section 5). Absolute and squared loss have
 # closed forms of (1): Fathony et al. 2018, Theorem 6, and for squared loss the upper hull of the points (j, f_j + j^2).
 
-from libc.math cimport floor, fabs
+from libc.math cimport INFINITY, floor, fabs
 from libc.string cimport memset
 
 from adv_simd cimport vec, load, store, splat, vmax, LANES, maximum, dot, threshold
@@ -180,9 +180,16 @@ cdef inline double column_slope(Family *s, const double *q, int a) noexcept nogi
 
 
 cdef inline bint ends_at_vertex(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double least, double skip, double *out, signed char *state, double *gap) noexcept nogil:
-    """Write the block gap, and the oracle's answer to out; return whether that is the step: no gap above ``skip``, or hardly any curvature, w <= ``least``."""
-    cdef double c, rest = s.oracle(s, f, y, out, &c) - s.offset(s, r, y)  # both use the first four scratch vectors
+    """Write the block gap, and the oracle's answer to out; return whether that is the step: no gap above ``skip``, or hardly any curvature, w <= ``least``.
+
+    A step of curvature whose gap no caller reads, ``skip`` = -infinity, takes neither.
+    """
+    cdef double c, rest
     cdef int j
+    if w > least and skip == -INFINITY:
+        gap[0] = INFINITY
+        return False
+    rest = s.oracle(s, f, y, out, &c) - s.offset(s, r, y)  # both use the first four scratch vectors
     for j in range(s.k):
         rest -= (f[j] - f[y]) * r[j]
     gap[0] = rest

@@ -28,7 +28,8 @@ ctypedef struct Family:
     # the largest c with (r, c) in the convex hull of R(y)
     double (*offset)(Family *s, const double *r, Py_ssize_t y) noexcept nogil
     # block gap S(f, y) - c(r) - f.r; where it exceeds `skip`, out = argmax c(r') + f.r' - w/2 |r' - r|^2 and the label states
-    # of the face it lies on go to `state` unless that is NULL; `normal` (kp), zeros or NULL, receives one more direction that the face excludes
+    # of the face it lies on go to `state` unless that is NULL; `normal` (kp), zeros or NULL, receives one more direction that the face excludes.
+    # A `skip` of -infinity asks for no gap: the number returned may be any
     double (*step)(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, double *normal) noexcept nogil
     # block gaps of two vectors of rows side by side, or NULL: scores f and dual variables r (k, 2 LANES), class by class, both for scratch
     void (*gaps)(const Family *s, double *f, double *r, const Py_ssize_t *y, double *gap) noexcept nogil

@@ -333,7 +333,6 @@ cdef inline double tiles_step(Family *s, Tiles *t, double step, double w, const 
     cdef double *ordered = g + k * width
     cdef double *weight = ordered + k * width
     cdef double *total = weight + width
-    cdef double slope = 0.0
     cdef Py_ssize_t tile, at
     cdef vec by = splat(step), a, kept = splat(0.0), other = splat(0.0)
     for group in range(GROUPS):

@@ -3,7 +3,7 @@
 Every function takes (kind, k, parameters) first; see advcli/core/compiled.py for the names and advcli/losses/base.py for the meaning.
 """
 
-from libc.math cimport fabs
+from libc.math cimport INFINITY, fabs
 from libc.stdlib cimport malloc, free
 from libc.string cimport memchr, memcpy, memset
 
@@ -107,7 +107,7 @@ def block(int kind, int k, const double[::1] parameters, const double[:, ::1] F,
             memset(direction, 0, s.kp * sizeof(double))
             if listed:
                 s.tight = &tight[i, 0]
-            found = s.step(&s, f, r, y[i], curvature[i], -1e300, new, &state[i, 0], direction)
+            found = s.step(&s, f, r, y[i], curvature[i], -1e300 if gaps else -INFINITY, new, &state[i, 0], direction)
             if gaps:
                 gap[i] = found
             memcpy(&out[i, 0], new, k * sizeof(double))
@@ -195,7 +195,7 @@ cdef double along_line(Line *a, double t) noexcept nogil:
         if a.tight != NULL:
             s.tight = a.tight + i * s.l
             memset(s.tight, 0, s.l)
-        s.step(s, f, r, a.y[i], a.curvature, -1e300, new, a.state + i * k, direction)
+        s.step(s, f, r, a.y[i], a.curvature, -INFINITY, new, a.state + i * k, direction)
         memcpy(a.R + i * k, new, k * sizeof(double))
         memcpy(a.normal + i * k, direction, k * sizeof(double))
         total += along_row(a, i, new)
@@ -247,6 +247,7 @@ def search(int kind, int k, const double[::1] parameters, const double[:, ::1] F
     cdef Py_ssize_t i, n = F.shape[0]
     cdef int trials = 0, code = 0
     cdef double low = 0.0, slope_low = slope0, high = 0.0, slope_high = 0.0, t = 1.0, last = 1.0, held = 0.0, total, now, share
+    cdef const signed char *low_state
     cdef double *own_R = NULL
     cdef signed char *own_state = NULL
     check_labels(y, n, k)
