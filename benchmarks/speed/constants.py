@@ -126,7 +126,7 @@ def problems():
         "kernel_newton": {
             "wine zero_one rbf C=16": solved("kernel_newton", wine, "zero_one", 16.0, **rbf),
             "breast_cancer zero_one rbf C=2^12 by auto": solved("auto", cancer, "zero_one", 4096.0, features="rbf", gamma=0.004),
-            "digits llw rbf C=16": solved("kernel_newton", digits, "llw", 16.0, features="rbf", gamma=2.0**-6),
+            "iris llw rbf C=512": solved("kernel_newton", iris, "llw", 512.0, **rbf),
         },
         "lbfgs": {
             "iris zero_one C=1": solved("lbfgs", iris, "zero_one", 1.0),
@@ -210,7 +210,7 @@ def constants(module):
 
 
 def of_solver(solver):
-    """Return (module, name, value, what it decides) of a solver's constants; of a shared module those that its others name."""
+    """Return (module, name, value, what it decides) of a solver's constants; of the shared module as far as the others name them."""
     every = [importlib.import_module(ROOT + short) for short in MODULES[solver]]
     own = "".join(Path(module.__file__).read_text(encoding="utf-8") for module in every if module.__name__ != f"{ROOT}newton.proximal")
     for module in every:
@@ -258,7 +258,7 @@ def count(run):
 
 
 def attempt(run):
-    """Return what `count` does, an error's name in the place of the counts."""
+    """Return what `count` does, or an error's name instead of counts."""
     try:
         return count(run)
     except Exception as error:
