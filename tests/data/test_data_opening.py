@@ -105,10 +105,10 @@ def test_other_encodings_are_named_found_and_kept(tmp_path: Path, wanted: Any, m
     assert any("not UTF-8" in remark for remark in checked.remarks)
     with pytest.raises(DataError, match=r"not UTF-8 text.*dataset\.encoding=cp1252"):
         load(options(path), tmp_path)
-    with pytest.raises(ConfigError, match=r"dataset\.encoding=cp1253x is no encoding"):
+    with pytest.raises(ConfigError, match=r"dataset\.encoding=cp1253x is not an encoding"):
         load(options(path, encoding="cp1253x"), tmp_path)
     for name in ("hex", "zip", "rot13"):
-        with pytest.raises(ConfigError, match="no encoding of text"):
+        with pytest.raises(ConfigError, match="not an encoding of text"):
             load(options(path, encoding=name), tmp_path)
     words = ["dataset=csv", "dataset.path=table.csv", "dataset.target=kind", "dataset.categorical=auto", "dataset.encoding=cp1252"]
     assert main(["fit", *words, "hyper.C=1", "out=m.model"]) == 0

@@ -185,7 +185,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pyt
         assert main(["certify", *([model] if model else []), "dataset=wine", "loss=cs"]) == 2
         assert message in capfd.readouterr().err
     assert main(["certify", "model=weights.npz", "dataset=wine", "loss=perceptron"]) == 2
-    assert "no surrogate with a dual" in capfd.readouterr().err
+    assert "not a surrogate with a dual" in capfd.readouterr().err
 
 
 def test_rows_in_blocks_are_judged_as_rows_in_memory_are() -> None:
