@@ -1,7 +1,7 @@
 """Metrics of predicted codes against true codes: what each computes, and what a reader of rows must know about it.
 
 A metric is a function ``(y_true, y_predicted, n_classes, facts) -> float`` registered here, or in a file of a user's folder ``metric``,
-under its name. Codes from ``n_classes`` on are predictions that are no class: abstentions. Where rows have several labels, truth and
+under its name. Codes from ``n_classes`` on are abstentions. Where rows have several labels, truth and
 predictions are CSR matrices (n, k) of ones, which metrics registered with ``sets=True`` take; those take codes as sets of one label, too.
 """
 
@@ -124,7 +124,7 @@ def compute(name: str, y_true: Any, y_predicted: Any, n_classes: int, facts: Map
 
     Truth and prediction are 0-based codes (n,), predicted codes >= ``n_classes`` being abstentions; or csr_array (n, n_classes) of ones
     where a row has a label. ``facts`` are what the metric may ask for (`FACTS`); ``probabilities`` are an array (n, n_classes) of rows that
-    sum to 1. `ConfigError` if there is no metric of that name, a fact that it needs is missing, or it is for one label a row and rows have
+    sum to 1. `ConfigError` for an unknown name, a missing fact that the metric needs, or a metric for one label a row where rows have
     several.
 
     Examples
@@ -258,7 +258,7 @@ def kendall_tau(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mappin
 
 @register("quadratic_kappa", higher_is_better=True, ordered=True)
 def quadratic_kappa(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
-    """Cohen's kappa (1968): 1 - mean squared difference over that of independent codes; 0 where all are of one class."""
+    """Cohen's kappa (1968): 1 - mean squared difference over the mean of independent codes; 0 where all are of one class."""
     n = len(y_true)
     totals = [int(codes.sum()) for codes in (y_true, y_predicted)]
     squares = [int((codes**2).sum()) for codes in (y_true, y_predicted)]
@@ -376,7 +376,7 @@ def entity_f1(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[
     """F-measure of entities: 2 |found and true| / (|found| + |true|), an entity being a span of rows and a kind, right as a whole.
 
     Labels are BIO tags (Ramshaw & Marcus 1995): O, B-KIND and I-KIND. An entity begins with B, or with an I that continues none of its
-    kind, as in the CoNLL shared tasks, and ends with its sequence at the latest. 1 where there are no entities in either.
+    kind, as in the CoNLL shared tasks, and ends with its sequence at the latest. 1 where neither has an entity.
     """
     tags = _bio(facts["labels"])
     true, predicted = (_entities(codes, tags, facts["sequences"]) for codes in (y_true, y_predicted))
@@ -385,7 +385,7 @@ def entity_f1(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[
 
 
 def _bio(labels: Any) -> list[tuple[str, str]]:
-    """Return (letter, kind) of every label; `ConfigError` for one that is no BIO tag."""
+    """Return (letter, kind) of every label; `ConfigError` for a label that is not a BIO tag."""
     tags = [(str(label)[:1], str(label)[2:]) for label in labels]
     for label, (letter, kind) in zip(labels, tags, strict=True):
         if str(label) != "O" and not (letter in ("B", "I") and str(label)[1:2] == "-" and kind):
@@ -502,7 +502,7 @@ def tree_loss(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str,
 # ---- classifiers that may abstain -------------------------------------------------------------------------------------
 @register("accuracy_accepted", higher_is_better=True, percent=True)
 def accuracy_accepted(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
-    """Share of right predictions among those that are no abstentions; nan where all are."""
+    """Share of right predictions among the predictions of a class; nan where all are abstentions."""
     accepted = y_predicted < n_classes
     if not accepted.any():
         return float("nan")

@@ -192,8 +192,9 @@ def facts_of(file: Path) -> tuple[str, str, str, str]:
         what = "game" if isinstance(made, losses.AdversarialLoss) else "hinge"
         return what, "yes" if made.compiled else "no", "yes", f'`AdversarialClassifier(loss="{name}")`'
     learner = learner_class(learner_name(file))
-    own = learner.__name__ if learner.__name__ in advcli.__all__ else f"{learner.__module__}.{learner.__name__}"
-    return "learner", "-", "yes" if learner.certified else "no", f"`{learner.in_python or own}`"
+    name = learner.__name__
+    python = learner.in_python or (name if name in advcli.__all__ else f"{learner.__module__}.{name}")
+    return "learner", "-", "yes" if learner.certified else "no", f"`{python}`"
 
 
 def learner_name(file: Path) -> str:

@@ -19,6 +19,9 @@ from support.browsing import browser  # noqa: F401  (a fixture of all tests)
 for _variable in ("CI", "FORCE_COLOR", "NO_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
     os.environ.pop(_variable, None)
 
+# Tests on the papers' data take what the repository ships where nothing names a folder with more.
+os.environ.setdefault("ADVCLI_DATA", str(Path(__file__).resolve().parents[1] / "data"))
+
 GOOD: Counter[str] = Counter()
 ALL: Counter[str] = Counter()
 
@@ -111,13 +114,22 @@ def folder(tmp_path: Path) -> Any:
     return results
 
 
-@pytest.fixture(scope="session")
-def shared() -> Path:
-    """The folder of the papers' data sets; tests that need it are skipped without."""
-    folder = os.environ.get("ADVCLI_DATA")
-    if not folder or not (Path(folder) / "MANIFEST.csv").is_file():
-        pytest.skip("set ADVCLI_DATA to the folder of the papers' data sets")
-    return Path(folder)
+@pytest.fixture
+def shared(request: pytest.FixtureRequest) -> Path:
+    """The folder of the papers' data sets: that of the repository, where ADVCLI_DATA names no other.
+
+    A test on a set that the repository may not ship has it as its parameter ``name``, or in its mark ``data``, and is skipped without it.
+    """
+    from advcli.data.catalogue import stored_set
+
+    folder = Path(os.environ["ADVCLI_DATA"])
+    names = [name for mark in request.node.iter_markers("data") for name in mark.args]
+    if hasattr(request.node, "callspec"):
+        names.append(request.node.callspec.params.get("name"))
+    for known in filter(None, map(stored_set, filter(None, names))):
+        if not all((folder / file).is_file() for file in known.files):
+            pytest.skip(f"{known.name} is not in {folder}; advcli data fetch {known.name}")
+    return folder
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -42,7 +42,7 @@ def counted(cells: int) -> str:
 
 
 def hyper_words(values: Mapping[str, Any], fixed: Iterable[str]) -> list[str]:
-    """Return hyper-parameters as people read them, those that were fixed marked."""
+    """Return hyper-parameters as people read them; fixed ones are marked."""
     from ..results.tables import hyper_text
 
     return [f"{name} = {hyper_text(value)}{' (fixed)' if name in fixed else ''}" for name, value in values.items()]
@@ -54,7 +54,7 @@ def filled(text: str, indent: int = 0) -> list[str]:
 
 
 def wrap(text: str, width: int, indent: int = 0) -> list[str]:
-    """Return a text in lines of at most ``width`` columns, each behind ``indent`` spaces; a word that is longer has a line of its own."""
+    """Return a text in lines of at most ``width`` columns, each behind ``indent`` spaces; a longer word has a whole line."""
     lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
     return [f"{'':<{indent}}{line}" for line in lines] or [""]
 
@@ -89,7 +89,10 @@ def print_lines(lines: Mapping[str, Any]) -> None:
 
 
 def print_table(summary: Any) -> None:
-    """Print the comparison of methods, in colour on a terminal."""
+    """Print the comparison of methods, on a terminal in colour and with lines of notes as wide as it is."""
     from ..reports import comparison_table
 
-    print(comparison_table(summary, colour=sys.stdout.isatty()))
+    terminal = sys.stdout.isatty()
+    table, gap, notes = comparison_table(summary, colour=terminal).partition("\n\n")
+    lines = [line for note in notes.splitlines() for line in (filled(note) if terminal else [note])]
+    print(table + gap + "\n".join([*lines, ""]))

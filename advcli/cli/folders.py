@@ -51,7 +51,7 @@ def existing_folder(settings: Settings) -> Path:
 
 
 def list_of_folders(words: Iterable[str]) -> list[str]:
-    """Return the words of a command with a list in the place of folders between commas, ``results=a,b``."""
+    """Return the words of a command in which folders between commas, ``results=a,b``, have become a list."""
     return [
         f"results=[{value}]" if key == "results" and "," in value and value[0] not in "[\"'" else word
         for word in words

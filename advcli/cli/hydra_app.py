@@ -61,7 +61,7 @@ def run_hydra(task: Task, words: list[str], flags: argparse.Namespace) -> int | 
 def _register_plugins() -> None:
     """Give Hydra our plugins under their names in conf/hydra.
 
-    Hydra takes plugins from the package ``hydra_plugins`` only. A file of ours in that shared package would hide those of other
+    Hydra takes plugins from the package ``hydra_plugins`` only. A file of ours in that shared package would hide the plugins of other
     projects in an editable install, so the module is made here.
     """
     module = ModuleType("hydra_plugins.advcli")

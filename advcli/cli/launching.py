@@ -85,7 +85,7 @@ class JobLoader:
 
 
 class RayLauncher(Launcher):
-    """Runs the jobs of a sweep as tasks of Ray; the parameters stand in conf/hydra/launcher/ray.yaml.
+    """Runs the jobs of a sweep as tasks of Ray; conf/hydra/launcher/ray.yaml describes the parameters.
 
     The published launcher of this kind asks for a cloudpickle that joblib refuses.
     """
@@ -125,7 +125,7 @@ def _run_job(task: Task, job: int) -> Any:
 
 
 def _no_more_workers_than_jobs(launcher: Launcher, jobs: int) -> None:
-    """Lower the number of processes that joblib or Ray starts: both start as many as they are told to, whether there is work or not."""
+    """Lower the number of processes that joblib or Ray starts: both start as many as their option says, whether there is work or not."""
     for options, key in ((getattr(launcher, "joblib", {}), "n_jobs"), (getattr(launcher, "options", {}), "num_cpus")):
         asked = options.get(key)
         if isinstance(asked, int):
@@ -133,7 +133,7 @@ def _no_more_workers_than_jobs(launcher: Launcher, jobs: int) -> None:
 
 
 def _workers_end_with_this_process(launcher: Launcher) -> None:
-    """Bind joblib's workers to this process; Ray ends its own, and jobs of submitit, like those of a cluster, go on."""
+    """Bind joblib's workers to this process; Ray ends its own, and jobs of submitit and of a cluster go on."""
     options = getattr(launcher, "joblib", None)
     if isinstance(options, dict):
         options |= bound_to_this_process()

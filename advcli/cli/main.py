@@ -213,7 +213,7 @@ def _flags(words: list[str]) -> argparse.Namespace:
 
 
 def _complete_action() -> bool:
-    """Complete words of actions, and hide those from Hydra, which knows overrides only; return whether no override can stand there."""
+    """Complete words of actions, and hide them from Hydra, which knows overrides only; return whether an override is impossible there."""
     line = os.environ.get("COMP_LINE", "")
     if not line.strip():
         return False

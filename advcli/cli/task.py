@@ -82,6 +82,9 @@ class Task:
             if first:
                 raise ConfigError(f"unknown action '{self.action} {first}'; {nearest(first, self.choices)}")
             raise ConfigError(f"{self.action} needs {' or '.join(filter(None, (', '.join(self.choices[:-1]), self.choices[-1])))}")
+        if first == "list" and rest and rest[0][:1] not in ("-", "+", "~") and "=" not in rest[0]:
+            shown = f"; did you mean advcli {self.action} show {rest[0]}?" if "show" in self.choices else ""
+            raise ConfigError(f"advcli {self.action} list takes no name{shown}")
         if not self.named or first in NAMELESS:
             return first, "", rest
         if not rest or "=" in rest[0] or rest[0].startswith("-"):
@@ -89,7 +92,7 @@ class Task:
         return first, rest[0], rest[1:]
 
     def __call__(self, config: DictConfig) -> Any:
-        """Do the action; an error waits for `finish`, because Hydra would print lines of its own."""
+        """Do the action; an error waits for `finish`, because Hydra would print further lines."""
         try:
             refuse_added_keys(HydraConfig.get())
             settings = validate(config)
@@ -114,7 +117,7 @@ class Task:
 
     @classmethod
     def complete(cls, words: list[str]) -> tuple[Iterable[str] | None, int]:
-        """Return what may stand in place of the last word after the action, None for settings, and how many words are no settings."""
+        """Return the completions of the last word, None where it is a setting, and how many words stand before the settings."""
         if len(words) == 1 and cls.choices:
             return cls.choices, 0
         taken = min(len(words), bool(cls.choices) + (bool(cls.named) and words[0] not in NAMELESS))
@@ -122,7 +125,7 @@ class Task:
 
     @classmethod
     def names(cls) -> Iterable[str] | None:
-        """Return the names that may follow a choice; None where nobody knows."""
+        """Return the names that may follow a choice; None where they are not known."""
         return None
 
     def act(self, settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""Settings of cells from plain words, composed by Hydra without an application around it; those of a sweep from few compositions."""
+"""Settings of cells from plain words, composed by Hydra without an application around it; a sweep takes few compositions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def compose_cells(
     words_by_cell = _words_of(cells, common)
     composer = _Composer(common)
     composer.composing = [text for words in words_by_cell for text in words]
-    others, GlobalHydra.instance().hydra = GlobalHydra.instance().hydra, None  # those of whoever calls from a Hydra application
+    others, GlobalHydra.instance().hydra = GlobalHydra.instance().hydra, None  # the instance of a caller's Hydra application
     try:
         with hydra.initialize_config_dir(str(conf_dir()), **BASE):
             words = [text for cell in words_by_cell for text in composer.expanded(cell)]
@@ -49,7 +49,7 @@ def compose_cells(
 
 
 def _words_of(cells: Sequence[str | Sequence[str] | Mapping[str, Any]], common: Mapping[str, Any]) -> list[list[str]]:
-    """Return the words of every cell; refuse those that are no part of one."""
+    """Return the words of every cell; refuse words that do not belong to a cell."""
     words_by_cell = [with_own_keys(words_for(cell)) for cell in cells]
     for text in (text for words in words_by_cell for text in words):
         key = text.lstrip("+~").partition("=")[0]
@@ -84,7 +84,7 @@ class _Composer:
         return plain(without_hydra(self.compose(words)))
 
     def expanded(self, words: Sequence[str]) -> list[list[str]]:
-        """Return the words of every cell that words with several values, or a preset, stand for."""
+        """Return the words of every cell that words with several values, or a preset, make."""
         loader: Any = GlobalHydra.instance().config_loader()
         added = tuple(text for text in words if text.startswith("+") and not text.startswith("++"))
         if added not in self.swept:  # what presets sweep over

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from omegaconf import OmegaConf
 
 from ..core import plugins
 from ..core.paths import conf_dir
-from .schema import GROUPS
+from .schema import GROUPS, leaves
 
 _HIDDEN = {"hydra", "base", "__pycache__"}  # Hydra's own groups, and files that others inherit from
 _NAMES = re.compile(r"\s*Other names: ([^.]*)\.")
@@ -36,7 +36,7 @@ class Key:
 
 
 def groups() -> list[str]:
-    """Return the names of all groups: those of the default configuration in its order, then those that ``+GROUP=NAME`` adds."""
+    """Return the names of all groups: the groups of the default configuration first, then the groups that ``+GROUP=NAME`` adds."""
     folders = {entry.name for folder in _folders() if folder.is_dir() for entry in folder.iterdir() if any(entry.glob("*.yaml"))}
     return [*GROUPS, *sorted(folders - _HIDDEN - set(GROUPS))]
 
@@ -68,7 +68,7 @@ def first_sentence(text: str) -> str:
 
 
 def elsewhere(group: str, word: str) -> list[str]:
-    """Return the choices of a group that a word stands for elsewhere: one of their other names, or their own in another spelling."""
+    """Return the choices of a group that a word means: it is one of their other names, or their name in another spelling."""
     wanted, found = _spelt(word), []
     for name, file in choices(group).items():
         names = _NAMES.search(_top(file))
@@ -82,13 +82,20 @@ def _spelt(word: str) -> str:
 
 
 def named_keys(asked: Iterable[str] | None = None) -> list[Key]:
-    """Return the keys of the default configuration, or those that have one of the asked names or are below it, in the order asked for."""
+    """Return the keys of the default configuration; with ``asked`` only keys of these names and below them, in this order."""
     known = _keys(conf_dir() / "config.yaml", "")
     for group, name in defaults().items():
         known |= _keys(choices(group)[name], group)
     if asked is None:
         return list(known.values())
     return [key for name in asked for key in known.values() if key.name == name or key.name.startswith(f"{name}.")]
+
+
+def changed(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of a plain composed config, with dots, whose value differs from the default configuration."""
+    known = {key.name: key.default for key in named_keys()}
+    values = {".".join(path): value for path, value in leaves(config).items()}
+    return {key: value for key, value in values.items() if key in known and _typed(value) != known[key]}
 
 
 def keys_of(group: str, name: str) -> list[Key]:
@@ -111,7 +118,7 @@ def _content(file: Path) -> Any:
 
 
 def _keys(file: Path, prefix: str) -> dict[str, Key]:
-    """Return the keys of a file and of those that it inherits from, by name; without a comment of its own a key has the inherited one."""
+    """Return the keys of a file and of its bases, by name; a key without a comment has the comment of the base."""
     known: dict[str, Key] = {}
     content = _content(file) or {}
     for entry in content.pop("defaults", ()):
@@ -125,6 +132,10 @@ def _keys(file: Path, prefix: str) -> dict[str, Key]:
     for key in _own(file, content, prefix):
         known[key.name] = replace(key, meaning=key.meaning or (known[key.name].meaning if key.name in known else ""))
     return known
+
+
+def _typed(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _own(file: Path, content: Any, prefix: str) -> Iterator[Key]:
@@ -143,6 +154,6 @@ def _own(file: Path, content: Any, prefix: str) -> Iterator[Key]:
                 value = value.get(name, ...) if isinstance(value, dict) else ...
             top = not prefix and names[0] in {"hydra", "defaults"}
             if value is not ... and not top and (not isinstance(value, dict) or comment):
-                text = "" if isinstance(value, dict) and value else value if isinstance(value, str) else json.dumps(value)
+                text = "" if isinstance(value, dict) and value else _typed(value)
                 yield Key(".".join([prefix, *names] if prefix else names), text, " ".join(comment))
         comment = []

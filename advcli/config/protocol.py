@@ -32,7 +32,7 @@ class Protocol:
     ``extend`` how far stage 1 goes on past an end that wins. ``standard_errors``: values so near the best one are as good, and the
     strongest regularisation among them is chosen; 1 is the one-standard-error rule (Breiman, Friedman, Olshen and Stone 1984). ``metric``
     None is the loss's own. ``rough_per_class`` rows train a rough classifier, whose predictions then are the training labels (louche2015,
-    section 4.2); ``labelled_share`` of the training rows have known labels beside them: the sample that estimates the confusion.
+    section 4.2); ``labelled_share`` of the training rows also have known labels: the sample that estimates the confusion.
     """
 
     #: Keys that do not determine rows: how reports test.
@@ -90,11 +90,11 @@ class Protocol:
 
     @property
     def scores(self) -> list[str]:
-        """The metrics that are asked for: the one that selects, and those that are recorded."""
+        """The metric that selects, and the further metrics that are recorded."""
         return list(dict.fromkeys([*([self.metric] if self.metric else []), *self.metrics]))
 
     def check_metrics(self) -> None:
-        """Refuse a name that is no metric; apart from the rest, as metrics bring NumPy and SciPy."""
+        """Refuse an unknown metric; a separate function, because importing the metrics imports NumPy and SciPy."""
         from .. import metrics
 
         for name in self.scores:

@@ -196,7 +196,7 @@ def keys(config: Any, prefix: str = "") -> list[str]:
 
 
 def leaves(values: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
-    """Return path and value of everything that is no mapping with content."""
+    """Return path and value of every leaf: anything but a mapping with content."""
     entries: dict[tuple[str, ...], Any] = {}
     for key, value in values.items():
         path = (*prefix, str(key))

@@ -87,7 +87,7 @@ def _written(value: Any) -> str:
     text = str(value)
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text) and text.lower() not in ("null", "true", "false", "nan", "inf"):
         return text  # the name of a choice
-    text = re.sub(r"(\\*)\$\{", lambda found: f"{2 * found[1]}\\${{", text)  # text of Python is no interpolation
+    text = re.sub(r"(\\*)\$\{", lambda found: f"{2 * found[1]}\\${{", text)  # text of Python has no interpolations
     # a backslash counts before a quote alone
     escaped = re.sub(r"(\\*)(?='|$)", lambda found: 2 * found[1], text).replace("'", "\\'")
     return f"'{escaped}'"
@@ -207,10 +207,10 @@ def suggestion(name: str, names: Iterable[str], page: str) -> str:
 
 
 def with_own_keys(words: Sequence[str]) -> list[str]:
-    """Return overrides with ++ before keys that no YAML file declares, and with the choice that ``report=false`` stands for.
+    """Return overrides with ++ before keys that no YAML file declares, and with ``report=none`` for ``report=false``.
 
-    A path that begins with ``~`` is quoted, which Hydra does not read as it stands. Keys without a declaration are the hyper-parameters
-    that users' feature maps and learners have added, and what stands in the groups `_OPEN`.
+    Hydra reads a path that begins with ``~`` in quotes only. Keys without a declaration are the hyper-parameters
+    that users' feature maps and learners have added, and the keys of the groups `_OPEN`.
     """
     words = [re.sub(r"=(~[\w./~-]*)$", r"='\1'", word) for word in words]
     words = ["report=none" if word.lower() == "report=false" else word for word in words]  # Hydra takes names of choices alone

@@ -43,8 +43,15 @@ def conf_dir() -> Path:
 
 
 def data_dir(configured: str | os.PathLike[str] | None = None) -> Path:
-    """Return the folder of data sets: the config key ``data_dir``, else ``ADVCLI_DATA``, else ``./data``."""
-    return expanded(configured or os.environ.get("ADVCLI_DATA") or "data").absolute()
+    """Return the folder of data sets: the config key ``data_dir``, else ``ADVCLI_DATA``, else that of the checkout, else ``./data``.
+
+    The checkout is the one that the code runs from, which an editable install does too.
+    """
+    chosen = configured or os.environ.get("ADVCLI_DATA")
+    own = _PACKAGE.parent / "data"
+    if not chosen and (own / "MANIFEST.csv").is_file() and (_PACKAGE.parent / "conf" / "config.yaml").is_file():
+        return own
+    return expanded(chosen or "data").absolute()
 
 
 def results_dir(configured: str | os.PathLike[str] | None = None) -> Path:

@@ -9,15 +9,19 @@ The benchmark cuts by equal width, an inner edge belonging to the class below it
 An edge in the file lies strictly between two targets that occur, so it gives the same classes whichever side an edge belongs to. The three
 large sets are cut into equal frequencies, which were chosen because they give the published errors.
 
+The source ``unavailable`` has the sets of the papers that nobody can fetch; ``note`` has the reason and the set to use instead.
+
 The columns beside ``name`` and ``source``:
 
 - rows, features, classes: size of the stored table; no classes for continuous targets. ``printed_classes`` where the papers print another
   number than occurs
-- task: multiclass, ordinal, regression_to_ordinal, hierarchical, multi-label, hierarchical multi-label or sequence
+- task: multiclass, ordinal, regression_to_ordinal, hierarchical, multi-label, hierarchical multi-label, sequence or dependency trees
 - options: what its YAML file sets, as on the command line; ``cut=edges`` alone: the edges are those of `ordinal_edges`
 - protocol that it is made for; tables of the papers that use it; citation: where the data come from; note: what the user is told
-- content: `advcli.data.tables.table.table_sha256`, which recognises the data however they were written or packed
-- repository, commit, paths, format, columns: public files, where their address and format are certain (`Upstream`)
+- sha256: of the plain CSV of each file (`Known.files`), because the bytes of a packed file depend on the version of zlib
+- size: bytes to download, packed where ``shipped``; licence: of the data, as their owner names it, or "not stated"
+- shipped: yes where the repository of advcli has the files in its folder ``data``; the others come from public files
+- repository, commit, paths, format, heading, columns: public files and how to read them (`Upstream`)
 - authors, author_sha256, author_table: the authors' splits (`Authors`)
 """
 
@@ -37,8 +41,9 @@ FILE = Path(__file__).with_name("catalogue.csv")
 class Upstream:
     """Public files of a data set at a pinned commit of a GitHub repository, and how to read them.
 
-    ``paths`` is one file, or the official train and test part in this order; ``format`` is ``csv`` (a first line with text among the
-    features is a heading), ``whitespace`` or ``arff``; the target comes last, ``columns`` are the names of the features.
+    ``paths`` are the official parts in the order train, validation, test, and what their format adds; ``format`` is a module of
+    `advcli.data.recipes`. ``columns`` are the names of the features, where the files have none or others, ``heading`` the number of lines
+    before the first row.
     """
 
     repository: str
@@ -46,6 +51,7 @@ class Upstream:
     paths: tuple[str, ...]
     format: str
     columns: Sequence[str]
+    heading: int = 0
 
     def urls(self) -> list[str]:
         """Return the addresses of the files."""
@@ -68,7 +74,10 @@ class Authors:
 
 @dataclass(frozen=True)
 class Known:
-    """The facts of one data set; see the columns of ``catalogue.csv``."""
+    """The facts of one data set; see the columns of ``catalogue.csv``.
+
+    ``files`` are the files of the data folder that it is read from, the table first, with the SHA-256 of their plain content.
+    """
 
     name: str
     source: str
@@ -80,7 +89,10 @@ class Known:
     protocol: str = ""
     printed_classes: int | None = None
     tables: str = ""
-    content: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+    size: int = 0
+    licence: str = ""
+    shipped: bool = False
     citation: str = ""
     upstream: Upstream | None = None
     authors: Authors | None = None
@@ -126,16 +138,28 @@ def _value(text: str) -> Any:
 def _known(row: Mapping[str, str]) -> Known:
     upstream = authors = None
     if row["repository"]:
-        upstream = Upstream(row["repository"], row["commit"], tuple(row["paths"].split()), row["format"], row["columns"].split())
+        paths, columns = tuple(row["paths"].split()), row["columns"].split()
+        upstream = Upstream(row["repository"], row["commit"], paths, row["format"], columns, int(row["heading"] or 0))
     if row["authors"]:
-        files = [f"{row['name']}.{suffix}" for suffix in ("csv", "train", "test")]
-        authors = Authors(row["authors"], dict(zip(files, row["author_sha256"].split(), strict=True)), row["author_table"])
+        theirs = [f"{row['name']}.{suffix}" for suffix in ("csv", "train", "test")]
+        authors = Authors(row["authors"], dict(zip(theirs, row["author_sha256"].split(), strict=True)), row["author_table"])
     options = parse_options(row["options"])
     if options.get("cut") == "edges":
         options["edges"] = list(ordinal_edges()[row["name"]])
-    texts: dict[str, Any] = {key: row[key] for key in ("name", "source", "task", "protocol", "tables", "content", "citation", "note")}
-    counts: dict[str, Any] = {key: int(row[key]) if row[key] else None for key in ("rows", "features", "classes", "printed_classes")}
-    return Known(**texts, **counts, options=options, upstream=upstream, authors=authors)
+    files = [f"{row['name']}.csv.gz", *filter(None, [options.get("hierarchy")])] if row["sha256"] else []
+    texts: dict[str, Any] = {key: row[key] for key in ("name", "source", "task", "protocol", "tables", "licence", "citation", "note")}
+    counts: dict[str, Any] = {key: int(row[key]) if row[key] else None for key in ("features", "classes", "printed_classes")}
+    return Known(
+        **texts,
+        **counts,
+        rows=int(row["rows"] or 0),
+        size=int(row["size"] or 0),
+        options=options,
+        files=dict(zip(files, row["sha256"].split(), strict=True)),
+        shipped=row["shipped"] == "yes",
+        upstream=upstream,
+        authors=authors,
+    )
 
 
 CATALOGUE: dict[str, dict[str, Known]] = {}
@@ -148,3 +172,13 @@ with FILE.open(encoding="utf-8", newline="") as _stream:
 def known_set(name: str, source: str) -> Known | None:
     """Return what is known about a data set of a source."""
     return CATALOGUE.get(source, {}).get(name)
+
+
+def is_stored(name: str) -> bool:
+    """Return whether a data set of the catalogue has files in the data folder, which can be fetched."""
+    return stored_set(name) is not None
+
+
+def stored_set(name: str) -> Known | None:
+    """Return what is known about a data set whose files lie in the data folder, whatever source reads them."""
+    return next((sets[name] for sets in CATALOGUE.values() if name in sets and sets[name].files), None)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.errors import DataError
 from ..core.files import write_text
-from .catalogue import CATALOGUE
+from .catalogue import CATALOGUE, stored_set
 from .source import Entry
 
 FILE = "MANIFEST.csv"
@@ -69,15 +69,21 @@ def check_file(path: Path, raw: bytes, row: Mapping[str, str] | None, remedy: st
         raise DataError(f"{path} is damaged or was changed: its checksum differs from the checksum in MANIFEST.csv; {remedy}")
 
 
+def missing_line(name: str, path: Path) -> str:
+    """Return in one line that a file of a data set is not here, and what to do."""
+    fetch = f"run `advcli data fetch {name}`, or " if stored_set(name) is not None else ""
+    return f"data set {name!r} is not here: no file {path}; {fetch}point data_dir= or ADVCLI_DATA to the folder that has {path.name}"
+
+
 def entries_by_file(source: str, data_dir: Path) -> list[Entry]:
-    """Return the catalogue's sets of a source that reads the folder, here or not; for sources whose files nothing fetches."""
+    """Return the catalogue's sets of a source that reads the folder, here or not."""
     manifest, entries = read_manifest(data_dir), []
     for name, facts in CATALOGUE[source].items():
-        path = find_file(name, None, data_dir, manifest)
-        here = path.is_file()
-        command = facts.override if here else f"put {path.name} into the data folder"
+        others = (data_dir / file for file in list(facts.files)[1:])
+        here = all(path.is_file() for path in (find_file(name, None, data_dir, manifest), *others))
+        command = facts.override if here else f"advcli data fetch {name}"
         sizes = (facts.rows, facts.features, facts.classes)
-        entries.append(Entry(name, source, *sizes, facts.task, here, command, facts.citation, facts.options))
+        entries.append(Entry(name, source, *sizes, facts.task, here, command, facts.citation, facts.options, facts.size, facts.licence))
     return entries
 
 

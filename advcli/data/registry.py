@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..core import plugins
+from ..core import paths, plugins
 from ..core.errors import ConfigError, DataError, nearest
 from .author_splits import FOLDER, load_author_splits, published
 from .catalogue import CATALOGUE, known_set
@@ -108,7 +108,8 @@ def missing_files(options: Mapping[str, Any], data_dir: Path, author_splits: boo
     files = source.files(complete, data_dir)
     authors = published(complete["name"], source.name) if author_splits and not source.own_splits else None
     if authors is not None:
-        files += [data_dir / FOLDER / file for file in authors.files]
+        theirs = [data_dir / FOLDER / file for file in authors.files]
+        files = theirs if authors.own_table else files + theirs
     return [file for file in files if not file.is_file()]
 
 
@@ -154,15 +155,18 @@ def list_datasets(data_dir: Path) -> list[Entry]:
     """Return all data sets that the sources know by name, source by source."""
     order = {"sklearn": 0, "folder": 1}
     ordered = sorted(sources().values(), key=lambda source: (order.get(source.name, 2), source.name))
-    return [entry for source in ordered for entry in entries(source, data_dir)]
+    found = [entry for source in ordered for entry in entries(source, data_dir)]
+    return found + [Entry(k.name, k.source, None, None, None, k.task, False, "", note=k.note) for k in CATALOGUE["unavailable"].values()]
 
 
 def default_options(name: str, data_dir: Path | None = None) -> dict[str, Any]:
     """Return the options by which a data set is loaded when only its name is given, as in its YAML file; `DataError` for other names."""
-    every = list_datasets(Path(data_dir) if data_dir is not None else Path("data"))
+    every = list_datasets(Path(data_dir) if data_dir is not None else paths.data_dir())
     entry = next((item for item in every if item.name == name), None)
     if entry is None:
         raise DataError(f"no data set is named {name!r}; {nearest(name, [item.name for item in every])} (see `advcli data list`)")
+    if entry.source == "unavailable":
+        return {"name": name, "source": entry.source}
     return {**source_options(entry.source), "name": name, "source": entry.source, **entry.options}
 
 
@@ -174,16 +178,22 @@ def show(dataset: str | Mapping[str, Any], data_dir: Path) -> dict[str, str]:
     options = default_options(dataset, data_dir) if isinstance(dataset, str) else dict(dataset)
     name, source = str(options.get("name")), str(options.get("source"))
     entry = next((item for item in list_datasets(data_dir) if (item.name, item.source) == (name, source)), None)
-    lines = {"name": name, "source": source}
+    lines, facts = {"name": name, "source": source}, known_set(name, source)
     if entry is not None:
         lines["task"] = entry.task
         if entry.citation:
             lines["from"] = entry.citation
+        if facts is not None and facts.tables:
+            lines["used in"] = facts.tables
+        if entry.licence:
+            lines["licence"] = entry.licence
+        if not entry.command:
+            return lines | {"here": f"no, and not available: {entry.note}"}
         if entry.command == "not loadable yet":
-            lines["here"] = "yes, but not loadable yet" if entry.here else "no"
-            return lines
+            return lines | {"here": "yes, but not loadable yet"}
         if not entry.here:
-            lines["here"] = f"no; get it with `{entry.command}`"
+            size = f" ({size_text(entry.size)})" if entry.size else ""
+            lines["here"] = f"no; get it with `{entry.command}`{size}"
             return lines | {key: str(getattr(entry, key)) for key in ("rows", "features", "classes")}
     data = load(options, data_dir)
     n, d = data.X.shape
@@ -196,13 +206,15 @@ def show(dataset: str | Mapping[str, Any], data_dir: Path) -> dict[str, str]:
         lines["split sizes"] = f"{data.sizes[0]} train, {data.sizes[1]} test"
     if published(name, source) is not None:
         lines["authors' splits"] = "protocol=author_splits"
-    facts = known_set(name, source)
-    if facts is not None and facts.tables:
-        lines["used in"] = facts.tables
     for number, note in enumerate(data.notes, start=1):
         lines[f"note {number}"] = note
     lines["sha256"] = data.sha256
     return lines
+
+
+def size_text(size: int) -> str:
+    """Return a number of bytes as people read it."""
+    return f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{max(size / 1e3, 0.1):.1f} kB"
 
 
 def _some(items: Any, count: int = 10) -> str:

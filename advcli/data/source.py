@@ -47,7 +47,8 @@ class Entry:
     ``name`` and ``source`` are values of the options, ``options`` all others that differ from the defaults of the source. ``rows``,
     ``features`` and ``classes`` are sizes of the table as stored (before one-hot encoding); for continuous targets the classes of the
     default cut. ``task`` is ``multiclass``, ``ordinal``, ``regression_to_ordinal``, or what cannot be loaded yet. ``here`` says whether it
-    can be loaded now, without the network; ``command`` is the override that uses it, or the command that gets it.
+    can be loaded now, without the network; ``command`` is the override that uses it, or the command that gets it, and empty for a set that
+    nobody can get, of which ``note`` says why. ``size`` is what fetching it downloads, in bytes.
     """
 
     name: str
@@ -60,6 +61,9 @@ class Entry:
     command: str
     citation: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
+    size: int = 0
+    licence: str = ""
+    note: str = ""
 
 
 MOST_NUMBERS = 10**9

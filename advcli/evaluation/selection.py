@@ -36,7 +36,7 @@ class Axes:
     """What is searched and what is fixed.
 
     ``strength`` is C or lambda if the regularisation is searched, ``others`` are further hyper-parameters. ``lists`` has the
-    hyper-parameters of the method alone, with the values that are tried (`Learner.candidates`), which the protocol does not set. ``reach``
+    hyper-parameters of the method alone, with the values that are tried (`Method.candidates`), which the protocol does not set. ``reach``
     is how far these lists may grow.
     """
 

@@ -75,3 +75,7 @@ class Standardiser:
         standardised = np.ascontiguousarray((X - self.mean_) / self.scale_)
         standardised[:, self.set_to_one_] = 1.0
         return standardised
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what was learned as a model file holds it."""
+        return {"mean": self.mean_, "scale": self.scale_, "set_to_one": self.set_to_one_}

@@ -1,7 +1,7 @@
 """Classifiers that may abstain at a cost alpha: the surrogates of Ramaswamy, Tewari & Agarwal (2018), a rejector after a classifier
 (Mao, Mohri & Zhong 2024), and the adversarial loss.
 
-The predicted class is that of the largest potential. The classifier abstains unless the margin exceeds tau:
+The prediction is the class of the largest potential. The classifier abstains unless the margin exceeds tau:
 
     ova          potentials u, one binary hinge each           margin: the largest potential                tau 0
     cs           potentials f                                   margin: its lead on the second               tau 1/2
@@ -70,13 +70,13 @@ class AbstainingClassifier(SurrogateClassifier):
         Cost of abstaining: in (0, 1/2] for ova, cs and bep, in (0, 1) for two_stage, in [0, 1] for adversarial. The adversarial loss also
         takes k costs, one for each class in the order of ``order_``.
     tau : float or None
-        The threshold of the margin (the module's table). None: the method's own, or the one that `calibrate` found.
+        The threshold of the margin (the module's table). None: the threshold that `calibrate` found, else the method's own.
     code : {"binary", "gray"} or array (k, m)
         Of bep: m digits -1 or 1 for every class. Another code makes another model.
     base, base_options : str, dict or None
         Of two_stage: the surrogate of the first stage and its options.
     fit_intercept : bool
-        Whether a constant 1 is appended to the features; ova, cs and bep then have K + 1 in the place of a Gaussian kernel K.
+        Whether a constant 1 is appended to the features; ova, cs and bep then use K + 1 instead of a Gaussian kernel K.
     features : str
         ``"linear"`` or a kernel, for adversarial also ``"threshold"``.
     C, lam, tol, max_passes, max_seconds
@@ -171,7 +171,7 @@ class AbstainingClassifier(SurrogateClassifier):
 
     @classmethod
     def has_probabilities(cls, loss: Options) -> bool:
-        """Tell that there are none: to abstain is no class."""
+        """Return False: an abstention has no class probability."""
         return False
 
     @property
@@ -213,7 +213,7 @@ class AbstainingClassifier(SurrogateClassifier):
 
     @property
     def n_mapped_(self) -> int:
-        """Columns of scores that the feature map gives: those of the surrogate."""
+        """Number of score columns of the feature map: the scores of the surrogate."""
         k = len(self.classes_)
         return self._make_loss(k).n_classes if self.method in _REJECTING else k
 
@@ -310,7 +310,7 @@ class AbstainingClassifier(SurrogateClassifier):
         return {} if certificate is None else {"rejector": certificate}
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
-        """Return the arrays that prove a surrogate's fit, and of two stages those that prove the rejector's."""
+        """Return the arrays that prove a surrogate's fit, and with two stages the arrays that prove the rejector's fit."""
         arrays = super().proof(X, codes, weight)
         if self.method != "two_stage" or not arrays or self._rejector_point is None:
             return arrays
@@ -376,7 +376,7 @@ class AbstainingClassifier(SurrogateClassifier):
     def predict_codes(self, X: Any, rule: str = "default") -> NDArray[np.intp]:
         """Return predictions as codes: positions in `predictions_`, the last being to abstain.
 
-        Rules other than ``"default"`` are those of the adversarial loss, and refused of other methods; ``"potentials"`` never abstains,
+        Rules other than ``"default"`` belong to the adversarial loss, and other methods refuse them; ``"potentials"`` never abstains,
         whatever the method.
         """
         view = self.look(X)
@@ -400,7 +400,7 @@ class AbstainingClassifier(SurrogateClassifier):
     def risk_coverage(self, X: Any, y: Any) -> RiskCoverage:
         """Return risk over coverage at all thresholds, on rows X (n, d) with labels y (n,) (`advcli.statistics.risk_coverage`).
 
-        `ConfigError` for a label that is no class of the fit.
+        `ConfigError` for a label outside the classes of the fit.
         """
         return risk_coverage(*self._wrong(X, y))
 
@@ -409,7 +409,7 @@ class AbstainingClassifier(SurrogateClassifier):
 
         X (n, d) and y (n,) are held-out rows: drawn like the rows to come, and independent of the rows of `fit`. Predictions use the
         threshold ``tau`` of the returned guarantee from now on; `advcli.statistics.risk_coverage.guarantee` has the parameters and says
-        what is assumed and proved. `ConfigError` where the parameter ``tau`` is given, or a label is no class of the fit.
+        what is assumed and proved. `ConfigError` where the parameter ``tau`` is given, or a label lies outside the classes of the fit.
         """
         if self.tau is not None:
             raise ConfigError(f"tau={self.tau} fixes the threshold; leave it out to calibrate one")

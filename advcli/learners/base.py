@@ -99,7 +99,7 @@ class Learner(ClassifierMixin, BaseEstimator):
     lam_ : float
         lambda of the problem that was solved; where there is a certificate.
     remarks_ : tuple of str
-        What is to be said about the fit, such as why it stopped.
+        Remarks about the fit, such as why it stopped.
     """
 
     name: ClassVar[str]
@@ -128,7 +128,7 @@ class Learner(ClassifierMixin, BaseEstimator):
     of_sets_: bool = False  # whether it was fitted to several labels a row
     predicts_classes_: bool = True  # whether the first predictions are the classes, in their order
     abstention_cost_: float | None = None  # what abstaining costs in the loss that was fitted; None where nothing abstains
-    stages_: Mapping[str, Certificate] = MappingProxyType({})  # of problems solved after that of `certificate_`, by name of the stage
+    stages_: Mapping[str, Certificate] = MappingProxyType({})  # of the problems solved after the first, by name of the stage
     lam_: float
     n_iter_: int
     theta_: Any
@@ -142,7 +142,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         return tags
 
     def __sklearn_clone__(self) -> Any:
-        # an ensemble clones in its own process, and may fit in others, where nobody knows what it replaced by codes
+        # an ensemble clones in its own process and may fit in others, which cannot know what it replaced by codes
         if self.n_classes is None and getattr(self, "order", None) is None:
             refuse_codes_of_text(lambda: self.counts_steps)
         return super().__sklearn_clone__()
@@ -156,7 +156,7 @@ class Learner(ClassifierMixin, BaseEstimator):
     @classmethod
     @abstractmethod
     def options_of(cls, loss: Options, solver: Options, hyper: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters that the groups set, and hyper-parameters of the learner alone; strength and features come beside them."""
+        """Return the parameters that the groups set, and hyper-parameters of the learner alone, without strength and features."""
 
     @classmethod
     def needs(cls, loss: Options) -> frozenset[str]:
@@ -165,7 +165,7 @@ class Learner(ClassifierMixin, BaseEstimator):
 
     @classmethod
     def filled(cls, loss: Options, facts: Options) -> dict[str, Any]:
-        """Return the options with the facts that `needs` names in the place of null."""
+        """Return the options with the facts that `needs` names instead of null."""
         return {**loss, **{name: facts[name] for name in cls.needs(loss) & facts.keys() if loss.get(name) is None}}
 
     @classmethod
@@ -332,7 +332,7 @@ class Learner(ClassifierMixin, BaseEstimator):
     # ---- prediction -----------------------------------------------------------------------------------------------
     @property
     def predictions_(self) -> NDArray[Any]:
-        """Labels of all predictions by their codes: `order_`, then those that are no class."""
+        """Labels of all predictions by their codes: `order_`, then the predictions beyond the classes."""
         check_is_fitted(self)
         return self.order_
 
@@ -371,13 +371,13 @@ class Learner(ClassifierMixin, BaseEstimator):
         return leads(self.potentials(X))
 
     def predict_codes(self, X: Any) -> Any:
-        """Return predictions as codes: positions in `predictions_`; ties go to the first."""
+        """Return predictions as codes: positions in `predictions_`; ties go to the first. Where labels are sets ones (n, k) at them."""
         return np.argmax(self.potentials(X), axis=1).astype(np.intp)
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted labels, shape (n,)."""
+    def predict(self, X: Any) -> Any:
+        """Return the predicted labels, shape (n,); where labels are sets ones at those of each row, csr_array (n, k)."""
         codes = self.predict_codes(X)
-        return self.predictions_[codes]
+        return codes if self.of_sets_ else self.predictions_[codes]
 
     # ---- saving (`advcli.models`) ---------------------------------------------------------------------------------
     @abstractmethod

@@ -102,7 +102,7 @@ class Calibration:
 
 
 def check_method(method: Any) -> None:
-    """Refuse an unknown method, or one that the installed scikit-learn lacks."""
+    """Refuse a method that is unknown or that the installed scikit-learn lacks."""
     one_of("calibrate", method, METHODS)
     if method == "temperature" and tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8):
         raise ConfigError(f"calibrate=temperature needs scikit-learn 1.8 or newer, found {sklearn.__version__}; choose vector")
@@ -118,7 +118,7 @@ class Calibrated:
         How `predict_proba` estimates class probabilities: softmax(s_j f_j + b_j) with a slope and a bias for each class, or softmax(f / T)
         with one T (Guo et al. 2017); a logistic curve (Platt 1999) or a monotone step function (Zadrozny & Elkan 2002) of each class's
         potential against the others, scaled to sum 1. They are learned from cross-fitted potentials at the same lambda, so a fit costs up
-        to six times as much. `predict` stays that of the loss; temperature alone never changes the likeliest class, and cannot give a rare
+        to six times as much. `predict` stays as it is; temperature alone never changes the likeliest class, and cannot give a rare
         class its share. None: `predict_proba`, where there is one, is the strategy of the game.
 
     Attributes
@@ -131,7 +131,7 @@ class Calibrated:
 
     @classmethod
     def has_probabilities(cls, loss: Options) -> bool:
-        """Tell whether estimates are asked for or the loss has probabilities of its own."""
+        """Tell whether ``calibrate`` asks for estimates or the loss itself has probabilities."""
         return loss.get("calibrate") is not None or super().has_probabilities(loss)  # type: ignore[misc]
 
     @classmethod

@@ -2,7 +2,7 @@
 
     model = fit(AdversarialClassifier(solver="distributed", solver_options={"workers": 4}), "rows/*.parquet", label="y")
 
-The algorithm is that of ``solver="distributed"`` (`advcli.solvers.shards.solver`), the problem that of `AdversarialClassifier.fit` on all
+``solver="distributed"`` (`advcli.solvers.shards.solver`) is the algorithm; the problem is what `AdversarialClassifier.fit` solves on all
 rows together, and the certificate is one more round over all of them. The rows are taken as they stand: scale them before.
 """
 
@@ -143,7 +143,7 @@ def _agree(estimator: SurrogateClassifier, seen: list[_ShardFacts]) -> tuple[dic
     labels, place = np.unique(np.concatenate([one.labels for one in seen]), return_inverse=True)
     mass = np.bincount(place, weights=np.concatenate([one.mass for one in seen]))
     columns = seen[0].columns
-    # one row stands for all of a label: classes, their order and their weights are found as in a fit to rows
+    # one row represents all rows of a label: classes, their order and their weights are found as in a fit to rows
     stub: Any = np.zeros((len(labels), columns if isinstance(columns, int) else len(columns)))
     _, codes, weights = estimator._checked(stub, labels, mass)
     weighed = np.asarray(weights)
@@ -153,7 +153,7 @@ def _agree(estimator: SurrogateClassifier, seen: list[_ShardFacts]) -> tuple[dic
     if loss.example_weights:
         raise IncompatibleError("a fit to shards", "weights that count rows", "this loss takes them for costs")
     Bound.of(estimator, estimator._bind(stub[:1]), codes, None).set_facts(estimator)
-    _ = estimator.predictions_  # refuses a class that is called like what is no class
+    _ = estimator.predictions_  # refuses a class with the name of another prediction
     factor = np.divide(weighed, mass, out=np.zeros(len(mass)), where=mass > 0.0)
     each = zip(codes.tolist(), factor.tolist(), strict=True)
     return dict(zip(labels.tolist(), each, strict=True)), float(weighed.sum())
@@ -223,13 +223,13 @@ class _ShardRows:
             weights = factor if weights is None else weights * factor
         loss = estimator.loss_
         features = estimator._bind(self.X)
-        del self.X  # beside it only the rows with their constant
+        del self.X  # the rows with their constant remain
         shard = Shard(Problem(features, loss.core, codes.astype(np.intp), lam, weights, loss.cost_weights(codes, None)))
         self.sums, self.judge = shard.sums, shard.judge
 
 
 def _where(X: Any, columns: list[str] | int) -> str:
-    """Return the first column with a value that is no finite number, in words."""
+    """Return the first column with a value that is not a finite number, in words."""
     if is_sparse(X):
         column = int(X.indices[np.flatnonzero(~np.isfinite(X.data))[0]])
     else:

@@ -39,7 +39,7 @@ def _has_proba(estimator: PlaysGame) -> bool:
 
 
 class PlaysGame(Minimiser):
-    """A fit of a surrogate ``loss_``, which may be that of a game."""
+    """A fit of a surrogate ``loss_``, which may come from a game."""
 
     loss: Any
     loss_: Any
@@ -111,7 +111,7 @@ class PlaysGame(Minimiser):
         """Return the predictor's distribution over `classes_`, shape (n, k); only where its largest entry is the prediction (zero-one).
 
         It is the predictor's mixed strategy in the game, no estimate of class probabilities: it is often 0 at the true class. Do not score
-        it by log-loss or Brier score: a scorer of scikit-learn that does is told so, once (`StrategyWarning`). ``calibrate`` of
+        it by log-loss or Brier score: a scorer of scikit-learn that does warns once (`StrategyWarning`). ``calibrate`` of
         `AdversarialClassifier` gives estimates in its place.
         """
         if not self.calibrates:

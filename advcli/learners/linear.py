@@ -104,7 +104,7 @@ class RowLearner(Learner):
 
     @classmethod
     def options_of(cls, loss: Options, solver: Options, hyper: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the options of the group ``loss``; one that is null was searched."""
+        """Return the options of the group ``loss``; an option that is null was searched."""
         searched = [*((name, name) for name in cls.hyper), *((name, f"loss.{name}") for name in read_grid(loss))]
         return own_options(loss) | {name: hyper[key] for name, key in searched if key in hyper}
 

@@ -32,7 +32,7 @@ def loss_said(loss: Any) -> str:
 
 
 def given_options(loss: Any, options: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the options of the loss: the keywords of a partial, then those beside it."""
+    """Return the options of the loss: the keywords of a partial, then ``options``."""
     return {**(loss.keywords if isinstance(loss, partial) else {}), **(options or {})}
 
 
@@ -87,7 +87,7 @@ def _registered_name(loss: Any) -> str:
 
 
 def _self_contained(loss: Loss, options: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return a loss's options with the matrix in the place of the file that it was read from."""
+    """Return a loss's options with the matrix instead of the file that it was read from."""
     if options is None:
         return None
     contained = dict(options)

@@ -42,7 +42,7 @@ def learner_names() -> list[str]:
 
 
 def path_names(loss: Options) -> frozenset[str]:
-    """Return the names of a method's options that are paths of files, its own and those of a base loss, as their classes declare them.
+    """Return the names of the options of a method and of its base loss that are paths of files, as their classes declare them.
 
     An unknown method has none.
     """
@@ -79,7 +79,7 @@ class Method:
 
     @cached_property
     def learner(self) -> type[Learner]:
-        """The class of its learners: that of the key ``loss.learner``, else of ``loss.name``; calibrated where ``loss.calibrate`` says so.
+        """The class of its learners, by the key ``loss.learner``, else by ``loss.name``; calibrated where ``loss.calibrate`` is set.
 
         `IncompatibleError` where ``loss.calibrate`` is set and the learners have no scores to calibrate.
         """
@@ -129,7 +129,7 @@ class Method:
 
     @property
     def fixable(self) -> set[str]:
-        """The hyper-parameters that a configuration may fix: those that are searched, the regularisation in both views."""
+        """The hyper-parameters that a configuration may fix: all that a search chooses, the regularisation in both views."""
         names = self.searched
         return {*(name for name in names if name != STRENGTH), *(SCALES if STRENGTH in names else ())}
 
@@ -139,7 +139,7 @@ class Method:
         return self.learner.has_probabilities(self.loss)
 
     def fixed(self) -> dict[str, float]:
-        """Return the fixed hyper-parameters without nulls; refuse one that is not the method's or not positive, and both C and lambda."""
+        """Return the fixed hyper-parameters without nulls; refuse unknown ones, values of 0 or less, and both C and lambda."""
         values, valid = {key: value for key, value in self.hyper.items() if value is not None}, self.fixable
         for key, value in values.items():
             if key not in valid:
@@ -217,7 +217,7 @@ class Method:
     def make(self, n_classes: int | None, seed: int, tol: float | None = None) -> Learner:
         """Return an unfitted learner at the fixed hyper-parameters, for labels that are codes in [0, n_classes).
 
-        ``tol`` is the relative gap that its fits stop at; None: that of ``solver``.
+        ``tol`` is the relative gap that its fits stop at; None: the ``tol`` of ``solver``.
         """
         valid = self.fixable | {*self.candidates}
         for name in sorted(set(self.hyper) - valid):
@@ -242,7 +242,7 @@ class Method:
 def register_method(name: str, family: type[Learner], hidden: Collection[str] = (), **fixed: Any) -> type[Learner]:
     """Register one method of a family, a dataclass, under the name that configurations give it; return the class.
 
-    The method has the family's parameters but for those that ``fixed`` settles, and those ``hidden``, which keep their defaults.
+    The method has the family's parameters without the ``fixed`` ones and the ``hidden`` ones, which keep their defaults.
     """
     parameters = {parameter.name: parameter for parameter in fields(cast(Any, family))}
     constants = {name: fixed.get(name, parameters[name].default) for name in parameters if name in {*hidden, *fixed}}

@@ -32,7 +32,7 @@ def own_options(group: Options, skip: tuple[str, ...] = NOT_OPTIONS) -> dict[str
 
 
 def read_grid(loss: Options) -> dict[str, tuple[Any, ...]]:
-    """Return the values of ``loss.grid`` by option, lists in them as tuples; a null stands for an option that is not searched."""
+    """Return the values of ``loss.grid`` by option, lists in them as tuples; a null means that the option is not searched."""
     grid = loss.get("grid") or {}
     if not isinstance(grid, Mapping):
         raise ConfigError(f"loss.grid={grid} is no group of lists; give loss.grid={{OPTION:[VALUE,...]}}")
@@ -109,7 +109,7 @@ def check_options(loss: Options, names: Iterable[str]) -> None:
 
 
 def refuse_solver(loss: Options, solver: Options) -> None:
-    """Refuse a solver that was asked for by name, of a learner that is an algorithm of its own."""
+    """Refuse a solver that was asked for by name, of a learner that is itself an algorithm."""
     if solver["name"] != "auto":
         raise IncompatibleError(
             f"solver={solver['name']}", "a surrogate loss", f"loss={loss['name']} is an algorithm of its own: choose solver=auto"

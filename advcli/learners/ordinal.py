@@ -7,7 +7,7 @@
 
 Here s_j = +1 where y > j, else -1. In red_th the costs c_y of a class weigh term j by |c_y[j] - c_y[j + 1]| (Lin & Li 2012), which is 1 for
 absolute costs. Each model minimises lambda/2 |penalised|^2 + 1/n times the sum over rows of weight and loss. With a kernel g is a function
-of the kernel's space. The optimisation is that of `threshold_problem` and `threshold_newton`.
+of the kernel's space. `advcli.problems.threshold` states the problem and `advcli.solvers.newton.threshold` solves it.
 
 Sources: Shashua & Levin 2003, "Ranking with large margin principle" (NIPS 15); Chu & Keerthi 2007, "Support vector ordinal regression"
 (Neural Computation 19:792-815), for svorim with implicit and svorex with explicit constraints; Li & Lin 2007, "Ordinal regression by
@@ -30,7 +30,6 @@ from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels, Options
 from ..features import FeatureMap, feature_class, make_features
 from ..features.base import KernelMap
-from ..features.base import registry as feature_registry
 from ..features.merging import merge_rows
 from ..problems.certificate import judge, warn_unless_converged
 from ..problems.threshold import ThresholdProblem
@@ -77,8 +76,6 @@ class ThresholdLearner(Minimiser, RowLearner):
         tags = super().__sklearn_tags__()
         # one direction cannot separate classes that have no order
         tags.classifier_tags.poor_score = True
-        mapped = self.features is None or self.features in feature_registry
-        tags.input_tags.pairwise = mapped and feature_class(self.mapped_by).pairwise
         return tags
 
     # ---- what a method is -----------------------------------------------------------------------------------------
@@ -132,7 +129,7 @@ class ThresholdLearner(Minimiser, RowLearner):
 
     @classmethod
     def filled(cls, loss: Options, facts: Options) -> dict[str, Any]:
-        """Return the options; of red_th with a cost, that of the file where one is named."""
+        """Return the options; red_th gets a cost, from the file where one is named."""
         return dict(loss) if cls.method != "red_th" else with_cost(loss, {**facts, "ordered": True}, "absolute")
 
     @classmethod
@@ -229,7 +226,7 @@ class ThresholdLearner(Minimiser, RowLearner):
         return near.astype(np.float64) if self.neighbours else np.ones((k, k - 1))
 
     def _finish(self, bound: Bound, point: ThresholdPoint, primal: float, dual: float, outside: float, began: float) -> None:
-        """Set the solution and its certificate, and warn of one that missed the tolerance."""
+        """Set the solution and its certificate, and warn where it missed the tolerance."""
         self._point = point
         self.coef_ = np.ascontiguousarray(point.v[None, :])
         self.thresholds_ = point.eta
@@ -310,7 +307,7 @@ class ThresholdLearner(Minimiser, RowLearner):
         return self._latent(self.look(X).at)
 
     def _scores(self, mapped: Any) -> Array:
-        """Return f (n, k), sums of g - eta_j over the thresholds below each class; the largest f is that of the predicted class."""
+        """Return f (n, k), sums of g - eta_j over the thresholds below each class; the predicted class has the largest f."""
         g = self._latent(mapped)
         steps = g[:, None] - np.sort(self.thresholds_)
         steps[np.abs(steps) <= _TIE] = 0.0
@@ -364,7 +361,7 @@ class ThresholdLearner(Minimiser, RowLearner):
 
 
 def _or_one(weights: Any) -> Any:
-    """Return weights with 1 in the place of 0, and for none."""
+    """Return weights with 1 instead of 0, and 1 where there are none."""
     return 1.0 if weights is None else np.where(weights > 0, weights, 1.0)
 
 
@@ -408,7 +405,7 @@ class OrdinalClassifier(Calibrated, ThresholdLearner):
     warm_start, verbose, random_state
         Whether a fit begins at the last solution, and a line about each fit; nothing here is random.
     calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
-        How `predict_proba` estimates class probabilities, as in `Calibrated`; None: there is no `predict_proba`.
+        How `predict_proba` estimates class probabilities, as in `Calibrated`; None: the fit has no `predict_proba`.
 
     Attributes
     ----------

@@ -22,6 +22,7 @@ from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels
 from ..data.labels.order import codes_of
 from ..features import feature_class, make_features
+from ..features.base import registry as feature_registry
 from ..problems.certificate import Judged, settle, warn_unless_converged
 from ..problems.risk import Solution
 from .base import Bound, Learner, Rows, named_in_errors
@@ -46,13 +47,13 @@ _OF_THE_SEARCH = frozenset(
 
 
 def check_positive(**values: float | None) -> None:
-    """Refuse the first parameter that is no finite number above 0; None stands for one that is not given."""
+    """Refuse the first parameter that is not a finite number above 0; None means that it was not given."""
     for name, value in values.items():
         refuse_parameter(name, value, or_null(POSITIVE), "a positive number")
 
 
 def check_limit(name: str, value: Any, least: float) -> None:
-    """Refuse a limit of passes or seconds that is no number of at least ``least``; it may be infinite."""
+    """Refuse a limit of passes or seconds that is not a number of at least ``least``; it may be infinite."""
     if isinstance(value, bool) or not (isinstance(value, Real) and float(value) >= least):
         raise ConfigError(f"{name} must be at least {least:g}, got {value!r}")
 
@@ -132,7 +133,7 @@ class Refitting(CallbackSupportMixin, Learner):
         return bound
 
     def cautions(self) -> tuple[str, ...]:
-        """Return what is to be said once about parameters outside the range of a guarantee."""
+        """Return the warnings about parameters outside the range of a guarantee."""
         return ()
 
     def _digest(self, bound: Bound) -> str | None:
@@ -160,7 +161,7 @@ class Refitting(CallbackSupportMixin, Learner):
         if self.endless:
             check_limit("max_seconds", getattr(self, "max_seconds"), 0.0)  # noqa: B009
 
-    # ---- what is said of a fit ------------------------------------------------------------------------------------
+    # ---- remarks about a fit --------------------------------------------------------------------------------------
     def said_of_the_fit(self) -> str:
         """Return one line about the certificate of the fit."""
         certificate = self.certificate_
@@ -174,14 +175,20 @@ class Refitting(CallbackSupportMixin, Learner):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Minimiser(Refitting):
-    """A learner whose objective at a strength C, over rows that are weighed one by one, has a value of its own to ask for."""
+    """A learner whose objective at a strength C, over rows with one weight each, can be evaluated."""
 
     features: str = "linear"
     features_options: Mapping[str, Any] | None = None
     n_classes: int | None = None  # of labels that are codes 0..n_classes-1; None finds the classes in y
-    order: Any = None  # the labels from the lowest to the highest, those that do not occur too
+    order: Any = None  # the labels from the lowest to the highest, absent ones too
     class_weight: Any = None  # what every row of a class weighs, by label, beside its sample_weight; or "balanced"
     random_state: int = 0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        known = isinstance(self.features, str) and self.features in feature_registry
+        tags.input_tags.pairwise = known and feature_class(self.features).pairwise
+        return tags
 
     def check_parameters(self) -> None:
         """Refuse a strength, tolerance, limit or group of options that no data can mend."""
@@ -209,7 +216,7 @@ class Minimiser(Refitting):
         """Return the value of the function that `fit` minimises, at the fitted parameters.
 
         It is lambda/2 |theta|^2, or the L1 penalty of moments in a box, plus the mean surrogate loss over the rows, weighed by
-        ``class_weight`` and ``sample_weight``; of `AbstainingClassifier` in two stages that of the first. On the
+        ``class_weight`` and ``sample_weight``; of `AbstainingClassifier` in two stages the objective of the first. On the
         rows of the fit it is ``certificate_.primal``; no parameters have less than ``certificate_.dual`` there.
 
         Parameters
@@ -222,7 +229,7 @@ class Minimiser(Refitting):
         Raises
         ------
         ConfigError, ModelError
-            A label that is no class; a fit that was loaded from a file, which keeps no lambda.
+            A label outside the classes; a fit that was loaded from a file, which keeps no lambda.
         """
         check_is_fitted(self)
         if not hasattr(self, "lam_"):

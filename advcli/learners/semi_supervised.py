@@ -82,7 +82,7 @@ class SemiSupervisedSVM(LinearLearner):
             last, enough = stage + 1 == int(self.stages), _ROUGH
             for done in range(int(self.max_rounds)):
                 before, labels = labels, np.where(unlabelled, np.argmax(X @ W, axis=1), y)
-                settled = done > 0 and bool((labels == before).all())  # W is that of these labels at this ratio
+                settled = done > 0 and bool((labels == before).all())  # W belongs to these labels at this ratio
                 if settled and (enough == _EXACT or not last):
                     break
                 enough = _EXACT if settled else enough

@@ -194,7 +194,7 @@ class OutsideClassifier(RowLearner):
         return F
 
     def _spread(self, P: Array) -> Array:
-        """Return the probabilities (n, k) of all classes from those of the classes that have rows; the others have 0."""
+        """Return the probabilities (n, k) of all classes from the probabilities of the classes that have rows; the others have 0."""
         full = np.zeros((len(P), len(self.classes_)))
         full[:, np.asarray(self.estimator_.classes_, dtype=np.intp)] = P
         return full
@@ -242,7 +242,7 @@ def _no_classifier(said: str, kind: str) -> str:
 
 
 def _imported(path: str) -> Any:
-    """Return the class under a dotted name, such as ``sklearn.svm.SVC``; what is no class with ``fit`` is refused, and never called."""
+    """Return the class under a dotted name, such as ``sklearn.svm.SVC``; anything but a class with ``fit`` is refused, and never called."""
     module, _, name = path.rpartition(".")
     if not module:
         raise ConfigError(f"loss.estimator={path} is no name to import; give one such as sklearn.linear_model.LogisticRegression")
@@ -332,7 +332,7 @@ def listed_name(model: Any) -> str | None:
 
 
 def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the options of a fitted classifier of `LINEAR` that are no defaults, and its arrays by name."""
+    """Return the options of a fitted classifier of `LINEAR` that differ from the defaults, and its arrays by name."""
     defaults = {name: parameter.default for name, parameter in inspect.signature(type(model)).parameters.items()}
     options = {name: value for name, value in model.get_params(deep=False).items() if name not in _OF_A_FIT}
     coef = np.atleast_2d(dense(model.coef_))
@@ -344,7 +344,7 @@ def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def refuse_unlisted(name: Any, options: Any) -> None:
-    """Refuse with `ModelError`, before anything is imported, what a file names that is not in `LINEAR`, and options that are no mapping."""
+    """Refuse with `ModelError`, before anything is imported, what a file names that is not in `LINEAR`, and options without names."""
     if name not in LINEAR:
         raise ModelError(f"a model file holds no estimator {str(name)[:60]!r}; it may name {', '.join(LINEAR)}")
     if not isinstance(options, Mapping | None):

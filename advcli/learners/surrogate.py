@@ -76,11 +76,11 @@ class SurrogateClassifier(PlaysGame):
     n_classes : int or None
         For labels that are codes 0..n_classes-1, the number of classes even when some do not occur; None finds the classes in y.
     extra_labels : sequence or None
-        Labels of the predictions that are no class. None: the names of these rows in a frame or file, else ``advcli.ABSTAIN``, the text
-        ``"abstain"``, for one beyond the classes and ``"prediction K"`` for others. Among labels that are no text `predict` then returns
+        Labels of the predictions beyond the classes. None: the names of these rows in a frame or file, else ``advcli.ABSTAIN``, the text
+        ``"abstain"``, for one beyond the classes and ``"prediction K"`` for others. Among labels that are not text `predict` returns
         an array of objects.
     order : sequence or None
-        The labels from the lowest to the highest, those that do not occur too: `order_` then has this order. None: sorted; where the loss
+        The labels from the lowest to the highest, absent ones too: `order_` then has this order. None: sorted; where the loss
         or the features count steps between classes (``"absolute"``, ``"threshold"``, ...) the order of an ordered pandas Categorical
         or a polars Enum, and text without an order is refused.
     class_weight : dict, "balanced" or None
@@ -112,7 +112,7 @@ class SurrogateClassifier(PlaysGame):
     loss_ : Loss
         The surrogate at the number of classes seen.
     rows_ : ndarray (n,)
-        Which row of the problem that was solved each row of `fit` became: equal rows are one there, those of weight 0 none (-1). None
+        Which row of the problem that was solved each row of `fit` became: equal rows are one there, rows of weight 0 none (-1). None
         where rows were read in blocks, which are all rows of the problem.
     solver_choice_ : str
         What ``solver="auto"`` took and why.
@@ -146,7 +146,6 @@ class SurrogateClassifier(PlaysGame):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.features, str) and feature_class(self.features).pairwise
         # one direction cannot separate classes that have no order
         tags.classifier_tags.poor_score = isinstance(self.features, str) and feature_class(self.features).needs_order
         return tags
@@ -263,7 +262,7 @@ class SurrogateClassifier(PlaysGame):
         self.check_parameters()
         bound.set_facts(self)
         self.loss_, self.rows_, total, tolerance = (bound.own[name] for name in ("loss", "rows", "total", "tolerance"))
-        self._with_extra_labels(self.loss_.n_predictions)  # refuses a class that is called like what is no class
+        self._with_extra_labels(self.loss_.n_predictions)  # refuses a class with the name of another prediction
         lam = self._lam_of(total)
         self.lam_ = lam if tolerance is None else 0.0
         if start is not None and start.features_ is not bound.features:
@@ -296,7 +295,7 @@ class SurrogateClassifier(PlaysGame):
         return kind(mapped, self.loss_.core, codes, lam, *more)
 
     def _make_loss(self, k: int) -> Loss:
-        """Return the loss for k classes, those of `order_`."""
+        """Return the loss for the k classes of `order_`."""
         return made_loss(self.loss, self.loss_options, self.order_.tolist())
 
     @property
@@ -307,7 +306,7 @@ class SurrogateClassifier(PlaysGame):
 
     @property
     def predictions_(self) -> NDArray[Any]:
-        """Labels of all predictions: `order_`, then those that are no class; where rows of a matrix are not the classes theirs alone."""
+        """Labels of all predictions: `order_`, then the predictions beyond it; of a matrix without rows for the classes its rows."""
         check_is_fitted(self)
         return self._with_extra_labels(self.loss_.n_predictions)
 
@@ -383,14 +382,14 @@ class SurrogateClassifier(PlaysGame):
         problem = self._problem_at(mapped, codes, self.lam_, weights, cost, mapped.tolerance(codes, weights))
         if mapped.euclidean or self.features_ is None:
             penalty = problem.penalty(self.theta_)
-        else:  # the norm is that of the training rows' kernel
+        else:  # the norm of the training rows' kernel
             penalty = 0.5 * self.lam_ * self.features_.square_norm(self.theta_)
         return penalty, problem.empirical_at(self.theta_)
 
     # ---- what evaluation asks of a fit ----------------------------------------------------------------------------
     @property
     def remarks_(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What is to be said about the costs of the fit."""
+        """Remarks about the costs of the fit."""
         return (costs.NEGATIVE,) if self.loss_.negative_costs else ()
 
     @property
@@ -410,7 +409,7 @@ class SurrogateClassifier(PlaysGame):
 
     @property
     def abstention_cost_(self) -> float | None:  # type: ignore[override]
-        """The alpha of the loss, or of the one that it weighs."""
+        """The alpha of the loss, or of the loss that it weighs."""
         return self.loss_.alpha
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
@@ -484,7 +483,7 @@ class SurrogateClassifier(PlaysGame):
         """Return the accuracy on rows X (n, d) with labels y (n,); where the fit may abstain 1 - its mean abstention loss.
 
         The abstention loss of a row is alpha where the fit abstains, 1 where it predicts another class, and 0 where it is right. Weights
-        (n,) count how often rows occur. `ConfigError` where the fit may abstain and a label is no class of the fit.
+        (n,) count how often rows occur. `ConfigError` where the fit may abstain and a label lies outside its classes.
         """
         check_is_fitted(self)
         alpha = self._abstention_costs()
@@ -495,7 +494,7 @@ class SurrogateClassifier(PlaysGame):
         return 1.0 - float(np.average(costs_of_rows, weights=sample_weight))
 
     def cautions(self) -> tuple[str, ...]:
-        """Return what is to be said once about parameters outside the range of a guarantee."""
+        """Return the warnings about parameters outside the range of a guarantee."""
         lines = [costs.NEGATIVE] if self.loss_.negative_costs else []
         alpha = self._abstention_costs()
         if isinstance(self.loss_.unweighted, AbstainLoss) and alpha is not None and alpha.max() > 0.5:
@@ -508,7 +507,7 @@ class SurrogateClassifier(PlaysGame):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AdversarialClassifier(Calibrated, SurrogateClassifier):
-    """The adversarial classifier of Fathony et al. 2018 and the hinge losses beside it; `SurrogateClassifier` that can be calibrated.
+    """The adversarial classifier of Fathony et al. 2018, also with hinge losses: `SurrogateClassifier` that can be calibrated.
 
     Parameters
     ----------
@@ -519,7 +518,7 @@ class AdversarialClassifier(Calibrated, SurrogateClassifier):
     fit_intercept, solver, features, loss_options, solver_options, features_options
         A constant 1 as feature; algorithm and feature map by name; further options of the three.
     n_classes, extra_labels, order, class_weight
-        Number of classes of labels that are codes; labels of predictions that are no class; order and weights of the classes.
+        Number of classes of labels that are codes; labels of predictions beyond the classes; order and weights of the classes.
     warm_start, verbose, random_state, rule
         Whether a fit begins at the last solution, a line about each fit, the seed of the visits, and the rule of `predict`.
     calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
@@ -555,14 +554,14 @@ class OrdinalAdversarialClassifier(Calibrated, SurrogateClassifier):
         One weight vector per class, ``"linear"`` and ``"multiclass"`` being the same, or one direction and free thresholds (Fathony et al.
         2018, eq. 70 and 71).
     order : sequence or None
-        The labels from the lowest to the highest. None: the order of an ordered pandas Categorical or a polars Enum, else that of numbers;
+        The labels from the lowest to the highest. None: the order of an ordered pandas Categorical or a polars Enum, else of numbers;
         text without an order is refused.
     C, lam, tol, max_passes, max_seconds
         Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
     fit_intercept, solver, loss_options, solver_options, features_options
         A constant 1 as feature; the algorithm by name; further options of loss, algorithm and feature map.
     n_classes, extra_labels, class_weight
-        Number of classes of labels that are codes; labels of predictions that are no class; what a row of each class weighs.
+        Number of classes of labels that are codes; labels of predictions beyond the classes; what a row of each class weighs.
     warm_start, verbose, random_state, rule
         Whether a fit begins at the last solution, a line about each fit, the seed of the visits, and the rule of `predict`.
     calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None

@@ -51,7 +51,7 @@ class LearnsFromConfusion(LinearLearner):
         return parameters | ({} if self.confusion is None else {"confusion": self.confusion_.tolist()}), attributes, rows
 
     def restore(self, attributes: Entries) -> None:
-        """Take over the fitted attributes of a saved model; `ModelError` for a confusion that is no matrix of the classes."""
+        """Take over the fitted attributes of a saved model; `ModelError` for a confusion that is not a matrix of the classes."""
         k, matrix = len(self.classes_), self.confusion
         numbers = not isinstance(matrix, str) and np.shape(matrix) == (k, k) and np.isfinite(np.array(matrix, dtype=np.float64)).all()
         if matrix not in (None, "identity") and not numbers:
@@ -244,7 +244,7 @@ class PerceptronClassifier(LinearLearner):
 
 
 def confusion_matrix(confusion: Any, k: int, names: Sequence[Any]) -> tuple[Array, float]:
-    """Return the matrix that the option ``confusion`` stands for, checked, and its condition number."""
+    """Return the matrix of the option ``confusion``, checked, and its condition number."""
     if confusion is None or (isinstance(confusion, str) and confusion == "identity"):
         return np.eye(k), 1.0
     if isinstance(confusion, (str, Path)):

@@ -31,8 +31,7 @@ from ..results.provenance import package_version, versions
 from ..results.tables import plain
 from .model import Model
 from .pipeline_steps import EncodedColumns, Steps
-from .pipeline_steps import packed as packed_steps
-from .restored import ENCODED, ESTIMATORS, FITTED, LABELS, LEARNED, STEPS, rebuild
+from .restored import ENCODED, ESTIMATORS, FITTED, LABELS, LEARNED, rebuild
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
@@ -130,7 +129,7 @@ def _archive(model: Model) -> memoryview:
     for name, value in facts.items():
         if not _is_plain(value):
             raise ConfigError(f"cannot save this model: {name} of {type(estimator).__name__} is neither an array nor plain data")
-    arrays |= _arrays_of_map(estimator, rows) | _arrays_before(model.standardiser)
+    arrays |= _arrays_of_map(estimator, rows) | ({} if model.standardiser is None else model.standardiser.arrays())
     try:
         text = json.dumps(_document(model, _parameters(estimator, changed), facts, arrays), indent=1)
     except (TypeError, ValueError) as error:
@@ -165,15 +164,6 @@ def _arrays_of_map(estimator: Learner, rows: Any) -> dict[str, NDArray[Any]]:
         return arrays | {"rows": rows}
     rows = rows.tocsr()
     return arrays | {f"rows_{part}": getattr(rows, part) for part in ("data", "indices", "indptr")} | {"rows_shape": np.array(rows.shape)}
-
-
-def _arrays_before(standardiser: Standardiser | Steps | None) -> dict[str, NDArray[Any]]:
-    """Return the arrays of what stands before the estimator."""
-    if standardiser is None:
-        return {}
-    if isinstance(standardiser, Steps):
-        return {STEPS: packed_steps(standardiser)}
-    return {"mean": standardiser.mean_, "scale": standardiser.scale_, "set_to_one": standardiser.set_to_one_}
 
 
 def _document(model: Model, parameters: Any, facts: Mapping[str, Any], arrays: Mapping[str, Any]) -> dict[str, Any]:

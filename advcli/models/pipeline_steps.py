@@ -47,6 +47,9 @@ TRANSFORMERS: dict[str, Any] = {
 }
 """Transformers that a model file can hold."""
 
+STEPS = "steps"
+"""The array of the steps in a model file."""
+
 _ARRAYS = "biuf"
 _MARKS = ("array", "tuple", "dtype", "number")
 
@@ -62,6 +65,10 @@ class Steps:
         for _, step in self.named:
             X = step.transform(X)
         return X
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the steps as a model file holds them."""
+        return {STEPS: packed(self)}
 
 
 def packed(steps: Steps) -> NDArray[np.uint8]:

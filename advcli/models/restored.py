@@ -31,6 +31,7 @@ from ..learners.surrogate import AdversarialClassifier, OrdinalAdversarialClassi
 from ..problems.certificate import Certificate
 from ..results.tables import plain
 from .model import Model, zeros
+from .pipeline_steps import STEPS
 from .pipeline_steps import unpacked as unpacked_steps
 
 ESTIMATORS: dict[str, Any] = {cls.__name__: cls for cls in (SurrogateClassifier, AdversarialClassifier, OrdinalAdversarialClassifier)}
@@ -48,7 +49,6 @@ _STANDARDISER = ("mean", "scale", "set_to_one")
 # what a column and an encoding may have beside the rest, where it is not the default, and its types
 LEARNED: dict[str, Any] = {"attributes": (list,), "own": (list,), "other": (bool,), "fill": (int, float), "indicator": (bool,)}
 ENCODED: dict[str, Any] = {"sequence": (str,), "missing": (str,), "max_categories": (int, type(None)), "charset": (str,)}
-STEPS = "steps"  # transformers of scikit-learn in front of the estimator
 _RESERVED = (*ROWS, *_STANDARDISER, STEPS)
 
 

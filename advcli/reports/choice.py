@@ -14,7 +14,7 @@ from .summary import in_order, with_unique_methods
 
 @dataclass(frozen=True)
 class Names:
-    """The names that tables, figures and pages show instead of those in rows; what is not there is shown as it is."""
+    """The names that tables, figures and pages show instead of names of rows; other names are shown unchanged."""
 
     methods: Mapping[str, str] = field(default_factory=dict)
     datasets: Mapping[str, str] = field(default_factory=dict)
@@ -32,6 +32,28 @@ class Names:
         """Return a table of `shown` with the names of the rows again."""
         methods, datasets = ({new: old for old, new in names.items()} for names in (self.methods, self.datasets))
         return _renamed(frame, {"dataset": datasets, "method": methods, "other": methods})
+
+
+def in_given_order(frame: pd.DataFrame, order: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """Return a table whose methods and data sets are categories in the order of a sweep, where no choice has given them one.
+
+    ``order`` has names by column. A method with options in brackets has the place of its plain name; methods that the list lacks come last.
+    """
+    categories = {}
+    for column, given in order.items():
+        if column not in frame or isinstance(frame[column].dtype, pd.CategoricalDtype) or not given:
+            continue
+        places = {name: at for at, name in enumerate(given)}
+        plain = {name: name if name in places else name.partition(" [")[0] for name in in_order(frame[column])}
+        names = sorted(plain, key=lambda name: places.get(plain[name], len(places)))
+        categories[column] = pd.Categorical(frame[column], names)
+    ordered = frame.assign(**categories)
+    ordered.attrs = dict(frame.attrs)
+    return (
+        ordered.sort_values([name for name in ("dataset", "method") if name in categories], kind="stable", ignore_index=True)
+        if categories
+        else ordered
+    )
 
 
 def _renamed(frame: pd.DataFrame, columns: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
@@ -53,13 +75,13 @@ def _renamed(frame: pd.DataFrame, columns: Mapping[str, Mapping[str, str]]) -> p
 class Choice:
     """What of its rows a report shows.
 
-    A method goes by the name that tables have, by that name without what stands in brackets, or by its loss; the last two may be several
+    A method is named as in tables, as in tables without the brackets, or by its loss; the last two may mean several
     methods.
     """
 
-    methods: Sequence[str] | None = None  # those that are shown, in this order; None: all, in alphabetical order
+    methods: Sequence[str] | None = None  # shown methods in this order; None: all, in alphabetical order
     datasets: Sequence[str] | None = None
-    names: Mapping[str, str] = field(default_factory=dict)  # shown names by those of methods, as above, and of data sets
+    names: Mapping[str, str] = field(default_factory=dict)  # shown names by names of methods, as above, and of data sets
 
     @classmethod
     def of(cls, report: Mapping[str, Any]) -> Choice:
@@ -91,7 +113,7 @@ class Choice:
 
 
 def _aliases(about: pd.DataFrame) -> dict[str, list[str]]:
-    """Return the methods that each name stands for: that of the table, the same without brackets, the loss."""
+    """Return the methods that each name means: the name in tables, the same without brackets, the loss."""
     methods: dict[str, list[str]] = {}
     for method in in_order(about["method"]):
         row = about[about["method"] == method].iloc[0]
@@ -101,7 +123,7 @@ def _aliases(about: pd.DataFrame) -> dict[str, list[str]]:
 
 
 def _chosen(key: str, wanted: Sequence[str] | None, aliases: Mapping[str, list[str]]) -> list[str]:
-    """Return what the names of a list stand for, in its order; all in alphabetical order without a list."""
+    """Return what the names of a list mean, in its order; all in alphabetical order without a list."""
     names = aliases if wanted is None else [_checked(key, name, aliases) for name in wanted]
     chosen = list(dict.fromkeys(item for name in names for item in aliases[name]))
     return sorted(chosen) if wanted is None else chosen

@@ -1,4 +1,4 @@
-"""Methods side by side on a frame of one's own: splits, search, tests and table of the command line, from Python."""
+"""Methods side by side on a data frame: splits, search, tests and table of the command line, from Python."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def compare(
     Parameters
     ----------
     frame : DataFrame
-        Of pandas or polars, one row per example. A column of text that is no identifier, date or free text becomes categories
+        Of pandas or polars, one row per example. A column of text becomes, unless it holds identifiers, dates or free text, categories
         (``dataset.categorical=auto``) unless the keys say what becomes of text.
     target : str or number
         The name of the column of labels; all others are features.

@@ -23,7 +23,7 @@ _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
 def result_entry(row: Mapping[Any, Any] | None, metric: str, compared: bool = True) -> TableField:
-    """Return the field of a line of the summary: mean, deviation and marks, or what went wrong; a dash where there is no line.
+    """Return the field of a line of the summary: mean, deviation and marks, or what went wrong; a dash without a line.
 
     ``compared`` tells whether there are methods to compare with: a single one is not marked as the best.
     """
@@ -184,7 +184,7 @@ def comparison_table(
     return "\n".join([text, "", *table.notes]) + "\n"
 
 
-# ---- lines that stand on more than the rows of a table ---------------------------------------------------------------
+# ---- lines about more than the rows of a table ---------------------------------------------------------------
 def selected_by(runs: pd.DataFrame, selected: Mapping[str, str]) -> dict[str, list[str]]:
     """Return for each metric that selected hyper-parameters the methods that it did this for, in the order of tables.
 

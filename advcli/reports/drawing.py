@@ -29,6 +29,8 @@ MAX_POINTS = 800
 """More results than this make no readable plot."""
 WIDTH = 1200
 """Pixels of a PNG."""
+WIDTH_INCHES = 5.2
+"""Width of the figures of a report: two stand side by side on a wide page, and one fits a narrow screen with texts that can be read."""
 MAX_METHODS = 20
 """More methods than this make no readable legend; a sweep over an option has its curves."""
 
@@ -89,7 +91,7 @@ def saved(figure: Any, kind: str, **how: Any) -> bytes:
 def draw(name: str, caption: str, size: tuple[float, float], paint: Callable[[Any], None], panels: tuple[int, int] | None = None) -> Figure:
     """Return a figure; the same drawing gives the same bytes.
 
-    ``name`` is that of its files without the ending, ``caption`` one sentence, ``size`` width and height in inches. ``paint`` draws on the
+    ``name`` is the stem of its files, ``caption`` one sentence, ``size`` width and height in inches. ``paint`` draws on the
     axes that it is given: one, or a flat list of ``panels`` rows and columns.
 
     Examples
@@ -126,7 +128,7 @@ def look(at: int) -> dict[str, Any]:
 
 def _legend_columns(labels: Sequence[str]) -> int:
     """Return how many columns keep a legend from being wider than the figure, which would squeeze the axes."""
-    return max(1, min(4, len(labels), 75 // (max(map(len, labels)) + 6)))
+    return max(1, min(4, len(labels), 60 // (max(map(len, labels)) + 6)))
 
 
 def legend_height(labels: Sequence[str]) -> float:
@@ -159,15 +161,15 @@ def finish(axes: Axes, x: str, y: str, labels: Sequence[str]) -> None:
 
 
 def label_axes(axes: Axes, x: str, y: str) -> None:
-    """Name the axes of a picture, whose texts are larger than those of a report."""
+    """Name the axes of a picture, whose texts are larger than in a report."""
     axes.set_xlabel(x, fontsize=12)
     axes.set_ylabel(y, fontsize=12)
     axes.tick_params(labelsize=11)
 
 
-def name_rows(axes: Axes, names: Sequence[str], *, named: bool = True) -> None:
+def name_rows(axes: Axes, names: Sequence[str]) -> None:
     """Give a line of the axes to each name, the first on top, and draw the grid across them."""
-    axes.set_yticks(range(len(names)), names if named else [""] * len(names))
+    axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.grid(axis="x")
 
@@ -185,12 +187,12 @@ def log_scale(axes: Axes, which: str, label: Any = "{x:g}") -> None:
     axis.set_minor_formatter(lambda value, _: "")
 
 
-def tolerance_lines(axes: Axes, tolerances: Iterable[float], words: str = "", **font: Any) -> None:
-    """Draw a line at each tolerance of gaps that are the ordinates."""
+def tolerance_lines(axes: Axes, tolerances: Iterable[float]) -> None:
+    """Draw a line at each tolerance of gaps that are the ordinates, its number at the right of the axes."""
     for tolerance in tolerances:
         axes.axhline(tolerance, color="black", linestyle="--", linewidth=1)
-        where: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "bottom"}
-        axes.annotate(f"tol {tolerance:g}{words}", (1.0, tolerance), **where, **font)
+        where: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "ha": "left", "va": "center"}
+        axes.annotate(f" {tolerance:g}", (1.0, tolerance), **where)
 
 
 def scale(metric: str) -> float:

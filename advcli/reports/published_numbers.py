@@ -69,13 +69,13 @@ def published_keys() -> tuple[str, ...]:
 
 
 def check_published(key: str) -> None:
-    """Raise ConfigError if there are no published numbers of that name."""
+    """Raise ConfigError unless there are published numbers of that name."""
     if key not in published_keys():
         raise ConfigError(f"no published numbers {key!r}; {nearest(key, published_keys())}")
 
 
 def load_published(key: str) -> pd.DataFrame:
-    """Return published numbers with the loss and the features of ours that stand for each printed column.
+    """Return published numbers with our loss and our features for each printed column.
 
     The columns are those of the file (see the module), ``printed`` (mean and deviation as they stand in the paper), ``loss``, ``features``
     and ``n_splits``; rows of single data sets only.
@@ -232,7 +232,7 @@ def _lines(compared: pd.DataFrame, key: str) -> list[str]:
 
 
 def published_section(compared: pd.DataFrame, key: str, far: Sequence[str], names: Names) -> Section:
-    """Return the section of a report with published numbers beside ours, those that are ``far`` first."""
+    """Return the section of a report that compares published numbers with ours, the ``far`` ones first."""
     caption, *lines = _lines(compared, key)
     lines += [f"disagrees: {line}" for line in far]
     if compared.attrs.get("without_ours"):

@@ -25,7 +25,7 @@ from .summary import DRAWN, RESULTS, TOLD, told_apart
 
 
 class Sources:
-    """One results folder, or several whose rows stand in one table; with ``merge`` the tables of the folders are made anew from their
+    """One results folder, or several whose rows make one table; with ``merge`` the tables of the folders are made anew from their
     cells.
 
     ``runs`` are the rows of all folders, each cell once, with two columns more: `DRAWN`, equal for cells of one data set whose splits are
@@ -36,7 +36,7 @@ class Sources:
     def __init__(self, folders: Sequence[ResultsFolder], merge: bool = True) -> None:
         self.folders = dict(zip(_labels([folder.path for folder in folders]), folders, strict=True))
         self.name = " and ".join(self.folders)
-        self.remarks: list[str] = []  # in what the folders differ, and which cells stand in two of them
+        self.remarks: list[str] = []  # in what the folders differ, and which cells are in two of them
         self.selected: dict[str, str] = {}  # of a cell with a search: its metric
         self.missed: dict[str, list[Missed]] = {}  # of a cell with counts: classes of which it finds no row over all its splits
         self._merged = merge
@@ -63,7 +63,7 @@ class Sources:
         self.runs = self._described(pd.concat([*parts.values()], ignore_index=True))
 
     def _described(self, runs: pd.DataFrame) -> pd.DataFrame:
-        """Return rows with the columns `DRAWN` and `TOLD`, and keep what else is said of their cells."""
+        """Return rows with the columns `DRAWN` and `TOLD`, and keep the other facts about their cells."""
         cells = runs.sort_values("split", kind="stable").drop_duplicates("cell")
         drawn = {}
         for row in cells.to_dict("records"):
@@ -80,7 +80,7 @@ class Sources:
 
     @cached_property
     def search(self) -> pd.DataFrame | None:
-        """Rows of the searches of all folders, those of a cell once; None where no folder has a table of searches."""
+        """Rows of the searches of all folders, each cell once; None where no folder has a table of searches."""
         tables = []
         for folder in self.folders.values():
             with contextlib.suppress(ResultsError):  # a folder of tables alone may have none
@@ -105,7 +105,7 @@ class Sources:
         return {label: content if isinstance(content, dict) else {} for label, content in files.items()}
 
     def _differences(self) -> None:
-        """Say in what the configurations of the folders differ from that of the first."""
+        """Add remarks on how the configurations of the folders differ from the first one."""
         (first, folder), *others = self.folders.items()
         owner = Owner(folder.path)
         for label, other in others:
@@ -141,7 +141,7 @@ def _labels(paths: Sequence[Path]) -> list[str]:
 def _drawn(about: Mapping[str, Any], row: Mapping[Any, Any]) -> str:
     """Return a text that cells of one data set share if their splits are the same; the first ones are, whatever their number.
 
-    The row is one of the cell's first split. How many rows a method learns from is no part of it: some learn from those with known labels.
+    The row is one of the cell's first split. The number of training rows does not count: some methods learn from labelled rows only.
     """
     cell = about.get("cell", {})
     kind = cell.get("protocol", {}).get("splits")

@@ -63,7 +63,7 @@ def in_order(names: pd.Series) -> list[str]:
 
 
 def as_ordered(frame: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Return a table whose data sets and methods are categories in the order that those of the rows have, if they have one."""
+    """Return a table whose data sets and methods are categories, in the order of the categories of the rows, if these have any."""
     return frame.astype({name: runs[name].dtype for name in ("dataset", "method") if isinstance(runs[name].dtype, pd.CategoricalDtype)})
 
 
@@ -149,7 +149,7 @@ def primary_metric(runs: pd.DataFrame) -> str:
     firsts = scored.groupby(key, sort=False, observed=True)["metric"].first().value_counts()
     ordered = sorted(firsts.index, key=lambda metric: (-firsts[metric], metric))
     shared = set.intersection(*(set(part) for _, part in scored.groupby(key, sort=False, observed=True)["metric"]))
-    listed = dict.fromkeys(scored["metric"])  # of each cell: that of its search, then as the protocol lists them
+    listed = dict.fromkeys(scored["metric"])  # of each cell: the metric of its search, then as the protocol lists them
     return next((metric for metric in (*ordered, *listed) if metric in shared), ordered[0])
 
 
@@ -221,7 +221,7 @@ def unpaired(runs: pd.DataFrame) -> list[str]:
 
 
 def untested(summary: pd.DataFrame) -> list[str]:
-    """Return the line about data sets on which nothing is tested, since splits differ; empty without any."""
+    """Return the line about data sets without tests, since splits differ there; empty if there is none."""
     listed = ", ".join(summary.attrs.get("unpaired", ()))
     remedy = "report.methods=[...] chooses methods with the same splits"
     return [f"splits differ on {listed}, so that nothing is tested there; {remedy}"] if listed else []
@@ -231,7 +231,7 @@ def untested(summary: pd.DataFrame) -> list[str]:
 class Samples:
     """What the methods of one data set reached on the splits that all of them have; methods with a failed split are left out.
 
-    Values are paired over the splits, and means per test row, as counts of parts of different size are no pairs; ``n_train`` and
+    Values are paired over the splits, and means per test row, as counts of parts of different size cannot be paired; ``n_train`` and
     ``n_test`` are mean rows in the parts of a split.
     """
 
@@ -245,7 +245,7 @@ class _Splits:
     """The splits of one method on one data set that have a value, in order."""
 
     n_failed: int  # splits without a value
-    n_undefined: int  # those of them whose fit is there
+    n_undefined: int  # splits among them whose fit is there
     split: NDArray[np.float64]
     value: NDArray[np.float64]
     n_train: NDArray[np.float64]
@@ -294,7 +294,7 @@ def _samples(methods: Mapping[str, _Splits]) -> Samples:
 
 
 def blocks(runs: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield each data set with its rows of a metric, those of cells that failed before their first split included."""
+    """Yield each data set with its rows of a metric and the rows of cells that failed before their first split."""
     rows = runs[(runs["metric"] == metric) | (runs["metric"] == "")]
     for dataset, block in rows.groupby("dataset", sort=True, observed=True):
         yield str(dataset), block

@@ -55,7 +55,7 @@ def write_reports(
     neither writes what it has read before the other. With ``out``, which several folders need, they are only read. The sweep may be
     partial.
 
-    Always written are summary.csv (all metrics) and table.md (one metric: ``metric``, default the one that the searches used). The
+    Always written are summary.csv (all metrics) and table.md (one metric: ``metric``, default the metric of the searches). The
     ``full`` report adds table.csv (the comparison tables, one row per metric and data set), wins.csv, pairs.csv (tests across data sets),
     published.csv, report.md, report.tex, report.html and plots/; the ``page`` alone is report.html, with its plots inside, and what keeps
     it from being made is a remark. ``published`` names numbers to set beside ours (`published_keys`), default the key ``published`` of the
@@ -204,13 +204,13 @@ def _wide_csv(summary: pd.DataFrame) -> str:
 
 
 def _write_plots(place: Path, report: Contents) -> list[str]:
-    """Write the plots of a report, and drop those of an earlier one, which would look like a part of it; return their names."""
+    """Write the plots of a report, and remove plots of an earlier report, which would look like a part of this one; return their names."""
     names: list[str] = []
     if report.document.figures:
         _make(place, "results_dir")
     for figure in report.document.figures:
         for kind, content in (("svg", figure.svg.encode()), ("pdf", figure.pdf), ("png", figure.png)):
-            if content:  # a figure of one's own may have fewer
+            if content:  # a user's figure may have fewer
                 write_bytes(place / f"{figure.name}.{kind}", content)
                 names.append(f"{PLOTS}/{figure.name}.{kind}")
     for old in [path for kind in ("svg", "pdf", "png") for path in place.glob(f"*.{kind}")]:

@@ -1,4 +1,4 @@
-"""Checks of losses: what one owes at any number of classes, each obligation a function of its own, and all of them for a class."""
+"""Checks of losses: what a loss owes at any number of classes, one function for each obligation and one for all of them."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def dual_points(loss: Loss, random: np.random.Generator, n: int = 12) -> tuple[A
 
 
 def largest_cost(loss: Loss) -> float:
-    """Return the largest entry of the loss matrix, weights by class included; k for what is no game, which may sum over labels."""
+    """Return the largest entry of the loss matrix, weights by class included; k for a loss without a game, which may sum over labels."""
     if not isinstance(loss, AdversarialLoss):
         return float(loss.n_classes)
     return float(np.abs(loss.matrix).max() * np.max(getattr(loss, "weight", 1.0)))
@@ -173,7 +173,7 @@ def check_pieces(loss: Loss, F: Array, y: Labels) -> None:
 
 
 def check_rows(loss: Loss, F: Array, y: Labels) -> None:
-    """Check that each row has the answer that it has alone, and that no rows are no error."""
+    """Check that each row has the answer that it has alone, and that zero rows are accepted."""
     together = loss.oracle_reference(F, y)
     for i in range(len(F)):
         alone = loss.oracle_reference(F[i : i + 1], y[i : i + 1])

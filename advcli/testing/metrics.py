@@ -42,7 +42,7 @@ def _check(metric: str | Callable[..., float] | Metric, about: Metric | None, fa
 
     random = np.random.default_rng(0)
     y = np.r_[[0, 1, 2], random.integers(3, size=27)].astype(np.intp)
-    best = value(y, y, doubt=0.0)  # without doubt: a measure of calibration finds fault with one that is not needed
+    best = value(y, y, doubt=0.0)  # without doubt: a measure of calibration counts needless doubt as a fault
     require(np.isfinite(best), f"the value of the truth itself is {best}")
     for step in range(20):
         predicted = np.where(random.uniform(size=30) < step / 20, random.integers(3, size=30), y).astype(np.intp)

@@ -1,4 +1,4 @@
-"""Checks of solvers: what one owes on any problem, each obligation a function of its own, and all of them for a class."""
+"""Checks of solvers: what a solver owes on any problem, one function for each obligation and one for all of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check_solver(solver_class: type[Solver], **options: Any) -> None:
     """Check a class of solvers, with its options, on small zero-one problems: of dense or sparse rows, a kernel matrix, or moments in a
     box.
 
-    Weak duality holds wherever it is stopped, and what stopped it is said; it makes no more than ``max_passes``; the same seed gives the
+    Weak duality holds wherever it is stopped, the status names what stopped it; it makes at most ``max_passes``; the same seed gives the
     same bits; its tolerance is reached; a warm start is not written to and leads to the tolerance, one of another shape is ignored or
     refused by a `ValueError` such as `ConfigError`; and inputs are read-only. AssertionError says the class and what is broken.
 

@@ -28,7 +28,7 @@ def check_source(source: Source | str, options: Mapping[str, Any], data_dir: str
     - X is float64, C-contiguous or CSR, or `BlockRows`, and finite; the features have different names;
     - y holds codes of the classes, or ones where a row has a label; classes are two or more, different, and all occur;
     - weights are finite and positive; splits and official parts hold rows of it, no row twice;
-    - ``sha256`` is the checksum of its content; ``name``, ``sizes`` and ``allow_small_classes`` are those of the options;
+    - ``sha256`` is the checksum of its content; ``name``, ``sizes`` and ``allow_small_classes`` have the values of the options;
     - `Source.is_ordered` says before loading what the data set says, or None.
 
     Examples

@@ -8,6 +8,7 @@ constant decides is read from the comment at its line.
 import argparse
 import importlib
 import io
+import re
 import sys
 import time
 import tokenize
@@ -60,8 +61,8 @@ def ordered(n, d=4, k=4):
     return X, np.searchsorted(np.quantile(z, np.linspace(0, 1, k + 1)[1:-1]), z).astype(np.intp)
 
 
-def solved(solver, data, loss, C, features="linear", tol=1e-3, seed=0, **options):
-    """Return a run of a solver by its name on rows and codes."""
+def solved(solver, data, loss, C, features="linear", tol=1e-3, start=None, **options):
+    """Return a run of a solver by its name on rows and codes, from its solution at C = ``start``."""
     from advcli.features import make_features
     from advcli.losses import make_loss
     from advcli.problems.risk import Problem
@@ -70,12 +71,12 @@ def solved(solver, data, loss, C, features="linear", tol=1e-3, seed=0, **options
     X, y = data
     k = int(y.max()) + 1
 
-    def run():
+    def at(C, before=None):
         bound = make_features(features, X, k, **options)
         problem = Problem(bound, make_loss(loss, k), y, 1.0 / (C * len(y)), tolerance=bound.tolerance(y, None))
-        return make_solver(solver).solve(problem, Limits(tol, max_passes=20_000), seed=seed)
+        return make_solver(solver).solve(problem, Limits(tol, max_passes=2_000), before)
 
-    return run
+    return lambda: at(C, None if start is None else at(start))
 
 
 def boxed(solver, data, loss, tol=1e-3):
@@ -104,7 +105,7 @@ def problems():
     return {
         "newton": {
             "wine zero_one C=512": solved("newton", wine, "zero_one", 512.0),
-            "iris llw C=16": solved("newton", iris, "llw", 16.0),
+            "iris llw C=512 from C=1": solved("newton", iris, "llw", 512.0, start=1.0),
             "breast_cancer ww C=2^14": solved("newton", cancer, "ww", 2.0**14),
         },
         "box": {
@@ -124,8 +125,8 @@ def problems():
         },
         "kernel_newton": {
             "wine zero_one rbf C=16": solved("kernel_newton", wine, "zero_one", 16.0, **rbf),
-            "digits llw rbf C=1": solved("kernel_newton", digits, "llw", 1.0, **rbf),
-            "iris llw rbf C=512": solved("kernel_newton", iris, "llw", 512.0, **rbf),
+            "breast_cancer zero_one rbf C=2^12 by auto": solved("auto", cancer, "zero_one", 4096.0, features="rbf", gamma=0.004),
+            "digits llw rbf C=16": solved("kernel_newton", digits, "llw", 16.0, features="rbf", gamma=2.0**-6),
         },
         "lbfgs": {
             "iris zero_one C=1": solved("lbfgs", iris, "zero_one", 1.0),
@@ -139,7 +140,7 @@ def problems():
         },
         "kernel_splitting": {
             "wine llw rbf C=16": solved("kernel_splitting", wine, "llw", 16.0, **rbf),
-            "digits llw rbf C=1": solved("kernel_splitting", digits, "llw", 1.0, features="rbf", gamma=2.0**-8),
+            "digits llw rbf C=1, few pivots": solved("kernel_splitting", digits, "llw", 1.0, features="rbf", gamma=2.0**-12),
             "iris absolute rbf thresholds C=16": solved("kernel_splitting", iris, "absolute", 16.0, "rbf_threshold", gamma=0.05),
         },
         "distributed": {
@@ -206,6 +207,17 @@ def constants(module):
             why = comment.get(number) or comment.get(-number, "")
             found += [(name, getattr(module, name), why.removesuffix(",").removesuffix(".")) for name in names]
     return found
+
+
+def of_solver(solver):
+    """Return (module, name, value, what it decides) of a solver's constants; of a shared module those that its others name."""
+    every = [importlib.import_module(ROOT + short) for short in MODULES[solver]]
+    own = "".join(Path(module.__file__).read_text(encoding="utf-8") for module in every if module.__name__ != f"{ROOT}newton.proximal")
+    for module in every:
+        for name, value, why in constants(module):
+            inherited = name in CLASSES and "most_inner = " not in own
+            if inherited or module.__name__ != f"{ROOT}newton.proximal" or re.search(rf"\b{name}\b", own):
+                yield module, name, value, why
 
 
 def patched(module, name, value):
@@ -280,16 +292,14 @@ def table(solver, runs, repeats):
     base = [attempt(run)[0] for run in runs.values()]
     print(f"\n## {solver}\n\nProblems: {'; '.join(f'{name}: {text}' for name, text in zip(runs, base, strict=True))}.\n")
     print("| constant | value | what it decides | half | double | seconds, half and double |\n|---|---|---|---|---|---|")
-    for short in MODULES[solver]:
-        module = importlib.import_module(ROOT + short)
-        for name, value, why in constants(module):
-            cells = ["", "", ""]
-            if name not in WAITS:
-                counts, same, ratio = measured(runs, module, name, value, repeats)
-                cells = ["same" if same[factor] else ", ".join(counts[factor]) for factor in (0.5, 2.0)]
-                cells.append("" if all(same.values()) else f"{ratio[0.5]:.2f}, {ratio[2.0]:.2f}")
-            why = why.replace("|", "\\|")
-            print(f"| `{name}` | {shown(value)} | {why} | {' | '.join(cells)} |", flush=True)
+    for module, name, value, why in of_solver(solver):
+        cells = ["", "", ""]
+        if name not in WAITS:
+            counts, same, ratio = measured(runs, module, name, value, repeats)
+            cells = ["same" if same[factor] else ", ".join(counts[factor]) for factor in (0.5, 2.0)]
+            cells.append("" if all(same.values()) else f"{ratio[0.5]:.2f}, {ratio[2.0]:.2f}")
+        why = why.replace("|", "\\|")
+        print(f"| `{name}` | {shown(value)} | {why} | {' | '.join(cells)} |", flush=True)
 
 
 def main(arguments=None):

@@ -7,4 +7,4 @@ import pytest
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty folder to run in, without the papers' data."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("ADVCLI_DATA", raising=False)
+    monkeypatch.setenv("ADVCLI_DATA", "data")

@@ -10,6 +10,7 @@ import pytest
 from advcli.cli import actions, main
 from advcli.cli.task import PARTICULAR
 from advcli.config import meanings
+from advcli.config.composing import compose_cells
 from advcli.config.words import unknown_choice
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
@@ -136,3 +137,12 @@ def test_what_help_does_not_know_is_one_line(capfd: pytest.CaptureFixture[str]) 
     assert "takes one word" in refused(capfd, "help", "loss", "solver")
     assert refused(capfd, "foo=1") == "advcli: unknown key 'foo'; advcli help run lists them"
     assert "did you mean help" in refused(capfd, "hepl")
+
+
+def test_changed_keys_are_those_that_words_change() -> None:
+    _, (plain,) = compose_cells([["dataset=iris"]], {})
+    assert set(meanings.changed(plain)) == {"name"}  # set for each start
+    words = {"dataset": "wine", "protocol.n_splits": 3, "hyper.C": 0.5, "report.page": False, "protocol.stage1.gamma": [1, 2]}
+    _, (config,) = compose_cells([words], {})
+    changed = {key: value for key, value in meanings.changed(config).items() if key != "name"}
+    assert changed == {("dataset.name" if key == "dataset" else key): value for key, value in words.items()} | {"dataset.sizes": None}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -148,12 +147,9 @@ def test_missing_cells_are_filled_on_request_from_training_rows(tmp_path: Path) 
     ("name", "rows", "features", "classes", "nodes", "train"),
     [("imclef07a", 11006, 80, 63, 97, 10000), ("imclef07d", 11006, 80, 26, 47, 10000), ("cellcycle_go", 3751, 77, 2715, 4800, 2473)],
 )
-def test_sets_of_the_catalogue(name: str, rows: int, features: int, classes: int, nodes: int, train: int) -> None:
-    folder = os.environ.get("ADVCLI_DATA")
-    if not folder or not (Path(folder) / "MANIFEST.csv").is_file():
-        pytest.skip("set ADVCLI_DATA to the folder of the papers' data sets")
+def test_sets_of_the_catalogue(shared: Path, name: str, rows: int, features: int, classes: int, nodes: int, train: int) -> None:
     options = choice("dataset", name)
-    data = load(options, Path(folder))
+    data = load(options, shared)
     assert data.X.shape == (rows, features)
     assert np.isfinite(data.X).all()
     assert len(data.classes) == classes
@@ -163,6 +159,6 @@ def test_sets_of_the_catalogue(name: str, rows: int, features: int, classes: int
     if data.multilabel:
         assert np.diff(data.y.indptr).min() >= 1
         with pytest.raises(DataError, match="in 2996 of 3751 rows"):
-            load({**options, "stub_leaves": False}, Path(folder))
+            load({**options, "stub_leaves": False}, shared)
     else:
-        assert show(options, Path(folder))["classes"].startswith(f"{classes}:")
+        assert show(options, shared)["classes"].startswith(f"{classes}:")

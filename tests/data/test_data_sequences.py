@@ -143,6 +143,7 @@ def test_a_model_of_sequences_is_fitted_saved_and_predicts_a_new_file(tmp_path: 
         predict_file(model, tmp_path / "other.csv", tmp_path / "out.csv")
 
 
+@pytest.mark.data("wnut17_ner")
 def test_the_shared_tasks_parts_are_the_official_ones(shared: Path) -> None:
     data = load({"name": "wnut17_ner", "source": "sequences", "allow_small_classes": True}, shared)
     assert data.official is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import hashlib
 import shutil
 import subprocess
@@ -18,10 +19,10 @@ from support.counting import Calls
 
 from advcli.core.errors import ConfigError, DataError
 from advcli.data import Dataset, catalogue, check_trainable, default_options, is_ordered, list_datasets, load, show, source_options
-from advcli.data.catalogue import CATALOGUE, ordinal_edges
+from advcli.data.catalogue import CATALOGUE, ordinal_edges, stored_set
 from advcli.data.manifest import find_file, read_manifest
 from advcli.data.tables.options import TableOptions
-from advcli.data.tables.table import read_table, table_sha256
+from advcli.data.tables.table import read_table
 from advcli.data.tables.target import cut_target
 
 CONF = Path(__file__).parents[2] / "conf" / "dataset"
@@ -162,8 +163,8 @@ def test_yaml_files_agree_with_the_defaults(name: str, tmp_path: Path) -> None:
 
 def test_every_known_set_has_a_yaml_file(tmp_path: Path) -> None:
     names = {entry.name for entry in list_datasets(tmp_path)}
-    assert names == set(YAML) - set(TEMPLATES)
-    assert set(TABLE_1) | set(TABLE_3) | set(LEVELS) | {"letter"} == set(CATALOGUE["folder"])
+    assert names - set(CATALOGUE["unavailable"]) - {"ewt_trees"} == set(YAML) - set(TEMPLATES)
+    assert set(TABLE_1) | set(TABLE_3) | set(LEVELS) | {"letter", "ewt_trees"} == set(CATALOGUE["folder"])
 
 
 @pytest.mark.parametrize("name", {**TABLE_1, **TABLE_3})
@@ -195,15 +196,14 @@ def test_further_sets(shared: Path, name: str) -> None:
     check_trainable(data, 5)
 
 
-def test_small_classes_are_allowed_where_they_are_needed(shared: Path) -> None:
-    for name in CATALOGUE["folder"]:
-        changed = options(name, source="folder", allow_small_classes=False)
-        data = load(changed, shared)
-        if min(data.class_sizes().values()) < 5:
-            with pytest.raises(DataError, match="allow_small_classes"):
-                check_trainable(data, 5)
-        else:
+@pytest.mark.parametrize("name", [*TABLE_1, *TABLE_3, *LEVELS, "letter"])
+def test_small_classes_are_allowed_where_they_are_needed(shared: Path, name: str) -> None:
+    data = load(options(name, source="folder", allow_small_classes=False), shared)
+    if min(data.class_sizes().values()) < 5:
+        with pytest.raises(DataError, match="allow_small_classes"):
             check_trainable(data, 5)
+    else:
+        check_trainable(data, 5)
 
 
 def test_abalone_has_one_hot_sex(shared: Path) -> None:
@@ -214,6 +214,7 @@ def test_abalone_has_one_hot_sex(shared: Path) -> None:
         load(options("abalone", categorical=[]), shared)
 
 
+@pytest.mark.data("stocks")
 def test_the_cut_is_an_option(shared: Path) -> None:
     even = load(options("stocks", cut="equal_frequency", n_classes=5, edges=None), shared)
     assert np.ptp(list(even.class_sizes().values())) <= 10  # equal values stay together
@@ -223,33 +224,33 @@ def test_the_cut_is_an_option(shared: Path) -> None:
         load(options("stocks", cut="none", edges=None), shared)
 
 
-def test_the_benchmarks_classes_are_cut_where_no_target_lies(shared: Path) -> None:
+@pytest.mark.parametrize("name", sorted(ordinal_edges()))
+def test_the_benchmarks_classes_are_cut_where_no_target_lies(shared: Path, name: str) -> None:
     path = Path(catalogue.__file__).parent / "ordinal_edges.csv"
     with path.open(newline="", encoding="utf-8") as stream:
         rows = {row["dataset"]: row for row in csv.DictReader(stream)}
     assert set(rows) == {name for name, facts in CATALOGUE["folder"].items() if facts.options.get("cut") == "edges"}
     assert {name for name in TABLE_3 if name not in rows} == {"bank", "computer", "calhousing"}
-    for name, row in rows.items():
-        target = read_table(find_file(name, None, shared, read_manifest(shared))).frame["target"].to_numpy(float)
-        assert not np.isin(ordinal_edges()[name], target).any(), name
-        assert list(load(options(name), shared).class_sizes().values()) == [int(count) for count in row["rows_per_class"].split(";")]
-        assert row["source"]
+    target = read_table(find_file(name, None, shared, read_manifest(shared))).frame["target"].to_numpy(float)
+    assert not np.isin(ordinal_edges()[name], target).any()
+    assert list(load(options(name), shared).class_sizes().values()) == [int(count) for count in rows[name]["rows_per_class"].split(";")]
+    assert rows[name]["source"]
 
 
-def test_equal_widths_of_the_adjusted_targets_are_the_benchmarks_classes(shared: Path) -> None:
+@pytest.mark.parametrize("name", sorted(set(ordinal_edges()) - {"diabetes"}))
+def test_equal_widths_of_the_adjusted_targets_are_the_benchmarks_classes(shared: Path, name: str) -> None:
     # the benchmark's rule: an inner edge belongs to the class below it, so the mirrored targets are cut with edges to the class above;
     # diabetes is left out, whose classes were edited by hand there, and pyrimidines has ten classes joined in pairs
     pulled_in = {"machinecpu": (0, 500), "pyrimidines": (0.44, 1)}
     moved = {465: 425, 489: 439, 510: 460}
-    for name in set(ordinal_edges()) - {"diabetes"}:
-        target = read_table(find_file(name, None, shared, read_manifest(shared))).frame["target"].to_numpy(float)
-        if name == "machinecpu":
-            target = np.array([moved.get(value, value) for value in target])
-        target = np.clip(target, *pulled_in.get(name, (-np.inf, np.inf)))
-        k = 10 if name == "pyrimidines" else TABLE_3[name][0]
-        mirrored, levels, _ = cut_target(-target, TableOptions(cut="equal_width", n_classes=k))
-        classes = k - np.array(levels)[mirrored]
-        assert np.array_equal(classes // 2 if name == "pyrimidines" else classes, load(options(name), shared).y), name
+    target = read_table(find_file(name, None, shared, read_manifest(shared))).frame["target"].to_numpy(float)
+    if name == "machinecpu":
+        target = np.array([moved.get(value, value) for value in target])
+    target = np.clip(target, *pulled_in.get(name, (-np.inf, np.inf)))
+    k = 10 if name == "pyrimidines" else TABLE_3[name][0]
+    mirrored, levels, _ = cut_target(-target, TableOptions(cut="equal_width", n_classes=k))
+    classes = k - np.array(levels)[mirrored]
+    assert np.array_equal(classes // 2 if name == "pyrimidines" else classes, load(options(name), shared).y)
 
 
 def test_iris_of_the_folder_differs_in_two_rows(shared: Path) -> None:
@@ -264,21 +265,42 @@ def test_the_official_split_is_no_feature(shared: Path) -> None:
     assert any("train 4435, test 2000" in note for note in data.notes)
 
 
-def test_catalogue_agrees_with_the_manifest_and_the_files(shared: Path) -> None:
+@pytest.mark.parametrize("name", [name for sets in CATALOGUE.values() for name, known in sets.items() if known.files])
+def test_catalogue_agrees_with_the_manifest_and_the_files(shared: Path, name: str) -> None:
     with (shared / "MANIFEST.csv").open(newline="") as stream:
         manifest = {row["name"]: row for row in csv.DictReader(stream)}
-    for name, facts in CATALOGUE["folder"].items():
-        row = manifest[name]
-        assert (facts.rows, facts.features, facts.task) == (int(row["rows"]), int(row["features"]), row["task"])
-        assert facts.classes == (int(row["classes"]) if row["classes"] else None)
-        assert facts.citation == row["upstream_citation"]
-        table = read_table(shared / row["file"])
-        assert table_sha256(table) == facts.content
-        if facts.upstream is not None:
-            assert row["source_repo"] == f"{facts.upstream.repository}@{facts.upstream.commit}"
-            assert row["source_path"] == ";".join(facts.upstream.paths)
-            assert [column for column in table.frame.columns if column not in ("split", "target")] == list(facts.upstream.columns)
-            assert len(facts.upstream.urls()) == len(facts.upstream.paths)
+    row, known = manifest[name], stored_set(name)
+    assert known is not None
+    if known.source == "folder":
+        assert (known.rows, known.features, known.task) == (int(row["rows"]), int(row["features"]), row["task"])
+        assert known.classes == (int(row["classes"]) if row["classes"] else None)
+    for file, sha256 in known.files.items():
+        plain = gzip.decompress((shared / file).read_bytes())
+        assert hashlib.sha256(plain).hexdigest() == sha256
+    if known.upstream is not None:
+        assert row["source_repo"] == f"{known.upstream.repository}@{known.upstream.commit}"
+        assert len(known.upstream.urls()) == len(known.upstream.paths)
+        if known.upstream.columns:
+            heading = gzip.decompress((shared / row["file"]).read_bytes()).decode().split("\n", 1)[0].split(",")
+            assert [column for column in heading if column not in ("split", "target")] == list(known.upstream.columns)
+
+
+def test_the_repository_has_what_the_catalogue_says_it_ships() -> None:
+    """Those files and no others, each with the checksum of its line in the manifest, which is what a mirror's users compare."""
+    folder = Path(__file__).resolve().parents[2] / "data"
+    manifest = read_manifest(folder)
+    shipped = {name for sets in CATALOGUE.values() for name, known in sets.items() if known.shipped}
+    assert {known for known in CATALOGUE["folder"] if CATALOGUE["folder"][known].licence == "not stated"}.isdisjoint(shipped)
+    for name in shipped:
+        assert hashlib.sha256((folder / manifest[name]["file"]).read_bytes()).hexdigest() == manifest[name]["sha256"], name
+    assert set(manifest) == {name for sets in CATALOGUE.values() for name, known in sets.items() if known.files}
+
+
+def test_every_set_that_is_not_shipped_has_public_files_or_a_reason() -> None:
+    for sets in CATALOGUE.values():
+        for name, known in sets.items():
+            assert not known.files or known.shipped or known.upstream is not None, name
+            assert known.source != "unavailable" or known.note, name
 
 
 def test_all_of_table_1_has_a_public_address() -> None:
@@ -302,6 +324,7 @@ def test_author_splits(shared: Path, name: str, rows: int, train: int, classes: 
     assert load(options(name), shared).splits is None
 
 
+@pytest.mark.data("diabetes")
 def test_author_levels_of_diabetes(shared: Path) -> None:
     data = load(options("diabetes"), shared, author_splits=True)
     assert list(data.class_sizes().values()) == [5, 6, 22, 6, 4]
@@ -362,6 +385,7 @@ def test_sets_of_another_task_cannot_be_loaded_yet(tmp_path: Path) -> None:
     assert next(entry for entry in list_datasets(tmp_path) if entry.name == "pairs").command == "not loadable yet"
 
 
+@pytest.mark.data("wnut17_ner")
 def test_a_set_of_sequences_names_its_source(shared: Path) -> None:
     with pytest.raises(DataError, match=r"is a set of sequences: load it with dataset\.source=sequences"):
         load({"name": "wnut17_ner", "source": "folder"}, shared)
@@ -446,6 +470,7 @@ def test_list_without_a_folder(tmp_path: Path) -> None:
     assert {name: by_name[name, "folder"].classes for name in TABLE_3} == {name: printed[0] for name, printed in TABLE_3.items()}
 
 
+@pytest.mark.data("diabetes")
 def test_list_and_show_with_the_folder(shared: Path) -> None:
     by_name = {(entry.name, entry.source): entry for entry in list_datasets(shared)}
     assert by_name["glass", "folder"].command == "dataset=glass"
@@ -460,14 +485,14 @@ def test_list_and_show_with_the_folder(shared: Path) -> None:
 
 def test_show_what_is_not_here(tmp_path: Path) -> None:
     lines = show("glass", tmp_path)
-    assert lines["here"] == "no; get it with `advcli data fetch glass`"
+    assert lines["here"] == "no; get it with `advcli data fetch glass` (3.4 kB)"
     assert lines["rows"] == "214"
     with pytest.raises(DataError, match="did you mean glass"):
         show("glas", tmp_path)
 
 
 def test_importing_is_light() -> None:
-    heavy = "numpy pandas scipy sklearn pooch requests"
+    heavy = "numpy pandas scipy sklearn requests"
     code = f"import sys, advcli.data; sys.exit(' '.join(m for m in '{heavy}'.split() if m in sys.modules) or 0)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -178,7 +178,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pyt
         ("model=none.npz", "cannot read"),
         ("model=bare.npz", "holds no array coef"),
         ("model=more.npz", "holds an array intercepts; did you mean intercept"),
-        ("model=text.npz", "is no npz file"),
+        ("model=text.npz", "is not an npz file"),
         ("model=pipe.npz", "it is a folder, a pipe or a device, not a file"),
         ("model=objects.npz", "is not an npz file without pickle (coef.npy holds neither numbers nor text)"),
     ):

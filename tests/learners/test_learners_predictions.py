@@ -138,7 +138,7 @@ def test_predictions_of_fewer_rows_than_classes_are_not_called_like_classes(draw
 @pytest.mark.parametrize("kind", [CostSensitiveClassifier, AdversarialCostClassifier])
 def test_a_learner_of_classes_refuses_rows_that_are_none(kind, drawn) -> None:
     X, codes = drawn
-    with pytest.raises(ConfigError, match="row 'ant or bee', which is not a class"):
+    with pytest.raises(ConfigError, match="row 'ant or bee', which is no class"):
         kind(cost=PRICES).fit(X, KINDS[codes])
 
 

@@ -452,7 +452,7 @@ def test_estimators_are_cells_of_a_sweep(tmp_path: Path) -> None:
     assert alone["value"].tolist() == rows.loc[rows["loss"] == "SVC", "value"].tolist()
     for estimator, said in (
         (SVC, "give an estimator, SVC()"),
-        (make_pipeline(SVC()), "not plain data"),
+        (make_pipeline(SVC()), "no plain data"),
         (SVC(class_weight={0: 1}), "no plain"),
     ):
         with pytest.raises(ConfigError, match=said.replace("(", r"\(").replace(")", r"\)")):

@@ -100,13 +100,26 @@ def test_dark_and_light_differ_and_are_readable(page):
     assert seen["light"] > 200 > 60 > seen["dark"]
 
 
-def test_a_narrow_page_scrolls_its_tables_and_figures(page):
+def test_a_narrow_page_scrolls_its_tables_and_shrinks_its_figures(page):
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False})
     page.execute_script("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
     assert page.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
-    # figures stay large enough to read: as wide as they are drawn, or 30 rem, whatever the window
-    shown, drawn = page.execute_script(
-        "const plot = document.querySelector('figure svg'); return [plot.getBoundingClientRect().width, plot.width.baseVal.value]"
+    # every figure is as wide as the page, and its texts stay large enough to read
+    widths, heights = page.execute_script(
+        "const plots = [...document.querySelectorAll('figure svg')];"
+        "return [plots.map(plot => plot.getBoundingClientRect().width),"
+        "        plots.flatMap(plot => [...plot.querySelectorAll('text')].map(text => text.getBBox().height * plot.getScreenCTM().a))]"
     )
-    rem = page.execute_script("return parseFloat(getComputedStyle(document.documentElement).fontSize)")
-    assert shown >= min(drawn, 30 * rem) - 1
+    assert widths
+    assert all(300 < width <= 400 for width in widths)
+    assert min(heights) > 7.5
+
+
+def test_a_wide_page_is_filled_by_its_figures(page):
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 1200, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+    rows = page.execute_script(
+        "return [...document.querySelectorAll('.figures')].map(group => [group.getBoundingClientRect().width, group.children.length,"
+        " group.querySelector('svg').getBoundingClientRect().width])"
+    )
+    for room, count, width in rows:
+        assert width > (0.45 if count > 1 else 0.7) * room

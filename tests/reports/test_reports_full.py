@@ -150,7 +150,7 @@ def test_page_shows_everything(report):
     assert all(("=" in mean) == (float(p) >= 0.05) for mean, p in judged), "the marks go by this p-value"
     assert any("solver broke" in field for row in page.tables["failures"]["tbody"] for field in row)
     certificate = {(row[0], row[1]): row for row in page.tables["certificates"]["tbody"]}
-    assert certificate["set_1", "ww linear"][5:7] == ["1", "5.0e-01"]
+    assert certificate["set_1", "ww linear"][2:5] == ["5.0e-01", "20", "1"]
     for words in ("Friedman test over 7 data sets", "1 cell with a failed fit", "1 cell with a fit that did not converge", "sha256"):
         assert words in text
     assert "left out, as a method has no complete result there: set_0" in text
@@ -212,7 +212,7 @@ def test_too_little_data_draws_no_ranks(planted, tmp_path):
     assert "plots/means-accuracy.svg" in summary.attrs["files"]
     assert "plots/ranks-accuracy.svg" not in summary.attrs["files"]
     for name in ("report.md", "report.html"):
-        assert "too little to test across data sets: 4 data sets and 3 methods" in (folder.path / name).read_text()
+        assert "across data sets" not in (folder.path / name).read_text().lower()  # a section without a test is left out
     assert (folder.path / "pairs.csv").read_text().count("\n") == 1
 
 
@@ -342,7 +342,7 @@ def test_a_fit_without_a_finite_gap_is_shown(planted, tmp_path):
     assert summary.set_index("method").loc["a", "worst_gap"] == float("inf")
     text = (folder.path / "report.html").read_text()
     row = next(row for row in Page(text).tables["certificates"]["tbody"] if row[1] == "a")
-    assert row[5:7] == ["1", "inf"]
+    assert (row[2], row[4]) == ("inf", "1")
     assert 'data-value="Infinity"' in text
     assert "Not drawn: 1 without a finite gap." in text
 
@@ -355,14 +355,14 @@ def test_facts_of_the_cells_are_said(planted, tmp_path):
     }
     folder, _ = full(planted, tmp_path, [planted.rows("iris", "zero_one linear", [2, 1] * 10)], made={"about": about})
     text = (folder.path / "report.md").read_text()
-    for words in ("iris: 3 rows dropped", "C=4 is the largest value tried", "cut: equal width", "asked for: 0.001"):
+    for words in ("iris: 3 rows dropped", "C=4 is the largest value tried", "cut: equal width", "asked for: 1.0e-03"):
         assert words in text
 
 
 def test_a_target_that_is_not_cut_is_not_called_cut(planted, tmp_path):
     about = {"cell": {"dataset": {"cut": "none"}, "protocol": {"splits": "random"}}}
     folder, _ = full(planted, tmp_path, [planted.rows("iris", "zero_one linear", [2, 1] * 10)], made={"about": about})
-    assert "cut:" not in (folder.path / "report.md").read_text()
+    assert re.search(r"(?<!\.)cut:", (folder.path / "report.md").read_text()) is None
 
 
 def test_damaged_provenance_is_no_obstacle(planted, tmp_path):

@@ -6,7 +6,10 @@ import scipy.sparse as sp
 from support import random_problems as problems
 
 from advcli.core.errors import ConfigError
+from advcli.features import make_features
 from advcli.learners.surrogate import SurrogateClassifier
+from advcli.losses import make_loss
+from advcli.problems.risk import Problem
 from advcli.solvers import Limits, make_solver
 from advcli.solvers.auto import choose
 from advcli.solvers.coordinate import threaded
@@ -26,6 +29,7 @@ def problem_of(name="zero_one", features=problems.LINEAR, d=3, sparse=False, **m
     ("problem", "expected"),
     [
         (problem_of(), ["dual", "newton"]),
+        (problem_of("llw"), ["dual", "newton"]),
         (problem_of(d=5000), ["dual"]),
         (problem_of(d=5000, sparse=True), ["dual"]),
         (problem_of("absolute", "threshold"), ["newton", "interior_point", "newton"]),
@@ -39,6 +43,7 @@ def test_choice(problem, expected):
     assert names(problem) == expected
     if not all(solver.lacks(problem) is None for solver in choose(problem).solvers):
         raise AssertionError("auto chose a solver that lacks something")
+    assert not any(solver.comparison for solver in choose(problem).solvers)
     assert make_solver("auto").lacks(problem) is None
 
 
@@ -63,6 +68,17 @@ def test_the_solution_says_what_was_taken(features, C):
 def test_what_no_solver_takes_is_said():
     problem = problem_of("ww", "threshold")
     assert "distributions" in make_solver("auto").lacks(problem)
+
+
+@pytest.mark.parametrize(("C", "taken"), [(2.0**-4, "dual"), (2.0**10, "dual+newton")])
+def test_labels_that_move_alone_are_left_to_the_ascent_at_small_strengths_alone(C, taken):
+    """Passes of ascent are many times as fast at small C (benchmarks/journal/benchopt.md); at large C they end at the look."""
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(300, 6)), random.integers(0, 4, size=300).astype(np.intp)
+    problem = Problem(make_features("linear", X, 4), make_loss("llw", 4), y, 1.0 / (C * 300))
+    solution = make_solver("auto").solve(problem, Limits(1e-3))
+    assert (solution.status, solution.solver) == ("converged", taken)
+    assert taken == "dual" or solution.passes - solution.memory["newton_steps"] < 60.0
 
 
 def test_the_estimator_tells():

@@ -68,3 +68,30 @@ def test_training_part_is_standardised_with_a_constant(rows):
     assert (X[:, -1] == 1.0).all()
     assert abs(X[:, :-1].mean(axis=0)).max() < 1e-12
     assert abs(X[:, :-1].std(axis=0) - 1.0).max() < 1e-12
+
+
+def test_every_constant_of_a_solver_says_what_it_decides_and_is_set_back_after_a_measurement(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    script = load("constants")
+    for solver in script.MODULES:
+        for module, name, value, why in script.of_solver(solver):
+            assert why, f"{module.__name__}.{name} has no comment"
+            restore = script.patched(module, name, script.scaled(value, 2.0))
+            assert getattr(module, name) == script.scaled(value, 2.0)
+            restore()
+            assert getattr(module, name) == value
+
+
+def test_a_constant_is_set_where_other_modules_took_it(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    script = load("constants")
+    from advcli.solvers.newton import binary, linear, proximal
+
+    restore = script.patched(proximal, "CLOSE", 0.5)
+    assert (proximal.CLOSE, linear.CLOSE, binary.CLOSE) == (0.5, 0.5, 0.5)
+    restore()
+    assert (proximal.CLOSE, linear.CLOSE, binary.CLOSE) == (0.3, 0.3, 0.3)
+    restore = script.patched(proximal, "MAX_INNER", 7)
+    assert proximal.ProximalMethod.most_inner == 7
+    restore()
+    assert proximal.ProximalMethod.most_inner == proximal.MAX_INNER

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HIDDEN = """
 import os, sys, signal, multiprocessing
 # other packages ask for the system themselves
-import numpy, scipy.optimize, scipy.stats, sklearn.calibration, pandas, joblib, psutil, hydra, pooch, matplotlib.figure
+import numpy, scipy.optimize, scipy.stats, sklearn.calibration, pandas, joblib, psutil, hydra, requests, matplotlib.figure
 import multiprocessing.forkserver, multiprocessing.synchronize, subprocess, tempfile, shutil
 for name in ("fcntl", "resource", "pwd", "grp", "termios"):
     sys.modules[name] = None

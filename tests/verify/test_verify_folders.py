@@ -420,10 +420,10 @@ def more(text: str) -> str:
 
 # one change that all other checks pass -> the words of the refutation
 ALONE: dict[str, Callable[[Path], Any]] = {
-    "their checksum is another": lambda copy: edit_cell(copy, lambda shard: shard["about"].update({"dataset_sha256": "0" * 64}), 1),
+    "their checksum differs": lambda copy: edit_cell(copy, lambda shard: shard["about"].update({"dataset_sha256": "0" * 64}), 1),
     "differ in the column passes": lambda copy: edit_rows(copy, 3, "passes", more, both=False),
     "the rows' loss differs from their cell's": lambda copy: edit_rows(copy, 3, "loss", lambda text: "other", both=True),
-    "the rows' features is not that": lambda copy: edit_rows(copy, 3, "features", lambda text: "rbf", both=True),
+    "the rows' features differs": lambda copy: edit_rows(copy, 3, "features", lambda text: "rbf", both=True),
     "holds numbers that are not finite": lambda copy: edit_proof(copy, 2, spoil, forge=True),
     "the hash of the proof differs from the row's": lambda copy: edit_rows(copy, 3, "proof", lambda text: text[::-1], both=True),
     "objective is": lambda copy: edit_rows(copy, 3, "objective", lambda text: repr(float(text) * (1 + 1e-7)), both=True),

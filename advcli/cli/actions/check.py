@@ -80,11 +80,11 @@ class Check(Task):
 
     def abandoned(self, error: BaseException) -> None:
         """Say the error in the JUnit file too."""
-        # a reader of our output who has left is no error of the check
+        # a closed pipe behind our output is not an error of the check
         if self.junit is not None and not isinstance(error, BrokenPipeError):
             from ...reports.regression import junit
 
-            with contextlib.suppress(AdvcliError, OSError):  # what stands in the way of this file may be the error itself
+            with contextlib.suppress(AdvcliError, OSError):  # the reason why this file cannot be written may be the error itself
                 self._write_junit(junit.junit_error(" ".join(str(error).split()) or type(error).__name__))
 
     def _write_junit(self, text: str, final: bool = True) -> None:

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...config import Settings
+from ...config import Settings, presets
 from ...config.words import typed
 from ...core.errors import ConfigError, nearest
 from ...core.paths import conf_dir, expanded
-from ..console import print_lines
+from ..console import print_lines, say
 from ..task import Task
+
+if TYPE_CHECKING:
+    from ...data import Entry, Known
 
 WIDTH = 100
 """Columns of a terminal that lines of remarks keep to."""
+
+NARROWEST = 72
+"""Columns that a list of data sets needs."""
+
+OF_PRESET = "experiment="
+"""What stands before the name of a preset whose data sets are to be fetched."""
 
 MOST_ROWS = 40
 """Columns and classes that are listed."""
@@ -30,7 +42,8 @@ class Data(Task):
     usage = (
         ("data list", "every data set: source, size, is it here"),
         ("data show NAME", "one data set in detail"),
-        ("data fetch NAME", "download one data set"),
+        ("data fetch NAME", "download one data set, or several: NAME,NAME"),
+        ("data fetch experiment=PRESET", "download what a preset needs"),
         ("data check path=FILE target=COLUMN", "a file of your own: columns, gaps, classes, the command line that fits"),
     )
     example = "advcli data check path=my.csv target=label"
@@ -50,10 +63,22 @@ class Data(Task):
         if self.choice == "fetch":
             self.url = next((word.removeprefix("url=") for word in reversed(rest) if word.startswith("url=")), None)
             self.overrides = [word for word in rest if not word.startswith("url=")]
+            if self.name.startswith(OF_PRESET) and self.name.removeprefix(OF_PRESET) not in presets.names():
+                named = self.name.removeprefix(OF_PRESET)
+                raise ConfigError(f"there is no preset {named}; {nearest(named, presets.names())} (see advcli experiment list)")
         # what has no file in conf/dataset (data that cannot be loaded yet) can still be shown
         self.composed = self.choice == "show" and ((conf_dir() / "dataset" / f"{self.name}.yaml").is_file() or "--config-dir" in rest)
         if self.composed:
             self.overrides = [f"dataset={self.name}", *rest]
+
+    def _chosen(self, words: list[str]) -> tuple[str, str, list[str]]:
+        """Take ``experiment=PRESET``, with ``+`` or ``--`` before it or not, for a name after ``fetch``."""
+        if words[:1] == ["fetch"] and len(words) > 1:
+            word = " ".join(words[1:3]) if words[1] == "--experiment" else words[1]
+            key, _, preset = word.lstrip("+-").replace(" ", "=").partition("=")
+            if key == "experiment" and preset:
+                return "fetch", OF_PRESET + preset, words[3 if words[1] == "--experiment" else 2 :]
+        return super()._chosen(words)
 
     def _take(self, words: list[str]) -> None:
         """Take the keys of ``check``, with or without ``dataset.`` before them."""
@@ -77,22 +102,30 @@ class Data(Task):
 
     def act(self, settings: Settings) -> None:
         """Print what the data package says."""
-        from tabulate import tabulate
-
         from ... import data
 
         if self.choice == "check":
             self._check()
         elif self.choice == "fetch":
-            print(data.fetch(self.name, settings.data_dir, url=self.url).message)
+            self._fetch(settings)
         elif self.choice == "show":
             print_lines(data.show(settings.dataset if self.composed else self.name, settings.data_dir))
         else:
-            entries = data.list_datasets(settings.data_dir)
-            columns = ("name", "source", "rows", "features", "classes", "task")
-            rows = [[*(getattr(entry, column) for column in columns), "yes" if entry.here else "no", entry.command] for entry in entries]
-            print(tabulate(rows, [*columns, "here", "command"], tablefmt="simple", missingval="-"))
+            _print_list(data.list_datasets(settings.data_dir))
             print(f"\ndata folder: {settings.data_dir} (data_dir=... or ADVCLI_DATA)")
+
+    def _fetch(self, settings: Settings) -> None:
+        """Download what is named, one set after the other."""
+        from ... import data
+
+        if self.name.startswith(OF_PRESET):
+            names = _needed(self.name.removeprefix(OF_PRESET), settings.data_dir)
+            if not names:
+                print(f"all data sets of {self.name.removeprefix(OF_PRESET)} are here")
+        else:
+            names = self.name.split(",")
+        for name in names:
+            print(data.fetch(name, settings.data_dir, url=self.url, began=_began).message)
 
     def _check(self) -> None:
         from ...data.tables.checking import check_file
@@ -115,6 +148,76 @@ class Data(Task):
                     line = "   "
                 line += f" {word}"
             print(line)
+
+
+def _needed(preset: str, data_dir: Path) -> list[str]:
+    """Return the data sets of a preset that have files which are not here."""
+    from ... import data
+    from ...config import check
+    from ...config.composing import compose_cells
+
+    _, configs = compose_cells([f"+experiment={preset}"], {})
+    cells = list(map(check, configs))
+    missing = [cell.dataset["name"] for cell in cells if data.missing_files(cell.dataset, data_dir, cell.protocol.splits == "author")]
+    return list(dict.fromkeys(map(str, missing)))
+
+
+def _began(facts: Known) -> Callable[[int], None] | None:
+    """Say what is about to be downloaded, and return what shows how much has arrived, on a terminal alone."""
+    from ... import data
+
+    say(f"{facts.name}: {data.size_text(facts.size)} to download; licence: {facts.licence}")
+    if not sys.stderr.isatty():
+        return None
+    arrived = 0
+
+    def show(count: int) -> None:
+        nonlocal arrived
+        arrived += count
+        text = f"{data.size_text(arrived)} of {data.size_text(facts.size)}"
+        sys.stderr.write(f"\r{text}" if arrived < facts.size else f"\r{' ' * len(text)}\r")
+        sys.stderr.flush()
+
+    return show
+
+
+def _print_list(entries: list[Entry]) -> None:
+    """Print the data sets that are here, that can be fetched, and that are not available, as wide as the terminal."""
+    from ... import data
+
+    width = max(shutil.get_terminal_size((WIDTH, 24)).columns, NARROWEST)
+    columns = ("name", "rows", "features", "classes", "task")
+    here = [entry for entry in entries if entry.here]
+    print("Here, used as dataset=NAME:\n")
+    _print_rows([[getattr(entry, column) for column in columns] for entry in here], [*columns], width)
+    others = [entry.command for entry in here if entry.command != f"dataset={entry.name}"]
+    if others:
+        print("\n" + _filled(f"Used by other words: {'; '.join(others)}.", width))
+    fetched = [entry for entry in entries if not entry.here and entry.command.startswith("advcli")]
+    if fetched:
+        print("\nNot here; advcli data fetch NAME downloads one:\n")
+        sizes = [data.size_text(entry.size) if entry.size else None for entry in fetched]
+        rows = [[e.name, e.rows, e.task, size, e.licence or None] for e, size in zip(fetched, sizes, strict=True)]
+        _print_rows(rows, ["name", "rows", "task", "size", "licence"], width)
+    gone = [entry for entry in entries if not entry.here and not entry.command.startswith("advcli")]
+    if gone:
+        print("\nNot available:\n")
+        for entry in gone:
+            print(_filled(f"{entry.name}: {entry.note or entry.command}", width, "  "))
+
+
+def _print_rows(rows: list[list[Any]], columns: list[str], width: int) -> None:
+    """Print a table whose names are broken where it would be wider than the terminal."""
+    from tabulate import tabulate
+
+    headings = [f"{column}  " for column in columns]  # tabulate leaves as much beside the heading of numbers
+    widths = [max(len(str(cell)) for cell in column) for column in zip(headings, *rows, strict=True)]
+    most = max(8, width - sum(widths[1:]) - 2 * (len(widths) - 1))
+    print(tabulate(rows, columns, tablefmt="simple", missingval="-", maxcolwidths=[most if widths[0] > most else None]))
+
+
+def _filled(text: str, width: int, after: str = "") -> str:
+    return fill(text, width, subsequent_indent=after, break_long_words=False, break_on_hyphens=False)
 
 
 def _print_some(rows: list[dict[str, Any]], what: str, align: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""The action ``model``: what stands in a model file."""
+"""The action ``model``: the contents of a model file."""
 
 from __future__ import annotations
 

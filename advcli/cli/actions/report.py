@@ -66,7 +66,7 @@ class Report(Task):
         print(f"report: {short(path / 'report.html')}")
 
     def _draw(self, settings: Settings) -> None:
-        """Draw a picture of losses or of fits, and write what is drawn beside it."""
+        """Draw a picture of losses or of fits, and write the numbers drawn as CSV."""
         from ...evaluation import Cell
         from ...reports.pictures import Request, pictures, write_picture
 
@@ -89,7 +89,7 @@ class Report(Task):
 
 
 def _place(settings: Settings, folders: list[ResultsFolder]) -> Path:
-    """Return the folder that takes the tables; refused before the work is one that cannot, or that is another sweep's."""
+    """Return the folder for the tables; refuse, before the work, a folder that cannot be written or belongs to another sweep."""
     out = settings.out
     if out is None:
         if len(folders) > 1:

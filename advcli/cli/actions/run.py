@@ -15,10 +15,11 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from ... import config as configuration
-from ...config import Settings, validate
+from ...config import Settings, meanings, validate
 from ...config.composing import compose_all
 from ...config.words import refuse_added_keys, scalar_override, without_hydra, words_of
 from ...core.errors import AdvcliError, ConfigError
+from ...core.files import read_json
 from ...results.progress import Journal, Progress
 from ..console import counted, hyper_words, print_table, say, short, warn
 from ..folders import unmake
@@ -27,6 +28,10 @@ from ..task import METHOD, Task
 if TYPE_CHECKING:
     from ...evaluation.outcome import CellOutcome
     from ...results.folder import ResultsFolder
+
+
+_ABOUT_THE_RUN = {"name", "results_dir", "data_dir", "workers", "cells_per_job", "quiet", "verbose", "plugins"}
+"""Keys that say where and how cells are computed."""
 
 
 class Run(Task):
@@ -90,6 +95,7 @@ class Run(Task):
             settings = validate(config)
             self.refuse_unread(settings)
             self.config = configuration.plain(config)
+            self._with_data([words_of(node)], [settings])
             if settings.dry_run:
                 self._show([settings], [words_of(node)])
                 return None
@@ -114,7 +120,7 @@ class Run(Task):
     def run_job(self, job: int) -> list[tuple[int, CellOutcome, list[str]]]:
         """Run the cells of one job, in a worker."""
         if self.session is None:
-            return []  # another sweeper than ours: nothing was checked and no folder is there; `finish` says so
+            return []  # another sweeper than ours: nothing was checked and no folder is there, which `finish` reports
         from ...evaluation.sweeps.jobs import run_job
 
         return run_job(self.session, job)
@@ -132,6 +138,7 @@ class Run(Task):
         plans = compose_all(cells, lambda words: configuration.plain(without_hydra(compose(words))), scalar_override)
         settings = [configuration.check(values) for values in plans]
         self.refuse_unread(settings[0])
+        cells, settings = self._with_data(cells, settings)
         if settings[0].dry_run:
             self._show(settings, cells)
             yield []
@@ -151,6 +158,16 @@ class Run(Task):
                     yield [cells[batch[0]] for batch in batches]
             finally:
                 self.reported = progress.done
+
+    def _with_data(self, cells: list[list[str]], settings: list[Settings]) -> tuple[list[list[str]], list[Settings]]:
+        """Return the cells whose data are here, and say once which data sets of a preset are left out."""
+        from ...evaluation.sweeps.missing import sort_out
+
+        kept, line = sort_out(settings, cells, self.words)
+        if line:
+            say(f"note: {line}")
+            self.notes.add(f"note: {line}")
+        return [cells[number] for number in kept], [settings[number] for number in kept]
 
     def _show(self, cells: list[Settings], words: list[list[str]]) -> None:
         """Print what cells would compute and about how long."""
@@ -184,7 +201,7 @@ class Run(Task):
         """Keep what became of the cells."""
         if results is None:
             self.died = f"a worker process died (killed, or out of memory); finished cells are kept; {self._resume()} workers=1"
-        for number, outcome, lines in (cell for job in results or [] for cell in job):
+        for number, outcome, lines in sorted((cell for job in results or [] for cell in job), key=lambda cell: cell[0]):
             self.outcomes.append(outcome)
             if number not in self.reported and outcome.status == "failed":  # the journal could not take it
                 say("\n".join(lines))
@@ -227,14 +244,16 @@ class Run(Task):
         swept = self.cells > 1
         page = swept and settings.report["page"]
         # of this session's provenance, too, which the page shows
-        folder.write_provenance(self.config, self.started, time.time(), {"command": ["advcli", *self.words], "cells": self.cells})
+        about = {"command": ["advcli", *self.words], "cells": self.cells, **_order(folder, self.outcomes)}
+        about["changed"] = {key: value for key, value in meanings.changed(self.config).items() if key not in _ABOUT_THE_RUN}
+        folder.write_provenance(self.config, self.started, time.time(), about)
         choice = Choice.of(settings.report)
         how: dict[str, Any] = {"published": settings.published, "choice": choice, "spreadsheets": settings.spreadsheets}
         summary = write_reports(folder, significance, settings.report["metric"], page=page, **how)
         alone = len(self.outcomes) == 1 and not swept and len(summary.drop_duplicates(["dataset", "method"])) == 1
         if not alone:
             print_table(summary)
-        elif self.outcomes[0].status != "failed":  # what failed was said
+        elif self.outcomes[0].status != "failed":  # a failure was reported when it happened
             print(f"{self.outcomes[0].dataset}, {self.outcomes[0].method}: {self.outcomes[0].result}")
             for line in summary.attrs["missed"]:
                 print(line)
@@ -249,7 +268,7 @@ class Run(Task):
         return 1 if failed or self.died else 0
 
     def _print_end(self, folder: str, failed: int, about: Mapping[Any, Any]) -> None:
-        """Print what was said about the data and the tables, and where these are."""
+        """Print the notes about the data and the tables, and where the tables are."""
         for line in dict.fromkeys(f"note: {outcome.dataset}: {text}" for outcome in self.outcomes for text in outcome.notes):
             if line not in self.notes:
                 say(line)
@@ -263,6 +282,14 @@ class Run(Task):
             say(remark)
         if "report.html" in about["files"]:
             print(f"report: {os.path.join(folder, 'report.html')}")
+
+
+def _order(folder: ResultsFolder, outcomes: Sequence[CellOutcome]) -> dict[str, list[str]]:
+    """Return the names of data sets and methods in the order of the command, after the names of earlier commands, for the page."""
+    before = read_json(folder.path / "provenance.json")
+    before = before if isinstance(before, dict) else {}
+    names = {"datasets": [outcome.dataset for outcome in outcomes], "methods": [outcome.method for outcome in outcomes]}
+    return {key: list(dict.fromkeys([*before.get(key, ()), *added])) for key, added in names.items()}
 
 
 def _check_reports(cells: Sequence[Settings]) -> None:

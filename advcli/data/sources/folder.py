@@ -18,7 +18,7 @@ import numpy as np
 from ...core.errors import ConfigError, DataError, nearest
 from ..catalogue import CATALOGUE, known_set
 from ..dataset import Dataset
-from ..manifest import check_file, entries_by_file, find_file, own_file, read_manifest
+from ..manifest import check_file, entries_by_file, find_file, missing_line, own_file, read_manifest
 from ..source import COLUMN_OPTIONS, LABEL_OPTIONS, SEQUENCE_OPTIONS, TABLE_OPTIONS, Entry, Source, options_give_order
 from ..tables.opening import read_bytes
 from ..tables.options import TableOptions
@@ -73,14 +73,10 @@ def _load_table(options: Mapping[str, Any], data_dir: Path, manifest: Mapping[st
     name, chosen = options["name"], TableOptions.read(options)
     path = find_file(name, options["file"], data_dir, manifest)
     if not path.is_file():
-        unfetched = {*CATALOGUE["hierarchical"], *CATALOGUE["sequences"]}
-        names = {*CATALOGUE["folder"], *unfetched, *manifest}
+        names = {*CATALOGUE["folder"], *CATALOGUE["hierarchical"], *CATALOGUE["sequences"], *manifest}
         if name not in names and options["file"] is None:
             raise DataError(f"no data set is named {name!r}, and {path} does not exist; {nearest(name, names)} (see `advcli data list`)")
-        fetch = "" if name in unfetched else f"run `advcli data fetch {name}`, or "
-        raise DataError(
-            f"data set {name!r} is not here: no file {path}; {fetch}point data_dir= or ADVCLI_DATA to the folder that has {path.name}"
-        )
+        raise DataError(missing_line(name, path))
     raw = read_bytes(path)
     check_file(path, raw, manifest.get(name), f"run `advcli data fetch {name}`")
     table = replace(read_table(path, replace(chosen, categorical=()), raw=raw), options=chosen)
@@ -126,16 +122,17 @@ def _entries(data_dir: Path) -> list[Entry]:
             rows, features, classes = (facts.rows, facts.features, facts.classes) if facts else (None, None, None)
         if facts is not None and classes is None:
             classes = facts.cut_classes
-        if task not in _LOADABLE:
-            command = "not loadable yet"
-        elif not here:
+        if not here and (facts is not None or task in _LOADABLE):
             command = f"advcli data fetch {name}"
+        elif task not in _LOADABLE:
+            command = "not loadable yet"
         elif name in CATALOGUE["sklearn"]:  # that one is the default
             command = f"dataset={name} dataset.source=folder"
         else:
             command = f"dataset={name}" if facts else f"dataset=folder dataset.name={name}"
         citation = (row or {}).get("upstream_citation") or (facts.citation if facts else "")
-        entries.append(Entry(name, "folder", rows, features, classes, task, here, command, citation, facts.options if facts else {}))
+        known = (facts.options, facts.size, facts.licence) if facts else ({}, 0, "")
+        entries.append(Entry(name, "folder", rows, features, classes, task, here, command, citation, *known))
     return entries
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ...core.checks import ANY, at_least, choice, or_null
 from ...core.errors import DataError, nearest
 from ..dataset import Dataset, make_dataset
-from ..manifest import check_file, entries_by_file, find_file, own_file, read_manifest
+from ..manifest import check_file, entries_by_file, find_file, missing_line, own_file, read_manifest
 from ..source import Source, check_options, common, options_give_order
 from ..tables.cells import cell_text
 from ..tables.opening import read_bytes
@@ -40,9 +40,9 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     name, manifest = options["name"], read_manifest(data_dir)
     path = find_file(name, options["file"], data_dir, manifest)
     if not path.is_file():
-        raise DataError(f"data set {name!r} is not here: no file {path}; point data_dir= or ADVCLI_DATA to the folder that has {path.name}")
+        raise DataError(missing_line(name, path))
     raw, row = read_bytes(path), manifest.get(name)
-    check_file(path, raw, row, "get it again")
+    check_file(path, raw, row, f"run `advcli data fetch {name}`")
     chosen = TableOptions.read(options)
     frame = read_table(path, chosen, raw=raw).frame
     if options["text"] not in frame:

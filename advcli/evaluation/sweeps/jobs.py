@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...config.protocol import Protocol
 from ...core import plugins
-from ...core.errors import AdvcliError, ConfigError, DataError, NotConvergedWarning, ResultsError
+from ...core.errors import AdvcliError, ConfigError, NotConvergedWarning, ResultsError
 from ...core.hyper import SCALES
-from ...data import foresee, has_address, is_ordered, missing_files
+from ...data import foresee, is_ordered
 from ...data.labels.noise import check_noise
 from ...learners import Method
 from ...metrics import meaning
@@ -69,7 +69,6 @@ def check_cells(
         check_noise(noise)
     fitted = [cell.in_sweep for cell in asked]
     unlike = distinct(fitted)
-    _refuse_missing_data(fitted, words, cells[0].data_dir)
     return unlike, _check_with_data(fitted, cells[0].data_dir, note)
 
 
@@ -129,37 +128,6 @@ def _scores_strategy(protocol: Protocol, method: Method) -> bool:
         return False
     calibrated = replace(method, loss={**method.loss, "calibrate": "sigmoid"})
     return calibrated.calibratable is calibrated
-
-
-def _refuse_missing_data(cells: Sequence[Cell], words: Sequence[Sequence[str]], data_dir: Path) -> None:
-    """Refuse a sweep over sets of the catalogue that are not in the data folder: all of them, before any cell.
-
-    The line names the sets, how to get them, and the words that leave them out.
-    """
-    files: dict[str, list[Path]] = {}
-    chosen: dict[str, str | None] = {}
-    for cell, texts in zip(cells, words, strict=True):
-        name = str(cell.dataset["name"])
-        if name not in files:
-            files[name] = missing_files(cell.dataset, data_dir, cell.protocol.splits == "author")
-            chosen[name] = next((text.partition("=")[2] for text in texts if text.startswith("dataset=")), None)
-    missing = {name: lacking[0] for name, lacking in files.items() if lacking}
-    if missing:
-        rest = list(dict.fromkeys(chosen[name] for name in files if name not in missing))
-        go_on = f"; to go on with the rest add dataset={','.join(map(str, rest))}" if rest and None not in chosen.values() else ""
-        raise DataError(_how_to_get(missing, len(files)) + go_on)
-
-
-def _how_to_get(missing: Mapping[str, Path], n: int) -> str:
-    """Return which of ``n`` data sets are missing, by their first missing files, and what to do."""
-    names = [name for name in missing if has_address(name)]
-    if len(missing) == 1:
-        ((name, file),) = missing.items()
-        text = f"data set {name!r} is not here: no file {file}; " + (f"run `advcli data fetch {name}`, or " if names else "")
-        return f"{text}point data_dir= or ADVCLI_DATA to the folder that has {file.name}"
-    text = f"{len(missing)} of {n} data sets are not here: {', '.join(missing)}; "
-    text += f"`advcli data fetch NAME` gets {'each' if len(names) == len(missing) else ', '.join(names)}, or " if names else ""
-    return f"{text}point data_dir= or ADVCLI_DATA to the folder that has their files, such as {next(iter(missing.values())).name}"
 
 
 def _check_with_data(cells: Sequence[Cell], data_dir: Path, note: Callable[[str], None]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from ...core.processes import bound_to_this_process, interrupts_reach_this_proce
 from ...results.folder import ResultsFolder
 from ...results.progress import Progress, warning
 from .jobs import prepare, refuse_removed, run_job, share_out
+from .missing import sort_out
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,6 +81,7 @@ def sweep(
     settings = [check(config) for config in configs]
     if not settings:
         raise ConfigError("a sweep needs at least one cell")
+    sort_out(settings, words, ())
     results = ResultsFolder(settings[0].folder, **settings[0].record)
     prepare(results, settings, words, _print)
     _run_jobs(settings, results, workers, quiet)

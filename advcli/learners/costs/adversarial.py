@@ -1,7 +1,7 @@
 """The adversarial surrogate of costs: every row has its own vector of what each prediction costs, and the adversary mixes those seen.
 
 Let the vectors of all rows be columns a_1, .., a_m of A (l, m), equal ones once. The predictor plays p over the l predictions, the
-adversary a mixture C = A q of the outcomes, whose moments, sum_i x_i C_i', have to be near those of the sample's costs c_i. To the
+adversary a mixture C = A q of the outcomes, whose moments, sum_i x_i C_i', have to be near the moments of the sample's costs c_i. To the
 learner that is, with scores s = Theta x, one number for each prediction,
 
     S(s, c) = max over C in conv(a_1, .., a_m) of  min_j C_j + s.(c - C)                                                    (1)
@@ -36,7 +36,7 @@ from ..base import Bound, Learner, Rows, State, register
 from ..options import check_options, mass_of, own_options, seed_of
 from ..surrogate import LIMITS, SurrogateClassifier
 from .games import OutcomeProblem, solve_outcome_games, solve_outcomes
-from .given_costs import LearnsFromCosts, check_costs
+from .given_costs import LearnsFromCosts
 
 _MOST_NUMBERS = 4_000_000
 """Rows times outcomes at most with Newton's method, which takes minutes for 2,000 rows of costs that all differ."""
@@ -153,11 +153,11 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
 
     @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, n_classes: int | None) -> None:
-        """Refuse unknown options, maps without one column a score, solvers of other problems, and costs that are no costs."""
+        """Refuse unknown options, maps without one column a score, solvers of other problems, and invalid costs."""
         check_options(loss, cls.option_names())
         make_solver(solver["name"], **own_options(solver, LIMITS))
-        cls(solver=solver["name"], features=features["name"], features_options=own_options(features)).check_parameters()
-        check_costs(loss.get("cost"), n_classes)
+        mapped = {"features": features["name"], "features_options": own_options(features)}
+        cls(**cls.options_of(loss, solver, {}), **mapped, n_classes=n_classes).check_parameters()
 
     @classmethod
     def _from_options(cls, loss: Options) -> dict[str, Any]:
@@ -282,7 +282,7 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     def outcome_scores(self, X: Any) -> Array:
-        """Return the scores -A's of the outcomes, shape (n, m): those of the game of the matrix A."""
+        """Return the scores -A's of the outcomes, shape (n, m), the scores of the game of the matrix A."""
         return self.potentials(X) @ -self.outcomes_
 
     def predictor_distribution(self, X: Any) -> Array:

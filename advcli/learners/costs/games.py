@@ -1,4 +1,4 @@
-"""The game of costs with many outcomes: no example needs more of them than there are predictions, so each is given a few of its own.
+"""The game of costs with many outcomes: no example needs more outcomes than there are predictions, so each has a few columns.
 
 Over n rows of weights w_i with sum n, costs c_i and scores s_i = Theta x_i, and outcomes a_1, .., a_m,
 
@@ -50,7 +50,7 @@ class OutcomeGames(NamedTuple):
 def solve_outcome_games(outcomes: Array, S: Array, columns: Labels | None = None, tolerance: float = 0.0) -> OutcomeGames:
     """Solve the games of outcomes (l, m) at scores S (n, l), to ``tolerance`` or exactly.
 
-    ``columns`` (n, w), where there are some, are those of an earlier answer to begin with.
+    ``columns`` (n, w) of an earlier answer, where given, are the first columns.
     """
     S = np.ascontiguousarray(S, dtype=np.float64)
     n, l = S.shape

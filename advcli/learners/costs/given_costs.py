@@ -42,11 +42,11 @@ class LearnsFromCosts(Learner):
 
     @classmethod
     def filled(cls, loss: Options, facts: Options) -> dict[str, Any]:
-        """Return the options with a cost: that of the file, else absolute for labels with an order and the learner's own for others."""
+        """Return the options with a cost: from the file, else absolute for labels with an order and the learner's default for others."""
         return with_cost(loss, facts, cls.default_cost)
 
     def check_parameters(self) -> None:
-        """Refuse what the learner refuses without costs, and costs that are no costs."""
+        """Refuse what the learner refuses without costs, and invalid costs."""
         super().check_parameters()
         check_costs(self.cost, self.n_classes)
 
@@ -87,7 +87,7 @@ class LearnsFromCosts(Learner):
         return self
 
     def bind(self: Any, rows: Rows, y: Any) -> Any:
-        """Return rows and labels as fits take them, with their own costs or those that the cost matrix has for their labels.
+        """Return rows and labels as fits take them, with the costs of the rows or the costs of their labels in the cost matrix.
 
         ``_bound`` of the learner takes checked rows, their labels, their costs (n, k), and weights.
         """
@@ -135,7 +135,7 @@ class LearnsFromCosts(Learner):
 
 
 def with_cost(loss: Options, facts: Options, default: str) -> dict[str, Any]:
-    """Return the group ``loss`` with a cost in the place of null: the file's, else absolute for ordered labels, else ``default``."""
+    """Return the group ``loss`` with a cost instead of null: the file's, else absolute for ordered labels, else ``default``."""
     if loss.get("file") is not None:
         if loss.get("cost") is not None:
             raise ConfigError(f"loss={loss['name']} needs its costs once: give loss.cost or loss.file")

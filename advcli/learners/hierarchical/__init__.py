@@ -13,7 +13,7 @@ which is the source's lambda |W|^2 + sum of hinges at lambda = 1/(2 C), divided 
             (`advcli.data.labels.node_weights`)                    1                                 (6.13)             sqrt(that sum)
     ssvm    a = sqrt(alpha), alpha minimises (1), too       1, or nhsvm's                     (6.17)             c = 1
 
-The true label's term is 0. Every fit has a duality gap (`_ext/structured/hierarchical.pyx`); that of the shared SVM bounds its joint
+The true label's term is 0. Every fit has a duality gap (`_ext/structured/hierarchical.pyx`); the gap of the shared SVM bounds its joint
 problem.
 """
 

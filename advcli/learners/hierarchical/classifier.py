@@ -46,7 +46,7 @@ class HierarchicalLearner(Refitting, OverLabelGraph, LinearLearner):
 
     certified: ClassVar[bool] = True
     hyper: ClassVar[tuple[str, ...]] = ("regularisation",)
-    own: ClassVar[tuple[str, ...]] = _OF_MODELS  # those that a configuration may set
+    own: ClassVar[tuple[str, ...]] = _OF_MODELS  # options that a configuration may set
     _start: ClassVar[Any] = None
 
     # the leaves' names are the labels as text; a mapping has ``edges``, and ``classes``, the names of the codes 0..n_classes-1
@@ -65,7 +65,7 @@ class HierarchicalLearner(Refitting, OverLabelGraph, LinearLearner):
 
     @classmethod
     def option_names(cls) -> tuple[str, ...]:
-        """Return the options that a configuration may set, of those of the models the model's own."""
+        """Return the options that a configuration may set; of the options of models only this model's."""
         return tuple(name for name in super().option_names() if name in cls.own or name not in _OF_MODELS)
 
     def labels(self) -> tuple[LabelGraph, NDArray[np.intp]]:
@@ -89,7 +89,7 @@ class HierarchicalLearner(Refitting, OverLabelGraph, LinearLearner):
         if not or_null(at_least(0))["valid"](self.updates):
             raise ConfigError(f"updates={self.updates} must be a whole number of at least 0, or null")
         fixed = one_of("margin", "zero_one" if self.margin is None else self.margin, MARGINS) == "zero_one"
-        best_weights(graph, ones)  # refuses what is no tree
+        best_weights(graph, ones)  # refuses a graph that is not a tree
         mu = node_weights(graph, self.rho)
         before = getattr(self._start, "alpha_", mu)
         alpha = away_from_zero(before if before.shape == mu.shape else mu, mu, self.tol)
@@ -162,10 +162,6 @@ class HierarchicalLearner(Refitting, OverLabelGraph, LinearLearner):
     def predict_codes(self, X: Any) -> Any:
         """Return codes (n,), or where labels are sets ones at the labels of the set that scores highest, csr_array (n, k)."""
         return self.best_sets(X) if self.of_sets_ else super().predict_codes(X)
-
-    def predict(self, X: Any) -> Any:
-        """Return labels (n,), or sets of labels as `predict_codes` does."""
-        return self.predict_codes(X) if self.of_sets_ else super().predict(X)
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:

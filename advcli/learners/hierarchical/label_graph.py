@@ -97,7 +97,7 @@ def side_by_side(k: int) -> tuple[LabelGraph, NDArray[np.intp]]:
 
 
 class OverLabelGraph(LinearLearner):
-    """A learner of labels that are leaves of a graph; where rows have several, its weights are those of the nodes.
+    """A learner of labels that are leaves of a graph; where rows have several, it has the weights of the nodes.
 
     Then ``sets_`` are the sets over the graph above the classes, and ``positions_`` (k,) the place of every class among its leaves.
     """
@@ -157,5 +157,5 @@ class OverLabelGraph(LinearLearner):
 
     @property
     def _n_scores(self) -> int:
-        # weights of sets are those of the nodes
+        # sets have the weights of the nodes
         return self.sets_.graph.size if self.of_sets_ else super()._n_scores

@@ -134,7 +134,7 @@ def into_shares(beta: sparse.csr_array) -> tuple[sparse.csr_array, float]:
 def node_squares(membership: sparse.csr_array, Z: Any) -> Array:
     """Return |sum of Z_l over the labels l of node m|^2, shape (M,), for membership (k, M) and Z (k, d).
 
-    Sums of sparse Z are made for some nodes at a time: those of all nodes are as many as the levels of a deep hierarchy make of Z.
+    Sums of sparse Z are made for some nodes at a time: the sums of all nodes are as many as the levels of a deep hierarchy make of Z.
     """
     most = np.cumsum(membership.T @ np.diff(Z.indptr)) if is_sparse(Z) else np.zeros(1)  # entries of the nodes up to each, or fewer
     if most[-1] <= _ENTRIES:
@@ -220,7 +220,7 @@ def learn_leaves_and_alpha(
         ended = passes + 3.0 > max_passes  # an ascent values its start, visits all rows and values the end
         if gap <= tol or ended or updates == most:
             return LeafFit(point.coef, best, beta, primal, dual, point.outside, passes, ended, updates)
-        # an inner gap below that of the joint problem suffices
+        # an inner gap below the joint problem's gap suffices
         inner = max(0.3 * tol, 0.1 * gap)
         updates += 1
         alpha = best if updates == most else farther_weights(graph, lengths, attributes.alpha, best)

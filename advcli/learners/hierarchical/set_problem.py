@@ -58,7 +58,7 @@ class SetProblem:
         self.fall = -2.0 * self.sets.leaf[self.pairs[1]]
 
     def inner(self, alpha: Array) -> Array:
-        """Return the weights of all nodes from those of the graph's; an added root has none."""
+        """Return the weights of all nodes from the weights of the graph's nodes; an added root has none."""
         return np.concatenate([np.zeros(self.sets.first), alpha])
 
     def feasible(self, mu: Array) -> tuple[Array, float]:

@@ -26,7 +26,7 @@ from ...solvers import Limits
 from ...solvers.newton.binary import solve_binary
 from ...solvers.newton.free_bias import solve_free
 from ..base import Bound, Rows, State, register
-from ..costs.given_costs import LearnsFromCosts, check_costs
+from ..costs.given_costs import LearnsFromCosts
 from ..method import register_method
 from ..options import check_options, describes, limits_of, mass_of, one_column, one_of, own_options, refuse_solver, seed_of
 from ..refitting import Minimiser
@@ -73,11 +73,6 @@ class ReductionLearner(Minimiser):
     max_seconds: float = float("inf")
     bias: str = "regularised"
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.features, str) and feature_class(self.features).pairwise
-        return tags
-
     # ---- from a configuration -------------------------------------------------------------------------------------
     @classmethod
     def option_names(cls) -> tuple[str, ...]:
@@ -86,15 +81,11 @@ class ReductionLearner(Minimiser):
 
     @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, n_classes: int | None) -> None:
-        """Refuse unknown options, a map without one column a score, and a solver."""
+        """Refuse unknown options, a solver, and parameters that no data can mend."""
         check_options(loss, cls.option_names())
         refuse_solver(loss, solver)
-        name = loss["name"]
-        one_of("bias", loss.get("bias", BIASES[0]), BIASES)
-        if not one_column(features["name"]):
-            raise IncompatibleError(f"loss={name}", "one column of parameters for every score", _FEATURES)
-        if features.get("moments", "ball") != "ball":
-            raise IncompatibleError(f"features.moments={features['moments']}", "an adversary", f"loss={name} has none: choose moments=ball")
+        mapped = {"features": features["name"], "features_options": own_options(features)}
+        cls(**cls.options_of(loss, solver, {}), **mapped, n_classes=n_classes).check_parameters()
 
     @classmethod
     def options_of(cls, loss: Options, solver: Options, hyper: Mapping[str, Any]) -> dict[str, Any]:
@@ -113,11 +104,13 @@ class ReductionLearner(Minimiser):
         return self.scheme.problems(len(self.classes_))
 
     def check_parameters(self) -> None:
-        """Refuse a strength, tolerance or limit that no data can mend."""
+        """Refuse a strength, tolerance, limit, bias, map or moments that no data can mend."""
         super().check_parameters()
         one_of("bias", self.bias, BIASES)
         if not one_column(self.features):
-            raise IncompatibleError(f"{type(self).__name__}", "one column of parameters for every score", _FEATURES)
+            raise IncompatibleError(f"loss={self.method}", "one column of parameters for every score", _FEATURES)
+        if (moments := (self.features_options or {}).get("moments", "ball")) != "ball":
+            raise IncompatibleError(f"features.moments={moments}", "an adversary", f"loss={self.method} has none: choose moments=ball")
 
     def cost_matrix(self) -> Array:
         """Return the cost matrix (k, k) that rows take their costs from by their labels."""
@@ -291,7 +284,7 @@ class CostSensitiveClassifier(LearnsFromCosts, ReductionLearner):
     features, features_options : str, dict or None
         ``"linear"``, ``"kernel_pca"``, ``"nystroem"`` or a kernel (``"rbf"``, ``"poly"``, ``"precomputed"``), and the map's options.
     bias : {"regularised", "free"}
-        Whether the constant of every problem is penalised: one that is appended to linear rows, or added to a kernel.
+        Whether the constant of every problem, appended to linear rows or added to a kernel, is penalised.
     C, lam, tol, max_passes, max_seconds
         Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
     n_classes, order, class_weight
@@ -340,13 +333,6 @@ class CostSensitiveClassifier(LearnsFromCosts, ReductionLearner):
     def needs(cls, loss: Options) -> frozenset[str]:
         """Return the order of the labels for red_mc and for costs that count steps between them."""
         return frozenset({"order"}) if cls.method == "red_mc" else super().needs(loss)
-
-    @classmethod
-    def check(cls, loss: Options, features: Options, solver: Options, n_classes: int | None) -> None:
-        """Refuse what a reduction refuses, unknown pairs, and a cost matrix that is none."""
-        super().check(loss, features, solver, n_classes)
-        one_of("pairs", loss.get("pairs", PAIRS[0]), PAIRS)
-        check_costs(loss.get("cost"), n_classes)
 
     # ---- fitting --------------------------------------------------------------------------------------------------
     @property

@@ -40,7 +40,7 @@ class GroupedRows:
 def _merged(X: Any, y: Labels, start: Starts, weights: Array) -> tuple[Positions, Starts, Array, Positions]:
     """Return rows (n',) of the sequences that differ, sorted by their content, where each begins, and the weight of all that equal it.
 
-    The last array holds the new number of every sequence, -1 for those of weight 0, which are left out.
+    The last array holds the new number of every sequence, -1 for sequences of weight 0, which are left out.
     """
     chains: dict[bytes, tuple[int, float]] = {}
     keys: list[bytes | None] = [None] * (len(start) - 1)
@@ -101,7 +101,7 @@ class ChainClassifier(StructuredLearner):
     Notes
     -----
     ``fit(X, y, groups=...)`` and ``predict(X, groups=...)`` take the sequence of every row; the rows of a sequence stand together. Without
-    groups every row is a sequence of its own.
+    groups every row is one sequence.
 
     References
     ----------
@@ -145,7 +145,7 @@ class ChainClassifier(StructuredLearner):
         self.check_common()
 
     def problem(self, X: Any, y: Any, share: Array, psi: Psi) -> ChainProblem:
-        """Return every row as a chain of its own; `fit_bound` knows which rows go together."""
+        """Return every row as one chain; `fit_bound` knows which rows go together."""
         return ChainProblem(X, y, np.arange(X.shape[0] + 1, dtype=np.int64), share, psi, len(self.classes_))
 
     # ---- fitting --------------------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ class ChainClassifier(StructuredLearner):
         return arrays
 
     def _learn_by_examples(self, bound: Bound, share: Array, start: Any) -> ChainFit:
-        """Train with one mean plane of each chain, from that of ``start`` where it was trained alike."""
+        """Train with one mean plane of each chain, from the planes of ``start`` where it was trained alike."""
         problem = ChainProblem(bound.own["X"], bound.codes, bound.own["start"], share, self.psi(), len(self.classes_))
         before = start.dual_ if self._continues(start, bound, ("surrogate", "beta", "training")) else None
         steps = CHAINS_BY_EXAMPLES[self.training](problem, self.lam_)

@@ -34,7 +34,7 @@ WAY_TOL = 3e-2  # gap at which the next is taken
 
 
 class ChainProblem(CuttingPlaneProblem):
-    """Chains with their true labels, as `fit_cutting_planes` sees them: the shared weights are those of transitions, K x K row by row.
+    """Chains with their true labels, as `fit_cutting_planes` sees them: the shared weights belong to transitions, K x K row by row.
 
     Its cutting planes train chains in plain NumPy; `ChainTrainer` is the compiled way that fits take.
     """
@@ -103,7 +103,7 @@ class ChainFit(NamedTuple):
     calls: int
     stopped: str
     mixture: Any  # the point: stored sequences or mean planes
-    targets: Array | None  # those of the max-min margin that bound P, (n, K)
+    targets: Array | None  # targets of the max-min margin that bound P, (n, K)
     solver: str = "pairwise"
 
 
@@ -226,7 +226,7 @@ class ChainTrainer:
         return larger
 
     def learn(self, lam: float, tol: float, max_passes: float, seed: int, max_seconds: float = math.inf) -> ChainFit:
-        """Minimise P until the best bounds on both sides are within ``tol``; its passes and calls are those of the whole `way`."""
+        """Minimise P until the best bounds on both sides are within ``tol``; its passes and calls count the whole `way`."""
         began, passes, calls = time.perf_counter(), 0.0, 0
         for larger in self.way(lam):
             seconds = max_seconds - (time.perf_counter() - began)

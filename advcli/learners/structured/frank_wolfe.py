@@ -58,7 +58,7 @@ class ExampleSteps(ABC):
         return
 
     def others(self) -> list[tuple[Array, Array]]:
-        """Return weights that are to be looked at beside those of the mean planes."""
+        """Return further candidate weights than the mean planes give."""
         return []
 
     def row(self, i: int) -> tuple[Positions | slice, Array]:

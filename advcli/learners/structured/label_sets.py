@@ -225,7 +225,7 @@ class PlayedSets(PairProblem):
         return game.targets
 
     def proven(self, targets: Array, became: Positions) -> Array:
-        """Return `proving` of all rows as that of the given rows, which became those."""
+        """Return `proving` of all rows as the arrays of the given rows, which were merged into them."""
         return targets[became]
 
     def mixtures(self, planes: CuttingPlanes, used: Positions) -> Iterator[tuple[Array, NDArray[np.int8]]]:
@@ -271,7 +271,7 @@ class PlayedFSets(PlayedSets):
         return np.concatenate([np.column_stack([np.full(len(p), i), p, set_numbers(Z)]) for i, (p, Z) in enumerate(game.predicted)])
 
     def proven(self, targets: Array, became: Positions) -> Array:
-        """Return `proving` of all rows as that of the given rows, which became those."""
+        """Return `proving` of all rows as the arrays of the given rows, which were merged into them."""
         return unmerged(targets[:, 0].astype(np.intp), targets[:, 1:], became)
 
 
@@ -345,13 +345,9 @@ class SetLearner(StructuredLearner):
         """Return the best sets as csr_array (n, k) where labels are sets, else the code of the best set of one label."""
         return sparse.csr_array(self.best_sets(X)) if self.of_sets_ else np.argmax(self.potentials(X), axis=1).astype(np.intp)
 
-    def predict(self, X: Any) -> Any:
-        """Return sets of labels as `predict_codes` does, or labels (n,)."""
-        return self.predict_codes(X) if self.of_sets_ else super().predict(X)
-
     @property
     def metric_(self) -> str:
-        """The metric of the task loss: Hamming; of surrogates of the F-measure that of the row."""
+        """The metric of the task loss: Hamming; of surrogates of the F-measure the F-measure of the row."""
         if not self.of_sets_:
             return super().metric_
         return "instance_f1" if self.surrogate in ("f1", "maxmin_f1") else "hamming"
@@ -440,7 +436,7 @@ class MultilabelClassifier(SetLearner):
         self.check_rule(self.rule, RULES)
 
     def psi(self) -> Psi:
-        """Return the surrogate of margin and loss; the max-min margin, a game, stands beside margin rescaling, which bounds it."""
+        """Return the surrogate of margin and loss; for the max-min margin, a game, margin rescaling, which bounds it."""
         return make_psi("margin" if self.surrogate in GAMES else self.surrogate, self.beta)
 
     def _sets_of(self, y: Any) -> NDArray[np.int8]:
@@ -553,7 +549,7 @@ class MultilabelClassifier(SetLearner):
         """Return what the expected F-measure needs of the distributions over sets at scores U (n, m)."""
         if self.surrogate in GAMES:
             game, columns = self._played(U, pairs)
-            if not columns:  # any mixture of these shares is worst: that of independent labels
+            if not columns:  # any mixture of these shares is worst; this one has independent labels
                 return sized_of_free_labels(game.labels)
             sized = [sized_of_sets(q[None], Y[: len(q)]) for q, Y in zip(game.shares, columns, strict=True)]
             return SizedLabels(*(np.concatenate(parts) for parts in zip(*sized, strict=True)))

@@ -30,7 +30,7 @@ _CHUNK = 2**22  # numbers in the tables of rows whose levels are sought together
 
 
 class LeafSets(CuttingPlaneProblem):
-    """Rows with sets of leaves Y (n, L), columns in the order of the leaves; scores are those of the graph's nodes."""
+    """Rows with sets of leaves Y (n, L), columns in the order of the leaves; scores belong to the graph's nodes."""
 
     G = 0
 
@@ -226,7 +226,7 @@ class HierarchicalSetClassifier(OverLabelGraph, SetLearner):
         return unmerged(owner, np.column_stack([planes.alpha[used], h, sets]), self.became_)
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
-        """Return the weights, of the nodes in the order of their names, and the stored planes; none for graphs that are no trees."""
+        """Return the weights, of the nodes in the order of their names, and the stored planes; none for graphs other than trees."""
         arrays = super().proof(X, codes, weight) if self.sets_.is_tree else {}
         order = np.argsort(np.array(self.sets_.graph.names))
         return arrays and arrays | {"theta": np.ravel(self.coef_[order].T)}

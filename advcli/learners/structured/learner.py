@@ -47,7 +47,7 @@ class StructuredLearner(Refitting, LinearLearner):
 
     Notes
     -----
-    ``coef_`` (K, d) is W, the weights of the scores of a row, and ``shared_`` (G,) are those that labels share, of pairs or of transitions.
+    ``coef_`` (K, d) is W, the weights of the scores of a row, and ``shared_`` (G,) are the weights of pairs or of transitions.
     ``certificate_`` compares an upper bound of P there with the dual value of the stored planes in ``dual_``, which is not part of a saved
     model. ``oracle_gap_`` is the part of the gap that the ``oracle_calls_`` searches leave open: the mean upper bound less the value of the
     label that was found; 0 for exact ones.
@@ -153,7 +153,7 @@ class StructuredLearner(Refitting, LinearLearner):
         return fit.W
 
     def judge(self, fit: Any, outside: float, began: float) -> None:
-        """Set the certificate of a training begun at a `time.perf_counter`, and warn of one that missed the tolerance."""
+        """Set the certificate of a training begun at a `time.perf_counter`, and warn where it missed the tolerance."""
         spent = {"passes": float(fit.passes), "solver": fit.solver, "seconds": time.perf_counter() - began}
         self.certificate_ = judge(fit.primal, fit.dual, float(self.tol), outside=outside, status=fit.stopped, **spent)
         if self.certificate_.status != "not_convex":
@@ -170,7 +170,7 @@ class StructuredLearner(Refitting, LinearLearner):
         return {} if planes is None else {"theta": np.concatenate([np.ravel(self.coef_.T), self.shared_]), "r": planes}
 
     def stored_planes(self) -> Array | None:
-        """Return the dual point as `advcli.results.proofs` keeps it; None for one that labels alone do not give."""
+        """Return the dual point as `advcli.results.proofs` keeps it; None where labels alone do not determine it."""
         return None
 
     # ---- saving ---------------------------------------------------------------------------------------------------

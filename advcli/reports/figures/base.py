@@ -32,7 +32,7 @@ class Material:
 
     runs: pd.DataFrame  # as runs.csv, with unique names of methods as they are shown; `advcli.reports.summary.in_order` orders names
     summary: pd.DataFrame  # `advcli.reports.summarise` of them
-    metrics: tuple[str, ...]  # those that are shown, the primary one first
+    metrics: tuple[str, ...]  # shown metrics, the primary one first
     metric: str  # of the section; the primary one where the section has none
     alpha: float = 0.05  # level of the tests
     tolerances: tuple[float, ...] = ()  # the relative gaps that were asked for
@@ -93,7 +93,7 @@ def register(name: str, *, section: str, needs: tuple[str, ...]) -> Callable[[Dr
 
 
 def _figures() -> list[ReportFigure]:
-    """Return the package's figures and those of the current users' folders; those of folders that are no longer in use are left out."""
+    """Return the figures of the package and of the users' folders in use; figures of other folders are left out."""
     current = {module.__name__ for module in plugins.load("figure")}
     figures = [registry.get(name) for name in registry]
     return [figure for figure in figures if not plugins.is_plugin(figure.draw.__module__) or figure.draw.__module__ in current]

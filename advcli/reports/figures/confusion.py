@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..drawing import Axes, draw
+from ..drawing import WIDTH_INCHES, Axes, draw
 from ..formats.document import Figure, file_word
 from .base import Material, register
 
@@ -33,20 +33,16 @@ def confusion(material: Material) -> Iterator[Figure]:
 
 def _matrices(dataset: str, labels: list[str], confusions: dict[str, Any]) -> Figure:
     counts = {method: np.asarray(confusion["counts"], dtype=float) for method, confusion in confusions.items()}
-    wide = min(2, len(counts))
-    high = -(-len(counts) // wide)
     short = [label if len(label) <= 14 else f"{label[:13]}…" for label in labels]
     abstains = any(matrix[:, -1].any() for matrix in counts.values())
     most = len(labels) + abstains
-    turned = max(map(len, [*short, ABSTAIN])) * most > (34 if wide == 2 else 60)
+    turned = max(map(len, [*short, ABSTAIN * abstains])) * most > 50
 
     def paint(panels: list[Axes]) -> None:
-        for axes, (method, matrix) in zip(panels, counts.items(), strict=False):
+        for axes, (method, matrix) in zip(panels, counts.items(), strict=True):
             _matrix(axes, matrix, short, turned)
             axes.set_xlim(-0.5, most - 0.5)  # classes of one width in all panels
             axes.set_title(method, fontsize=9)
-        for axes in panels[len(counts) :]:
-            axes.set_visible(False)
 
     rows = int(sum(matrix.sum() for matrix in counts.values()) / len(counts))
     caption = (
@@ -54,8 +50,8 @@ def _matrices(dataset: str, labels: list[str], confusions: dict[str, Any]) -> Fi
         f"each method); blue is right{', grey abstains' if abstains else ''}."
     )
     side = max(1.9, 0.36 * len(labels) + 1.0)
-    size = (7.2 if wide == 2 else 4.6, high * min(side, 4.2) + 0.2)
-    return draw(f"confusion-{file_word(dataset)}", caption, size, paint, (high, wide))
+    size = (WIDTH_INCHES, len(counts) * min(side, 4.2) + 0.2)
+    return draw(f"confusion-{file_word(dataset)}", caption, size, paint, (len(counts), 1))
 
 
 def _matrix(axes: Axes, matrix: NDArray[np.float64], labels: list[str], turned: bool) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...metrics import title
-from ..drawing import MAX_METHODS, MAX_POINTS, Axes, as_shown, draw, finish, look, scale
+from ..drawing import MAX_METHODS, MAX_POINTS, WIDTH_INCHES, Axes, as_shown, draw, finish, look, scale
 from ..formats.document import Figure, file_word, metric_word
 from ..summary import in_order
 from .base import Material, register
@@ -37,7 +37,7 @@ def _lines(
         axes.set(**limits)
         finish(axes, *labels, list(lines))
 
-    return draw(name, caption, (6.0, height), paint)
+    return draw(name, caption, (WIDTH_INCHES, height), paint)
 
 
 @register("curves", section="curves", needs=("options", "value"))

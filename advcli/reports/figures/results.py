@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...metrics import shown_as, title
-from ..drawing import MAX_METHODS, MAX_POINTS, Axes, as_shown, draw, legend, legend_height, look, name_rows, scale
+from ..drawing import MAX_METHODS, MAX_POINTS, WIDTH_INCHES, Axes, as_shown, draw, legend, legend_height, look, name_rows, scale
 from ..formats.document import Figure, metric_word
 from ..published_numbers import FAR
 from ..summary import in_order
@@ -22,7 +22,7 @@ LEAST = 3
 
 
 def _beside(datasets: Sequence[str], rows: pd.DataFrame, at: int, count: int, width: float) -> Any:
-    """Return the heights of points of data sets, those of method ``at`` of ``count`` in one band."""
+    """Return the heights of points of data sets; each of ``count`` methods, here number ``at``, has a band."""
     return np.array([datasets.index(dataset) for dataset in rows["dataset"]]) + (at - (count - 1) / 2) * width / count
 
 
@@ -54,7 +54,7 @@ def means(material: Material) -> Iterator[Figure]:
 
     height = 1.0 + max(len(datasets) * 0.4, len(part) * 0.13) + legend_height(methods)
     caption = f"Mean and sample standard deviation over the splits: {title(metric)}; {_better(metric)}"
-    yield draw(f"means-{metric_word(metric)}", caption, (7.0, height), paint)
+    yield draw(f"means-{metric_word(metric)}", caption, (WIDTH_INCHES, height), paint)
 
 
 @register("splits", section="results", needs=("dataset", "method", "split", "value"))
@@ -67,28 +67,23 @@ def splits(material: Material) -> Iterator[Figure]:
     if rows.empty or groups.size().max() < LEAST or len(datasets) > MAX_DATASETS or len(methods) > MAX_METHODS:
         return
     values = {key: as_shown(metric, part) for key, part in groups}
-    wide = 1 if len(datasets) == 1 else 2
-    high = -(-len(datasets) // wide)
 
     def paint(panels: list[Axes]) -> None:
-        for axes in panels[len(datasets) :]:
-            axes.set_visible(False)
-        for at, (dataset, axes) in enumerate(zip(datasets, panels, strict=False)):
+        for dataset, axes in zip(datasets, panels, strict=True):
             for place, method in enumerate(methods):
                 if (dataset, method) in values:
                     _box(axes, values[dataset, method], place)
-            name_rows(axes, methods, named=at % wide == 0)
+            name_rows(axes, methods)
             axes.locator_params(axis="x", nbins=5)
             axes.set_title(dataset, fontsize=9)
-            if at >= len(datasets) - wide:
-                axes.set_xlabel(title(metric))
+        panels[-1].set_xlabel(title(metric))
 
     caption = (
-        f"Every split: {title(metric)}; points are splits, boxes reach from the first to the third quartile, the thick line "
+        f"Every split: {title(metric)}; points are splits, boxes reach from the first to the third quartile, the bold line "
         f"is the median; {_better(metric)}"
     )
-    size = (7.0 if wide == 2 else 6.0, 0.6 + high * (0.55 + 0.24 * len(methods)))
-    yield draw(f"splits-{metric_word(metric)}", caption, size, paint, (high, wide))
+    size = (WIDTH_INCHES, 0.6 + len(datasets) * (0.55 + 0.2 * len(methods)))
+    yield draw(f"splits-{metric_word(metric)}", caption, size, paint, (len(datasets), 1))
 
 
 def _box(axes: Axes, values: Any, place: int) -> None:
@@ -96,7 +91,12 @@ def _box(axes: Axes, values: Any, place: int) -> None:
     colour = look(place)["color"]
     if len(values) >= LEAST:
         line = {"color": colour, "linewidth": 1.2}
-        kinds: dict[str, Any] = {"boxprops": line, "whiskerprops": line, "capprops": line, "medianprops": line | {"linewidth": 2.4}}
+        kinds: dict[str, Any] = {
+            "boxprops": line,
+            "whiskerprops": line,
+            "capprops": line,
+            "medianprops": {"color": "black", "linewidth": 2.4, "zorder": 3},
+        }
         axes.boxplot([values], positions=[place], orientation="horizontal", widths=0.62, showfliers=False, **kinds)
     # points of one value side by side
     nudge = 0.44 * (((np.arange(len(values)) * 0.618034) % 1.0) - 0.5)
@@ -144,7 +144,7 @@ def ranks(material: Material) -> Iterator[Figure]:
         "A bar joins methods that the Nemenyi test does not tell apart: critical difference "
         f"{across.critical_difference:.2f}, alpha = {material.alpha:g}."
     )
-    yield draw(f"ranks-{metric_word(across.metric)}", caption, (7.0, 1.1 + 0.24 * len(names)), paint)
+    yield draw(f"ranks-{metric_word(across.metric)}", caption, (WIDTH_INCHES, 1.1 + 0.24 * len(names)), paint)
 
 
 @register("published", section="published", needs=("dataset", "method", "value"))
@@ -174,4 +174,4 @@ def published(material: Material) -> Iterator[Figure]:
         legend(axes, [f"{method}, {metric}" if several else method for method, metric in names])
 
     caption = f"Ours against the published means: z-scores; beyond the shaded band (|z| > {FAR:g}) the two disagree."
-    yield draw("published", caption, (7.0, 1.4 + 0.3 * len(datasets)), paint)
+    yield draw("published", caption, (WIDTH_INCHES, 1.4 + 0.3 * len(datasets)), paint)

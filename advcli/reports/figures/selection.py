@@ -11,7 +11,7 @@ import pandas as pd
 from ...core.hyper import SCALES
 from ...metrics import meaning, title
 from ...results.tables import SEARCH_COLUMNS, hyper_columns
-from ..drawing import MAX_METHODS, Axes, as_shown, draw, legend, legend_height, log_scale, look, power, scale, tolerance_lines
+from ..drawing import MAX_METHODS, WIDTH_INCHES, Axes, as_shown, draw, legend, legend_height, log_scale, look, power, scale, tolerance_lines
 from ..formats.document import Figure, file_word, metric_word
 from ..summary import in_order, numbers
 from .base import Material, register
@@ -23,7 +23,7 @@ MAX_DATASETS = 12
 def selection(material: Material) -> Iterator[Figure]:
     """Draw the mean and standard error over the folds at every strength, and below it the band of relative gaps of those fits.
 
-    With further hyper-parameters a strength stands for the best of its candidates.
+    With further hyper-parameters a strength shows the best of its candidates.
     """
     search = material.search
     if search is None or search.empty:
@@ -81,7 +81,7 @@ def _one(dataset: str, metric: str, strength: str, lines: dict[str, pd.DataFrame
         if certified:
             log_scale(panels[1], "y", power)
             panels[1].set_ylabel("relative gap")
-            tolerance_lines(panels[1], material.tolerances, " of the last fits", fontsize=7.5)
+            tolerance_lines(panels[1], material.tolerances)
         for axes in panels:
             log_scale(axes, "x")
             axes.grid()
@@ -90,9 +90,15 @@ def _one(dataset: str, metric: str, strength: str, lines: dict[str, pd.DataFrame
         panels[-1].set_xlabel(strength)
 
     caption = (
-        f"{dataset}: {title(metric)} of the search against {strength}, mean and standard error over its fits; dotted: what was chosen."
+        f"{dataset}: {title(metric)} of the search against {strength}, mean and standard error over its fits; "
+        "dotted: the chosen value, the median over the splits."
         + (" Dashed: the first stage, on other folds." if any(line["stage"].nunique() > 1 for line in lines.values()) else "")
-        + (" Below: the band between the smallest and the largest certified relative gap of these fits." if certified else "")
+        + (
+            " Below: the band between the smallest and the largest certified relative gap of these fits; dashed "
+            "line: the tolerance of the reported fits."
+            if certified
+            else ""
+        )
     )
     height = 2.6 + legend_height(list(lines)) + (1.6 if certified else 0.0)
-    return draw(f"selection-{metric_word(metric)}-{file_word(dataset)}", caption, (6.0, height), paint, (2 if certified else 1, 1))
+    return draw(f"selection-{metric_word(metric)}-{file_word(dataset)}", caption, (WIDTH_INCHES, height), paint, (2 if certified else 1, 1))

@@ -29,7 +29,7 @@ def file_word(text: str) -> str:
 
 
 def metric_word(metric: str) -> str:
-    """Return the word by which tables and files of a metric are named: that of the metric that is shown, ``accuracy`` for the error."""
+    """Return the word that names tables and files of a metric: the shown metric, ``accuracy`` for the error."""
     return shown_as(metric).name.replace("_", "-") or "none"
 
 

@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parent / "page"
 # The page asks the browser to refuse any request, should one ever slip in.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
-_PROSE = 60  # longer texts may wrap
+_PROSE = 40  # longer texts may wrap
 
 
 def _entry(entry: TableField, words: bool) -> str:
@@ -44,7 +44,7 @@ def html_table(table: ReportTable) -> str:
     )
     parts = [
         f'<div class="scroll"><table id="{escape(table.name)}">',
-        f"<caption><span>{escape(table.caption)}</span></caption>",
+        f"<caption><span>{escape(table.caption.removesuffix('.'))}</span></caption>",
         f"<thead><tr>{head}</tr></thead>",
         "<tbody>",
         *map(line, table.rows),
@@ -66,16 +66,12 @@ def inline_svg(figure: Figure) -> str:
     svg = re.sub(r'href="#([^"]+)"', rf'href="#{figure.name}-\1"', svg)
     svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{figure.name}-\1)", svg)
     svg = svg.replace("#000000", "currentColor")
-    # on a narrow screen a figure is scrolled rather than made too small to read
-    width = re.search(r'<svg [^>]*?width="([0-9.]+)pt"', svg)
-    least = f' style="min-width: min({width[1]}pt, 30rem)"' if width else ""
-    # SVG text is black unless told otherwise
-    return svg.replace("<svg ", f'<svg{least} role="img" aria-label="{escape(figure.caption)}" fill="currentColor" ', 1)
+    # SVG text is black by default
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(figure.caption)}" fill="currentColor" ', 1)
 
 
 def _figure(figure: Figure) -> str:
-    plot = f'<div class="scroll">{inline_svg(figure)}</div>'
-    return f'<figure id="figure-{figure.name}">\n{plot}\n<figcaption>{escape(figure.caption)}</figcaption>\n</figure>'
+    return f'<figure id="figure-{figure.name}">\n{inline_svg(figure)}\n<figcaption>{escape(figure.caption)}</figcaption>\n</figure>'
 
 
 def _lines(lines: tuple[str, ...]) -> list[str]:
@@ -83,18 +79,19 @@ def _lines(lines: tuple[str, ...]) -> list[str]:
 
 
 def _folded(table: ReportTable) -> str:
-    return f"<details><summary>{escape(table.caption)}</summary>\n{html_table(table)}\n</details>"
+    return f"<details><summary>{escape(table.caption.removesuffix('.'))}</summary>\n{html_table(table)}\n</details>"
 
 
 def _section(section: Section) -> str:
     parts = [f'<section id="{escape(section.name)}">', f"<h2>{escape(section.title)}</h2>", *_lines(section.lines)]
-    figures = [_figure(figure) for figure in section.figures]
+    plots = "\n".join(map(_figure, section.figures))
+    figures = [f'<div class="figures{" one" * (len(section.figures) == 1)}">\n{plots}\n</div>'] if section.figures else []
     short = [html_table(table) for table in section.tables if not table.is_long]
     long = [_folded(table) for table in section.tables if table.is_long]
     parts += [*short, *figures, *long]
     if section.details:
         pairs = "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in section.details)
-        parts.append(f"<details><summary>all settings</summary>\n<dl>{pairs}</dl>\n</details>")
+        parts.append(f"<details><summary>settings that all cells have in common</summary>\n<dl>{pairs}</dl>\n</details>")
     return "\n".join([*parts, "</section>"])
 
 

@@ -15,7 +15,7 @@ _SPECIAL = {character: f"\\{character}" for character in "{}&%$#_"} | {
 
 
 def escape(text: str) -> str:
-    """Return text that LaTeX prints as it stands."""
+    """Return text that LaTeX prints unchanged."""
     return "".join(_SPECIAL.get(character, character) for character in text)
 
 

@@ -26,7 +26,7 @@ class Request:
 
     cell: Cell  # data set and method, as a run takes them
     data_dir: Path  # where data sets lie
-    losses: tuple[Mapping[str, Any], ...]  # groups ``loss``: that of the cell first, then those beside it
+    losses: tuple[Mapping[str, Any], ...]  # groups ``loss``: the cell's first, then the losses drawn with it
     C: tuple[float, ...] = (10.0, 100.0, 1000.0, 10_000.0)  # one panel each
     columns: tuple[str, ...] | None = None  # names of two features; None leaves the choice to the picture
     classes: int = 4  # of a loss that needs no data
@@ -47,7 +47,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture by name: what makes it of a request, and the losses that stand beside the chosen one where none are named."""
+    """A picture by name: what makes it of a request, and the losses that are drawn with the chosen one where none are named."""
 
     name: str
     make: Callable[[Request], Iterator[Picture]]

@@ -27,7 +27,7 @@ from .base import Picture, Request, register
 _EXTENT, _STEP = 3.0, 0.01  # of the margin
 _DASHES = ("-", (0, (5, 2)), "-.", (0, (1, 1.2)), (0, (8, 2, 2, 2)), (0, (3, 1)))
 _ALPHAS = (0.2, 0.5)
-_MOST_WRITTEN = 12  # rows or columns of a matrix up to which the costs stand in their cells
+_MOST_WRITTEN = 12  # rows or columns of a matrix up to which the costs are printed in their cells
 
 
 def _margin_curves(losses: Iterable[tuple[str, Any]]) -> Any:
@@ -136,7 +136,7 @@ class Surface(NamedTuple):
 
     @property
     def differences(self) -> list[str]:
-        """What the columns and the rows of the grid stand for."""
+        """What the columns and the rows of the grid are."""
         return [f"f_{label + 1} - f_{self.truth + 1}" for label in self.labels]
 
 

@@ -204,7 +204,7 @@ def _entry(dataset: str, method: str, metric: str, rows: pd.DataFrame, splits: M
     cell, seed = str(rows["cell"].iloc[0]), int(rows["seed"].iloc[0])
     sizes = list(zip(*(good[name].astype(int).tolist() for name in ("split", "n_train", "n_test")), strict=True))
     made_by, config, stale = ("", "", "") if made is None else made[cell]
-    # passes are counted and one fit that runs away shows in their mean; the clock has outliers of its own
+    # passes are counted and one fit that runs away shows in their mean; the clock has further outliers
     costs: dict[str, Any] = {column: _known(good, column, np.mean) for column in ("n_train", "n_test", "passes")}
     costs |= {column: _known(good, column, np.median) for column in ("fit_seconds", "predict_seconds")}
     return CheckedEntry(
@@ -265,7 +265,7 @@ def make_baseline(
     """Return the baseline of rows, columns `BASELINE_COLUMNS`; ``attrs["left_out"]`` names entries with a failed split, which have no
     place in it.
 
-    ``splits`` are from `split_fingerprints`, ``made`` from `made_texts`; ``tolerance`` is that of every entry, default
+    ``splits`` are from `split_fingerprints`, ``made`` from `made_texts`; ``tolerance`` is the tolerance of every entry, default
     `default_tolerance` of each, and ``previous`` the baseline before, whose tolerances stay.
     """
     refuse_parameter("the tolerance of a baseline", tolerance, or_null(NOT_NEGATIVE))
@@ -309,7 +309,7 @@ def value_text(value: float, n_test: int) -> str:
 
 
 def value_of(text: str) -> float:
-    """Return the number that a text of a baseline stands for, a quotient among them."""
+    """Return the number that a text of a baseline states, which may be a quotient."""
     numerator, bar, denominator = text.partition("/")
     return float(numerator) / float(denominator) if bar else float(numerator)
 
@@ -329,7 +329,7 @@ def write_baseline(path: Path, baseline: pd.DataFrame) -> None:
 
 
 def read_baseline(path: Path) -> pd.DataFrame:
-    """Read a baseline; raise `ResultsError`, with the line, if the file is missing or is no baseline."""
+    """Read a baseline; raise `ResultsError`, with the line, if the file is missing or not a baseline."""
     try:
         frame = pd.read_csv(path, dtype=str, keep_default_na=False)
     except FileNotFoundError:
@@ -361,7 +361,7 @@ def read_baseline(path: Path) -> pd.DataFrame:
 
 
 def _valid(column: str, values: pd.Series) -> pd.Series:
-    """Return which numbers a column may have; those of `COST_COLUMNS` and deviations need not be known."""
+    """Return which numbers a column may have; costs (`COST_COLUMNS`) and deviations may be unknown."""
     if column == "std":
         return pd.Series(True, index=values.index)
     if column == "n":

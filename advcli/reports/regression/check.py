@@ -1,11 +1,11 @@
 """Regression check of benchmark numbers: rows against a baseline, whose lines people read and whose tolerances they edit.
 
 - The same splits: the values are compared split by split. Every fit is determined by its configuration, so a value that differs by more
-  than rounding has moved, whatever a test over the splits says; the paired test's p-value stands beside it.
+  than rounding has moved, whatever a test over the splits says; the paired test's p-value is reported too.
 - More or fewer splits of the same kind: the first ones, which both have, are compared as above.
 - Other splits (another seed or protocol, other data): two one-sided tests; an entry counts as unchanged when they show that the
   means differ by less than the tolerance.
-- What differs of versions, processor and configuration is said first. What was made by other versions than the installed ones is stale.
+- What differs of versions, processor and configuration is reported first. What was made by other versions than the installed ones is stale.
 - Passes or seconds of more than `COST_FACTOR` times the baseline's are warnings: they depend on the machine.
 """
 
@@ -49,7 +49,7 @@ class Change:
     ``status`` is one of `STATUSES`: ``missing`` is in the baseline, but not in the rows or without a result there, ``stale`` is unchanged,
     but was made by other versions than the installed ones. ``test`` is ``identical``, ``rounding`` or ``paired`` (moved) on the same
     splits; on others ``equivalence``, or ``margin`` where only means can be compared (a single split); empty for missing and new entries.
-    ``p_value`` is that of the paired test (how unlikely such differences are if chance alone made them) or of the equivalence test (small:
+    ``p_value`` comes from the paired test (how unlikely such differences are if chance alone made them) or of the equivalence test (small:
     unchanged).
     """
 
@@ -232,7 +232,7 @@ def _split_by_split(old: CheckedEntry, new: CheckedEntry, test: str) -> tuple[st
 def check_folder(folder: ResultsFolder, baseline: Path, *, test: str = TEST, alpha: float = ALPHA) -> list[Change]:
     """Compare the cells of a results folder with a baseline file (see `compare`); the folder is read only.
 
-    The rows are those of the cell files; `ResultsFolder.disagreement` tells whether runs.csv shows the same.
+    The rows come from the cell files; `ResultsFolder.disagreement` tells whether runs.csv shows the same.
     """
     stored = read_baseline(baseline)
     runs, facts = folder_facts(folder)

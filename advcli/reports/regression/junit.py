@@ -11,7 +11,7 @@ from .check import Change, cost_warnings
 
 
 def junit_xml(changes: Sequence[Change], name: str = "advcli check", *, finding: str = "") -> str:
-    """Return the check as JUnit XML: moved and missing entries are failures, new ones are skipped, warnings stand in ``system-err``.
+    """Return the check as JUnit XML: moved and missing entries are failures, new ones are skipped, warnings are in ``system-err``.
 
     ``finding``, from `ResultsFolder.disagreement`, is a failure if it is not empty.
     """

@@ -1,4 +1,4 @@
-"""The contents of a full report: which sections, tables and plots stand in it, whatever the format."""
+"""The contents of a full report: its sections, tables and plots, whatever the format."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ import pandas as pd
 
 from ...metrics import shown_as
 from ...statistics.marks import DEFAULT
-from ..choice import Names
+from ..across import across_datasets
+from ..choice import Names, in_given_order
 from ..figures import Material, drawn
 from ..formats.document import Document, Section, counted
 from ..published_numbers import FAR, compare_with_published, far_line, published_section
 from ..summary import wins_ties_losses
 from .certificates import certificate_section, failure_section
-from .facts import Facts, provenance_section
+from .facts import Facts, made_lines, provenance_section, settings_section
 from .results import across_section, results_section
+from .verdict import direction, verdict_section
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,8 @@ def contents(
     """Put the report of a results folder of that name together.
 
     ``runs`` have unique names of methods (`advcli.reports.summary.with_unique_methods`), and ``summary`` is made from them; ``published``
-    is a name of published numbers, ``notes`` are further lines below the comparison tables, and ``names`` what the document shows in the
-    place of names of rows, which the tables beside it keep.
+    is a name of published numbers, ``notes`` are further lines below the comparison tables, and ``names`` what the document shows
+    instead of names of rows, which the CSV tables keep.
     """
     facts, names = facts or Facts(), names or Names()
     significance = summary.attrs.get("significance", DEFAULT)
@@ -62,6 +64,8 @@ def contents(
     # before the first section, so that an unknown key writes nothing
     beside = None if published is None else compare_with_published(summary, runs, published, facts.cuts)
     runs, summary, compared = names.shown(runs), names.shown(summary), None if beside is None else names.shown(beside)
+    pairs = [across_datasets(summary, metric, significance.alpha).pairs for metric in metrics]
+    runs, summary = in_given_order(runs, facts.order), in_given_order(summary, facts.order)
     search, learning = (None if frame is None else _of_cells(frame, runs) for frame in (facts.search, facts.learning))
     more: dict[str, Any] = {"compared": compared, "search": search, "confusion": facts.confusion, "learning": learning}
     material = Material(runs, summary, tuple(metrics), metrics[0], significance.alpha, facts.tolerances, **more)
@@ -74,9 +78,10 @@ def contents(
         # beside the main table
         sections.insert(1, _with_figures(published_section(compared, published, far, names), "published", material))
     sections += _of_all(material, facts, names)
-    pairs = [of_metric.across.pairs for of_metric in of_metrics]
+    head = [*made_lines(facts), *direction(metrics), *_head(runs, len(far))]
+    first = verdict_section(summary, metrics[0], of_metrics[0].across, significance.alpha)
     return Contents(
-        document=Document(f"Results: {name}", tuple(_head(runs, significance.row, len(far))), tuple(sections)),
+        document=Document(f"Results: {name}", tuple(head), (*first, *sections)),
         wins=names.kept(pd.concat(wins)[["metric", "method", "other", "wins", "ties", "losses"]]),
         pairs=names.kept(pd.concat([part for part in pairs if len(part)] or pairs[:1])),
         published=beside,
@@ -103,7 +108,7 @@ def _of_metric(material: Material, wins: pd.DataFrame, notes: Sequence[str]) -> 
         return [results]
     sections = [_with_figures(results, "results", material)]
     part = material.summary[material.summary["metric"] == material.metric]
-    if part["method"].nunique() > 1 and part["dataset"].nunique() > 1:
+    if part["method"].nunique() > 1 and len(material.across.pairs):
         sections.append(_with_figures(across_section(material.across, material.alpha), "across", material))
     return sections
 
@@ -125,15 +130,13 @@ def _of_all(material: Material, facts: Facts, names: Names) -> list[Section]:
     if facts.notes:
         lines = (f"{names.datasets.get(dataset, dataset)}: {note}" for dataset in sorted(facts.notes) for note in facts.notes[dataset])
         sections.append(Section("data", "Data", tuple(lines)))
-    return [*sections, provenance_section(facts)]
+    return [*sections, *settings_section(facts, names), provenance_section(facts)]
 
 
-def _head(runs: pd.DataFrame, marks: str, far: int) -> list[str]:
+def _head(runs: pd.DataFrame, far: int) -> list[str]:
     """Return the lines at the top of a report."""
     sizes = ((runs["dataset"].nunique(), "data set"), (runs["method"].nunique(), "method"), (runs["cell"].nunique(), "cell"))
     lines = [", ".join(counted(count, noun) for count, noun in sizes)]
-    if runs["method"].nunique() > 1:
-        lines.append(f"marks: {marks}")
     broken, late = (runs.loc[runs["status"] == status, "cell"].nunique() for status in ("failed", "not_converged"))
     if broken:
         lines.append(f"{counted(broken, 'cell')} with a failed fit: see Failures")

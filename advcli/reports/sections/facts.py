@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pandas as pd
 
+from ..choice import Names
 from ..figures import LEARNING_COLUMNS
-from ..formats.document import Section, counted
+from ..formats.document import Section, counted, listed
 from ..sources import Sources
+from ..summary import flat_options
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,13 @@ class Facts:
     confusion: dict[str, Any] = field(default_factory=dict)  # of a cell: as in `advcli.reports.figures.Material`
     learning: pd.DataFrame | None = None  # fits to shares of the training rows
     search: pd.DataFrame | None = None  # rows of search.csv
+    settings: dict[str, dict[str, Any]] = field(default_factory=dict)  # of a cell: its options by their names with dots
+
+    @property
+    def order(self) -> dict[str, list[str]]:
+        """The names of data sets and methods in the order of the sweep, where one folder says it."""
+        (document,) = self.provenance.values() if len(self.provenance) == 1 else ({},)
+        return {column: [str(name) for name in document.get(f"{column}s") or ()] for column in ("dataset", "method")}
 
 
 def read_facts(sources: Sources, cells: Iterable[str]) -> Facts:
@@ -43,6 +53,8 @@ def read_facts(sources: Sources, cells: Iterable[str]) -> Facts:
         if about.get("edges"):
             facts.edges[key] = list(about["edges"])
         cell = about.get("cell", {})
+        if cell:
+            facts.settings[key] = flat_options(cell)
         if cell.get("protocol", {}).get("splits") == "author":
             facts.cuts[dataset] = "the authors' splits"
         elif cell.get("dataset", {}).get("cut") not in (None, "none"):
@@ -58,23 +70,67 @@ def read_facts(sources: Sources, cells: Iterable[str]) -> Facts:
     return replace(facts, tolerances=tuple(sorted(tolerances)), learning=learning)
 
 
-def _flat(value: Any, prefix: str) -> list[tuple[str, str]]:
-    if isinstance(value, Mapping) and value:
-        return [pair for key, item in value.items() for pair in _flat(item, f"{prefix}.{key}" if prefix else str(key))]
-    if isinstance(value, list) and value and isinstance(value[0], Mapping):
-        return [pair for number, item in enumerate(value, start=1) for pair in _flat(item, f"{prefix}.{number}")]
-    return [(prefix, value if isinstance(value, str) else json.dumps(value))]
+def made_lines(facts: Facts) -> list[str]:
+    """Return the date and the command of each folder."""
+    lines = []
+    for label, document in facts.provenance.items():
+        where = f"{label}: " if len(facts.provenance) > 1 else ""
+        if document.get("start") and document.get("end"):
+            lines.append(f"{where}made {_period(document['start'], document['end'])}")
+        if document.get("command"):
+            lines.append(f"{where}command: {shlex.join(map(str, document['command']))}")
+    return lines
+
+
+def _period(start: str, end: str) -> str:
+    """Return two times of provenance.json in minutes of universal time, the date of the second only where it is another."""
+    first, last = (datetime.fromisoformat(time).astimezone(UTC) for time in (start, end))
+    return f"{first:%Y-%m-%d %H:%M} to {last:{'%H:%M' if first.date() == last.date() else '%Y-%m-%d %H:%M'}} UTC"
+
+
+def settings_section(facts: Facts, names: Names | None = None) -> list[Section]:
+    """Return the section on what varied between the cells, what is common and not the default, and, folded, what all cells share."""
+    if not facts.settings:
+        return []
+    names = names or Names()
+    shown = {"dataset.name": names.datasets, "loss.name": names.losses}
+    cells = [{key: shown.get(key, {}).get(str(value), value) for key, value in cell.items()} for cell in facts.settings.values()]
+    values: dict[str, dict[str, None]] = {}
+    for options in cells:
+        for key, value in options.items():
+            values.setdefault(key, {})[value if isinstance(value, str) else json.dumps(value)] = None
+    everywhere = {key for key in values if all(key in options for options in cells)}
+    varied = {key: [*texts] for key, texts in values.items() if key not in everywhere or len(texts) > 1}
+    varied = {key: texts for key, texts in varied.items() if not _follows(key, cells)}
+    lines = [f"varied: {key} = {listed(texts)}{'' if key in everywhere else ' (some cells only)'}" for key, texts in varied.items()]
+    for label, document in facts.provenance.items():
+        where = f"{label}: " if len(facts.provenance) > 1 else ""
+        changed = [
+            f"{key} = {value if isinstance(value, str) else json.dumps(value)}"
+            for key, value in (document.get("changed") or {}).items()
+            if key not in varied
+        ]
+        lines += [f"{where}common, not the default: {', '.join(changed)}"] if changed else []
+    common = tuple((key, next(iter(texts))) for key, texts in values.items() if key in everywhere and len(texts) == 1)
+    return [Section("settings", "Settings", tuple(lines), details=common)]
+
+
+def _follows(key: str, cells: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether a key follows from the name of the choice of its group, as the sizes of a data set do."""
+    name = f"{key.partition('.')[0]}.name"
+    by_name: dict[str, set[str]] = {}
+    for options in cells:
+        by_name.setdefault(str(options.get(name)), set()).add(json.dumps(options.get(key)))
+    return key != name and len(by_name) > 1 and all(len(values) == 1 for values in by_name.values())
 
 
 def provenance_section(facts: Facts) -> Section:
-    """Return the section on versions, processors and configurations."""
+    """Return the section on versions, processors and data."""
     lines: list[str] = []
-    details: list[tuple[str, str]] = []
     for label, document in facts.provenance.items():
         where = f"{label}: " if len(facts.provenance) > 1 else ""
         lines += [f"{where}{line}" for line in _made(document) or ["no provenance.json in this folder"]]
-        details += [(f"{where}{key}", value) for key, value in _flat(document.get("config") or {}, "")]
-    return Section("provenance", "Provenance", tuple(lines), details=tuple(details))
+    return Section("provenance", "Provenance", tuple(lines))
 
 
 def _made(document: Mapping[str, Any]) -> list[str]:
@@ -87,11 +143,9 @@ def _made(document: Mapping[str, Any]) -> list[str]:
     if "wall_seconds" in document:
         memory = document.get("peak_memory_bytes", 0) / 2**20
         lines.append(
-            f"from {document.get('start')} to {document.get('end')}: {document['wall_seconds']:.0f} s of work in "
+            f"{document['wall_seconds']:.0f} s of work in "
             f"{counted(len(document.get('sessions', [1])), 'session')}, peak memory {memory:.0f} MiB"
         )
-    if document.get("command"):
-        lines.append(f"command: {shlex.join(map(str, document['command']))}")
     for name, contents in (document.get("data") or {}).items():
         lines += [f"data {name}: sha256 {digest}" for digest in ([contents] if isinstance(contents, str) else contents)]
     return lines

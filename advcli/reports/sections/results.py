@@ -12,11 +12,12 @@ import pandas as pd
 from ...metrics import shown_as, title
 from ...statistics.marks import DEFAULT, Significance
 from ..across import MOST_PAIRED, Across
-from ..comparison import comparison, result_entry
+from ..comparison import MOST_COLUMNS, comparison, result_entry
 from ..figures import Material
 from ..formats.document import ReportTable, Section, counted, metric_word
 from ..published_numbers import printed, z_field
 from ..summary import in_order
+from .certificates import chosen_text, hyper_names
 from .columns import BLANK, MISSING, ReportColumn, alarm, fixed, in_metric, itself, lay_out, number, p_value, record, whole
 
 
@@ -27,11 +28,33 @@ def results_section(material: Material, wins: pd.DataFrame, notes: Sequence[str]
     part = summary[summary["metric"] == metric]
     several = part["method"].nunique() > 1
     tables = [_with_published(comparison(summary, metric=metric, notes=notes), material)]
-    if metric and several:
+    if metric == material.metrics[0]:
+        tables += _chosen(material)
+    if metric and part["method"].nunique() > 2:
         tables += [_overview(part, wins, material.across), *_wins_tables(part, wins, summary.attrs.get("significance", DEFAULT))]
     if metric:
         tables.append(_details(part, metric, several))
     return Section(f"results-{metric_word(metric)}", f"Results: {label}", (), tuple(tables))
+
+
+def _chosen(material: Material) -> list[ReportTable]:
+    """Return the table of the chosen hyper-parameters, data sets against methods; none where nothing is chosen or methods are many."""
+    fits = material.runs[material.runs["status"] != "failed"].drop_duplicates(["cell", "split"])
+    hyper = hyper_names(fits)
+    texts = {
+        (str(dataset), str(method)): chosen_text(part, hyper)
+        for (dataset, method), part in fits.groupby(["dataset", "method"], observed=True)
+    }
+    methods = [method for method in in_order(fits["method"]) if any(text for (_, name), text in texts.items() if name == method)]
+    if not methods or len(methods) > MOST_COLUMNS:
+        return []
+    rows = [
+        {"dataset": dataset} | {method: texts.get((dataset, method), "") for method in methods} for dataset in in_order(fits["dataset"])
+    ]
+    note = "of several splits the median and the range of the chosen values"
+    return [
+        lay_out("chosen", "Chosen hyper-parameters.", [ReportColumn(name) for name in ("dataset", *methods)], rows, [note], is_long=True)
+    ]
 
 
 def _with_published(table: ReportTable, material: Material) -> ReportTable:
@@ -69,7 +92,7 @@ def _overview(part: pd.DataFrame, wins: pd.DataFrame, across: Across) -> ReportT
         ReportColumn("mean rank", fixed),
         ReportColumn("mean", in_metric(metric)),
         ReportColumn("best", whole),
-        ReportColumn("bold", whole),
+        ReportColumn("not worse", whole, "bold"),
     ]
     columns += [*counts, ReportColumn("complete", whole), ReportColumn("with failures", alarm)]
     over = (
@@ -77,7 +100,8 @@ def _overview(part: pd.DataFrame, wins: pd.DataFrame, across: Across) -> ReportT
     )
     notes = (
         over if ranks else "no method has complete results on a common data set with another",
-        "mean: over the data sets of that method alone; best, bold: data sets where it is best, or best or not significantly worse",
+        "mean: over the data sets of that method alone; best: data sets where the method is best; not worse: where it is best or not "
+        "significantly worse than the best",
         "wins, ties, losses: over all pairs with another method on one data set, by the test within the data set"
         if len(wins)
         else f"more than {MOST_PAIRED} methods are not compared pair by pair; report.methods=[...] chooses some",
@@ -94,7 +118,7 @@ def _wins_tables(part: pd.DataFrame, wins: pd.DataFrame, significance: Significa
     rows = [{"method": method} | {other: counts.get((method, other), BLANK) for other in methods} for method in methods]
     note = (
         f"data sets on which the row's method is significantly better / not different / significantly worse than the column's: "
-        f"{significance.single} for every pair, not corrected for their number; the page sorts by wins minus losses"
+        f"{significance.single} for every pair, not corrected for their number; a column is sorted by wins minus losses"
     )
     return [lay_out(f"wins-{metric_word(metric)}", f"Wins/ties/losses: {title(metric)}.", columns, rows, [note])]
 
@@ -138,7 +162,7 @@ def across_section(across: Across, alpha: float) -> Section:
 
 def _pairs_table(across: Across, alpha: float) -> ReportTable:
     about = shown_as(across.metric)
-    # the difference of what is shown: of the accuracies, not of the errors that stand in the rows
+    # the difference of the shown metric: of the accuracies, although the rows have errors
     factor = (100.0 if about.percent else 1.0) * (1.0 if about.name == across.metric else -1.0)
     unit = f"percentage points of {about.name}" if about.percent else f"the unit of the metric {about.name}"
     columns = [

@@ -29,7 +29,7 @@ from ...problems.binary import BinaryProblems, Signs
 from ...problems.risk import Solution
 from ..base import Limits
 from ..best import BestSeen
-from .proximal import CLOSE, MAX_FAILURES, NewtonRun, ProximalMethod, fall, line_search, minimise
+from .proximal import CLOSE, MAX_FAILURES, TRIALS, NewtonRun, ProximalMethod, fall, line_search, minimise
 
 _FEW_PASSES = 10.0  # passes of the ascent before Newton steps: best or second of 5, 10, 20, 40, 80 on five sets of 20,000 rows
 _KERNEL_PASSES = 60.0  # the same with a kernel, where greedy steps stall later and Newton steps cost more
@@ -37,7 +37,6 @@ _STEPS = 5.0  # Newton steps whose time the ascent gets at least, about a third 
 _CACHE = 2.0**24  # bytes of X above which rows are visited in blocks
 _MOST_FREE = 6000  # size of the largest Newton system
 _SHARE = 0.7  # share of all rows up to which the ascent copies the kernel matrix of a problem
-_TRIALS = 40  # step lengths that are tried in a line search
 _REFRESHED = 10  # Newton steps after which scores of a kernel are made anew, not from steps
 _STATUS = ("converged", "max_passes", "max_seconds")  # by the codes of the compiled ascent
 
@@ -324,7 +323,7 @@ class _ColumnStep(ProximalMethod):
             slope = along + t * square - float(np.clip(base - t * move, 0.0, self.bound) @ signed)
             return slope, slope, None
 
-        t = line_search(line, line(0.0)[0], _TRIALS)[0]
+        t = line_search(line, line(0.0)[0], TRIALS)[0]
         self.steps += 1
         return self.moved(point.v + t * D, point.u + t * change)
 

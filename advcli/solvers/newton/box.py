@@ -24,12 +24,10 @@ from ...core.typing import Array
 from ...problems.risk import Problem, Solution
 from ..base import Limits, Solver, register
 from ..best import BestSeen
-from .proximal import NewtonRun, ProximalMethod, line_search, minimise
+from .proximal import SMALLEST, TRIALS, NewtonRun, ProximalMethod, line_search, minimise
 
 _MAX_INNER = 40  # Newton steps after which the proximal terms weigh more
 _MAX_OUTER = 200  # proximal steps after which a fit has stalled
-_TRIALS = 30  # step lengths that are tried in a line search
-_SMALLEST_C = 1e-9  # as in `linear`
 
 
 @dataclass
@@ -167,7 +165,7 @@ class _BoxStep(ProximalMethod):
                 descending[:] = [following]
             return left, right, following
 
-        first, most = slopes(point)[1], int(min(self.limits.max_passes - self.projections, _TRIALS))
+        first, most = slopes(point)[1], int(min(self.limits.max_passes - self.projections, TRIALS))
         if not first < 0:
             return None
         dF = self.problem.features.scores(D)
@@ -193,7 +191,7 @@ class _BoxStep(ProximalMethod):
     def _around(self, point: _Point, steps: int) -> _Point | None:
         self.center, self.theta, self.v = point.R, point.theta, point.v
         factor = 0.2 if steps >= _MAX_INNER else 5.0 if steps <= 4 else 2.0 if steps <= 15 else 1.0
-        self.c = self.c * 5.0 if factor < 1.0 else max(self.c / factor, _SMALLEST_C)
+        self.c = self.c * 5.0 if factor < 1.0 else max(self.c / factor, SMALLEST)
         self.sigma = self.sigma / 5.0 if factor < 1.0 else self.sigma * factor
         self.rounds += 1
         return None if self.rounds == _MAX_OUTER else self.at(point.theta, point.F)

@@ -33,12 +33,10 @@ from ...problems.risk import Problem, Solution
 from ..base import Limits, register, warm_start
 from ..best import BestSeen
 from ..coordinate.threaded import ThreadedSolver
-from .proximal import CLOSE, MAX_FAILURES, NewtonRun, ProximalMethod, fall, line_search, minimise
+from .proximal import CLOSE, MAX_FAILURES, SMALLEST, TRIALS, NewtonRun, ProximalMethod, fall, line_search, minimise
 
 MAX_DIMENSION = 6000  # k d beyond which a dense Hessian costs more than the block solver ever will
 WARM = 30.0  # largest ratio of the first c of a fit to the last c of the fit before
-_TRIALS = 40  # step lengths that are tried in a line search
-_SMALLEST_C = 1e-9  # below it rounding errors of scores, divided by c, enter the dual point
 _NONE = np.empty((0, 0))
 _INDEFINITE = "the Newton system is not positive definite"
 
@@ -219,7 +217,7 @@ class ProximalStep(ProximalMethod):
         self.steps += 1
         if not slope < 0:
             return None
-        t, F, R, where = self.search(point, D, dF, slope, int(min(self.limits.max_passes - self.projections, _TRIALS)))
+        t, F, R, where = self.search(point, D, dF, slope, int(min(self.limits.max_passes - self.projections, TRIALS)))
         return self.at(point.theta + t * D, F, R, where)
 
     def recentre(self, descent: NewtonRun) -> NewtonPoint | None:
@@ -227,7 +225,7 @@ class ProximalStep(ProximalMethod):
         if descent.steps >= self.most_inner:  # failed, even where the last of so many steps solves it
             return self.recover(descent)
         point = descent.point
-        self.center, self.c = point.R, max(self.c * fall(descent.steps), _SMALLEST_C)
+        self.center, self.c = point.R, max(self.c * fall(descent.steps), SMALLEST)
         return self._around(point.theta, point.F)
 
     def recover(self, descent: NewtonRun) -> NewtonPoint | None:

@@ -20,6 +20,8 @@ from ..best import BestSeen
 MAX_INNER = 30  # Newton steps after which a proximal step counts as failed
 MAX_FAILURES = 25  # failed proximal steps after which a fit has stalled
 CLOSE = 0.3  # what Newton steps may leave, as a share of the gap that only a new centre closes
+TRIALS = 40  # most step lengths of a line search
+SMALLEST = 1e-9  # least proximal weight: rounding errors of scores, divided by it, enter the dual point
 _NO_KINKS = np.empty(0)
 
 

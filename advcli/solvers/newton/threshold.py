@@ -29,7 +29,7 @@ from ...core.typing import Array
 from ...problems.threshold import ThresholdProblem
 from ..best import BestSeen
 from . import proximal
-from .proximal import CLOSE, NewtonRun, ProximalMethod, line_search
+from .proximal import CLOSE, TRIALS, NewtonRun, ProximalMethod, line_search
 from .scored_rows import KernelRows, ScoredRows, ThresholdSystem
 
 _PAIRED = {"each": 0, "ordered": 1, "sum": 2}  # couplings that the ascent by pairs keeps, and how it knows them
@@ -48,7 +48,6 @@ _LEAST = 150  # rows from which a problem begins with every `_THIN`-th row
 _THIN = 4  # rows for one of the part that a problem begins with
 _THINNED = 200.0  # C |x|^2 up to which the solution of a part of the rows is near the solution of all
 _IDLE = 12  # proximal steps without a better bound, or that have failed, after which rounding has won
-_TRIALS = 30  # step lengths that a line search tries
 _ACCEPT = 0.1  # share of the first slope at which a line search ends
 _ROUNDING = float(np.finfo(np.float64).eps)  # share of the summed dual variables below which a residual is rounding
 _SETTLES = 0.1  # step length up to which thresholds are not settled next
@@ -300,7 +299,7 @@ class _ThresholdStep(ProximalMethod):
         first = line(0.0)[0]
         if not first < 0.0:
             return 0.0 if first == 0.0 else 1.0
-        return line_search(line, first, _TRIALS, _ACCEPT, between=_secant)[0]
+        return line_search(line, first, TRIALS, _ACCEPT, between=_secant)[0]
 
     def ended(self, descent: NewtonRun) -> str:
         """Compare the values of a step that has not failed, or of the very first, with the best; return the status of a fit that ends."""

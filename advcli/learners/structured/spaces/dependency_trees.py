@@ -24,7 +24,7 @@ def best_tree(scores: Array) -> tuple[float, Heads] | None:
 
     Charts hold the best score of a span i..j of words in four shapes: headed by its left or by its right end, and complete, or ending in an
     arc between its two ends whose dependent may still take words outside. All spans of one length are filled at once, O(n^3) in all. Scores
-    (n + 1, n + 1) are those of arcs: row the head, 0 the root, column the word; the diagonal and column 0 are not read.
+    (n + 1, n + 1) belong to arcs: row the head, 0 the root, column the word; the diagonal and column 0 are not read.
     """
     S = np.asarray(scores, dtype=np.float64)[1:, 1:]
     n = len(S)
@@ -172,7 +172,7 @@ class TreeSpace(LabelSpace):
         return self.lam(0.0)  # type: ignore[return-value]
 
     def lam(self, l: float, ban: Sequence[Hashable] = ()) -> LabelPoint | None:
-        """Return the tree of the largest h + l g among those that are not banned; of several at l = 0, any."""
+        """Return the tree of the largest h + l g among the trees that are not banned; of several at l = 0, any."""
         if not len(ban):
             best = best_tree(self._weighed(l))
             return None if best is None else self._point(best[1])

@@ -57,7 +57,7 @@ def levels_of_sets(U: Array, table: Array, centre: NDArray[np.intp]) -> tuple[Ar
 def levels_of_free_labels(U: Array, Y: NDArray[np.int8]) -> tuple[Array, NDArray[np.intp]]:
     """Return the levels of labels without pairs, for any number of them: at distance l the l labels whose change gains most.
 
-    For scores U (n, m) and centres Y (n, m): the largest score at every distance less that of the centre (n, m + 1), and the labels by
+    For scores U (n, m) and centres Y (n, m): the largest score at every distance minus the centre's (n, m + 1), and the labels by
     falling gain (n, m): the set at distance l differs from the centre in the first l.
     """
     gain = (1.0 - 2.0 * Y) * U
@@ -69,7 +69,7 @@ def levels_of_free_labels(U: Array, Y: NDArray[np.int8]) -> tuple[Array, NDArray
 class EnumeratedSets(PointSpace):
     """All sets of at most `MOST_LABELS` labels, seen from the true one y, a number as every set is.
 
-    u (m,) are scores of the labels, ``table`` (2^m,) what sets get beside them. In the axes ``margin`` h is the margin and g the number of
+    u (m,) are scores of the labels, ``table`` (2^m,) scores that sets add. In the axes ``margin`` h is the margin and g the number of
     labels that differ, in ``f1`` h is their sum and g minus the sizes of both sets.
     """
 

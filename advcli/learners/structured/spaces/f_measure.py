@@ -63,7 +63,7 @@ def _one_more(law: Array, p: Array) -> Array:
 def gibbs(U: Array, table: Array) -> Array:
     """Return the probabilities of all sets, in proportion to exp f(y), shape (n, 2^m), sets by their numbers.
 
-    U (n, m) are scores of the labels, ``table`` (2^m,) what sets get beside them (`enumerated_sets.pair_table`).
+    U (n, m) are scores of the labels, ``table`` (2^m,) scores that sets add (`enumerated_sets.pair_table`).
     """
     score = np.zeros((len(U), 1))
     for u in U.T:

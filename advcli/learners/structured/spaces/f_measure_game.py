@@ -8,7 +8,7 @@ from below, by its best prediction. With s labels in y
 
     sum_z p_z F(z, y) = sum over j in y of c_js,   c_js = sum over z that hold j of 2 p_z / (|z| + s),                                  (2)
 
-so that the worst set of s labels is that of the largest score at u_j - c_js.
+so that the worst set of s labels has the largest score at u_j - c_js.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class _Games:
     def solve(self, rows: NDArray[np.intp]) -> tuple[Array, Array, list[tuple[Array, Sets]], Sets]:
         """Solve the matrix games of some rows and raise their lower bounds.
 
-        Returns c_js at [s - 1, j], the share of the empty set among predictions, their mixture, and the best answer to that of true sets.
+        Returns c_js at [s - 1, j], the share of the empty set among predictions, their mixture, and the best answer to the true sets'.
         """
         count, m = len(rows), self.U.shape[1]
         C, empty, size = np.zeros((count, m, m)), np.zeros(count), np.arange(1.0, m + 1.0)

@@ -122,8 +122,8 @@ class HierarchicalSets(LabelSpace):
     """Sets of leaves, seen from the true one. A label is the nodes of a set as 0 and 1, shape (M,).
 
     Best sets are exact on trees, and within `SOLVERS_ROUNDING` by integer programs on DAGs (`LabelSets.best`). Angles and banned sets are
-    integer programs on both (`LabelSets.best_within`). ``scores`` (M,) are those of the nodes, an added root included, ``truth`` (M,) are
-    the nodes of the true set, its leaves and their ancestors; else `DataError`. The ``axes`` are those of `EnumeratedSets`, with leaves.
+    integer programs on both (`LabelSets.best_within`). ``scores`` (M,) belong to the nodes, an added root included, ``truth`` (M,) are
+    the nodes of the true set, its leaves and their ancestors; else `DataError`. The ``axes`` are as in `EnumeratedSets`, with leaves.
     """
 
     name: ClassVar[str] = "hierarchical sets"

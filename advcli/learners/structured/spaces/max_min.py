@@ -36,7 +36,7 @@ class SetGame(NamedTuple):
 
 
 def free_game(U: Array) -> SetGame:
-    """Solve the game of labels without pairs: each label's is that of the zero-one loss of two classes.
+    """Solve the game of labels without pairs: each label's game is the zero-one loss of two classes.
 
     At score u >= 1 a label is in every set of the mixture, at u <= -1 in none; between, in half of them, and p = (1 + u) / 2.
     """

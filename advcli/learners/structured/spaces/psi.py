@@ -209,7 +209,7 @@ SURROGATES: dict[str, type[Psi]] = {psi.name: psi for psi in (Margin, Slack, Sca
 
 
 def make_psi(name: str, beta: float | None = None) -> Psi:
-    """Return a surrogate by its name; ``beta`` is that of ``scaling``. `ConfigError` for no such name, or a beta that cannot be.
+    """Return a surrogate by its name; ``beta`` is for ``scaling``. `ConfigError` for an unknown name or an invalid beta.
 
     Examples
     --------

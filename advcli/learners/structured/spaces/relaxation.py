@@ -60,7 +60,7 @@ class PairField:
 
     @cached_property
     def _network(self) -> tuple[Positions, Positions, Array, Positions]:
-        """Arcs of the flow as columns and row starts of a sparse matrix, their capacity from pairs, and where those of the labels stand.
+        """Arcs of the flow as columns and row starts of a sparse matrix, their capacity from pairs, and the positions of the labels' arcs.
 
         Nodes are the source, the labels, their opposites and the sink. A term of two literals is two arcs of half its weight, from each to
         the opposite of the other. Every label has four arcs more: from the source to it and from its opposite to the sink, which carry a

@@ -38,7 +38,7 @@ class LabelSpace:
     extent: tuple[float, float]  # least positive and largest task loss of a label, or bounds of them; both 0 if every label is free
 
     def lam(self, l: float, ban: Sequence[Hashable] = ()) -> LabelPoint | None:
-        """Return the label of the largest h + l g among those that are not banned, None if all are.
+        """Return the label of the largest h + l g among the labels that are not banned, None if all are.
 
         At l = infinity the largest g, ties by h; at l = 0 the largest h, ties by g.
         """
@@ -103,7 +103,7 @@ class PointSpace(LabelSpace):
         return np.where(H > 0.0, self.g / np.where(H > 0.0, H, 1.0), -np.inf)
 
     def _best(self, first: Array, second: Array, allowed: NDArray[np.bool_] | None) -> LabelPoint | None:
-        """Return the label of the largest ``first``, ties by ``second`` and then by position, of those that are left."""
+        """Return the label of the largest ``first``, ties by ``second`` and then by position, of the labels that are left."""
         at = np.arange(len(first)) if allowed is None else np.flatnonzero(allowed)
         if not len(at):
             return None
@@ -118,7 +118,7 @@ class PointSpace(LabelSpace):
         return allowed
 
     def lam(self, l: float, ban: Sequence[Hashable] = ()) -> LabelPoint | None:
-        """Return the label of the largest h + l g among those that are not banned."""
+        """Return the label of the largest h + l g among the labels that are not banned."""
         allowed = self._allowed(ban)
         if np.isinf(l):
             return self._best(self.g, self.h, allowed)

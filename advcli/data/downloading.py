@@ -1,0 +1,74 @@
+"""Bytes over the network: the only code of advcli that uses it. A transfer that breaks goes on where it stopped, and nothing is written."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+
+from ..core.errors import DataError
+
+TIMEOUT = 30.0
+"""Seconds without an answer."""
+PAUSES = (0.5, 2.0, 5.0)
+"""Seconds before each further attempt."""
+CHUNK = 1 << 16
+"""Bytes that are taken at a time; those of one that breaks off are asked for again."""
+_AGAIN = (408, 429, 500, 502, 503, 504)  # answers that may differ a moment later
+
+Progress = Callable[[int], None]
+"""Takes the number of bytes that have just arrived."""
+
+
+def download(url: str, sha256: str | None = None, progress: Progress | None = None, remedy: str = "try again") -> bytes:
+    """Return the content behind an address; the checksum, where there is one, is compared before anything is used.
+
+    ``remedy`` is what to do without a connection.
+
+    Raises
+    ------
+    DataError
+        No connection, an answer that is an error, or content with another checksum.
+    """
+    import requests
+
+    got = bytearray()
+    for pause in (*PAUSES, None):
+        try:
+            _receive(url, got, progress)
+            break
+        except requests.HTTPError as error:
+            answer = error.response
+            if pause is None or answer is None or answer.status_code not in _AGAIN:
+                words = str(error) if answer is None else f"{answer.status_code} {answer.reason}"
+                raise DataError(f"cannot fetch {url}: the server answers {words}") from None
+        except (requests.RequestException, OSError) as error:
+            if pause is None or not _may_pass(error):
+                raise DataError(f"cannot fetch {url}: no connection ({type(error).__name__}); {remedy}") from None
+        time.sleep(pause)
+    if sha256 is not None and hashlib.sha256(got).hexdigest() != sha256:
+        raise DataError(f"what {url} sends has not the expected checksum: it was changed or damaged; nothing was written")
+    return bytes(got)
+
+
+def _may_pass(error: Exception) -> bool:
+    """Return whether an error is of a transfer that had begun, or of a server that is slow; without a network nothing waits."""
+    import requests
+
+    return isinstance(error, (requests.exceptions.ChunkedEncodingError, requests.Timeout)) or "Connection broken" in str(error)
+
+
+def _receive(url: str, got: bytearray, progress: Progress | None) -> None:
+    """Add to ``got`` what it lacks of the content behind an address."""
+    import requests
+
+    # compressed by the server, a part of the content could not be asked for
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={len(got)}-"} if got else {})
+    with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as answer:
+        answer.raise_for_status()
+        if answer.status_code != requests.codes.partial_content:
+            got.clear()
+        for chunk in answer.iter_content(CHUNK):
+            got += chunk
+            if progress is not None:
+                progress(len(chunk))

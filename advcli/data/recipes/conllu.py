@@ -1,0 +1,29 @@
+"""Dependency trees in CoNLL-U (https://universaldependencies.org/format.html); an official part a file: train, valid, test."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..catalogue import Upstream
+from .rows import PARTS, TextTable
+
+COLUMNS = ["split", "sentence", "form", "upos", "head", "deprel"]
+DOCUMENT = "# newdoc id = "
+
+
+def tables(parts: Sequence[str], upstream: Upstream) -> dict[str, TextTable]:
+    """Return one row a word, without multiword and empty tokens; sentences are counted from 1, through all parts.
+
+    The documents of the first part, which its file has in no order, are sorted by their names.
+    """
+    rows, sentence = [], 0
+    head, *documents = parts[0].split(DOCUMENT)
+    for name, part in zip(PARTS[len(parts)], [head + "".join(sorted(documents)), *parts[1:]], strict=True):
+        for line in part.split("\n"):
+            cells = line.split("\t")
+            if len(cells) == 10 and cells[0].isdigit():
+                sentence += cells[0] == "1"
+                rows.append([name, str(sentence), cells[1], cells[3], cells[6], cells[7]])
+    if not rows:
+        raise ValueError("no words")
+    return {"": TextTable(COLUMNS, rows)}
