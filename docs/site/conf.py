@@ -33,7 +33,7 @@ myst_enable_extensions = ["dollarmath"]
 mathjax_path = MATHJAX.name
 mathjax3_config = {"svg": {"fontCache": "global"}, "options": {"enableMenu": False}}
 # The configuration of the gallery holds what cannot be kept between builds.
-suppress_warnings = ["config.cache", "toc.empty_glob"]
+suppress_warnings = ["config.cache"]
 
 # ---- docstrings -----------------------------------------------------------------------------------------------------------------
 autodoc_typehints = "none"
