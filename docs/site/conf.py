@@ -32,8 +32,8 @@ myst_enable_extensions = ["dollarmath"]
 # One file, without fonts: formulas are drawn as SVG, and no page asks the network.
 mathjax_path = MATHJAX.name
 mathjax3_config = {"svg": {"fontCache": "global"}, "options": {"enableMenu": False}}
-# The configuration of the gallery holds what cannot be kept between builds; generated pages of the reference may be missing.
-suppress_warnings = ["config.cache", "toc.empty_glob"]
+# The configuration of the gallery holds what cannot be kept between builds.
+suppress_warnings = ["config.cache"]
 
 # ---- docstrings -----------------------------------------------------------------------------------------------------------------
 autodoc_typehints = "none"

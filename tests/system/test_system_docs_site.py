@@ -26,6 +26,8 @@ return {
 }
 """
 
+FOUND = "return [...document.querySelectorAll('#search-results li a')].map(a => a.getAttribute('href'))"
+
 
 def pages() -> list[Path]:
     """Return the pages; templates of the theme lie among its static files."""
@@ -67,9 +69,20 @@ def test_light_and_dark_and_search(browser: Any) -> None:
         browser.execute_script("document.documentElement.dataset.theme = arguments[0]", mode)
         grounds.add(browser.execute_script("return getComputedStyle(document.body).backgroundColor"))
     assert len(grounds) == 2
-    browser.get((SITE / "search.html").as_uri() + "?q=wilcoxon")
     wait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait
-    wait(browser, 60).until(lambda page: page.execute_script("return document.querySelectorAll('#search-results li a').length") > 0)
+    for words, wanted in (("wilcoxon", "statistics"), ("protocol.n_splits", "reference/protocols"), ("duality gap", "certificate")):
+        browser.get((SITE / "search.html").as_uri() + "?q=" + words.replace(" ", "+"))
+        wait(browser, 60).until(lambda page, wanted=wanted: any(wanted in link for link in page.execute_script(FOUND)))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (SITE / "index.html").exists(), reason="the site is not built; make docs builds it")
+def test_formulas_are_typeset_and_pages_are_linked(browser: Any) -> None:
+    browser.get((SITE / "explanation" / "certificate.html").as_uri())
+    wait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait
+    wait(browser, 60).until(lambda page: page.execute_script("return document.querySelectorAll('mjx-container svg').length") > 2)
+    for what in (".prev-next-area a", ".bd-sidebar-primary nav a", "button.copybtn", ".bd-footer"):
+        assert browser.execute_script("return document.querySelectorAll(arguments[0]).length", what), what
 
 
 def test_the_gallery_has_fifteen_examples() -> None:
