@@ -182,7 +182,7 @@ def summarise(runs: pd.DataFrame, significance: Significance = DEFAULT, metric: 
     ConfigError
         For a metric that no row has.
     ResultsError
-        If there are no rows.
+        Without rows.
     """
     if runs.empty:
         raise ResultsError("no rows to summarise; run an experiment first")
