@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import sys
 import textwrap
@@ -84,8 +85,13 @@ def columns(rows: Iterable[Sequence[str]], indent: int = 0, least: int = 0) -> l
 
 
 def print_lines(lines: Mapping[str, Any]) -> None:
-    """Print labelled lines one below the other, their texts broken at the width of the terminal."""
-    print("\n".join(columns([(f"{key}:", str(text)) for key, text in lines.items()])))
+    """Print labelled lines one below the other; on a terminal their texts are broken at its width, in a file each is one line."""
+    rows = [(f"{key}:", str(text)) for key, text in lines.items()]
+    if sys.stdout.isatty() or "COLUMNS" in os.environ:
+        print("\n".join(columns(rows)))
+    else:
+        widest = max(len(label) for label, _ in rows)
+        print("\n".join(f"{label:<{widest}}  {text}".rstrip() for label, text in rows))
 
 
 def print_table(summary: Any) -> None:

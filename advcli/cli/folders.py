@@ -39,7 +39,8 @@ def _newest(results_dir: Path) -> str:
     runs = overview(results_dir)
     if not runs:
         return f"there are none in {short(results_dir)}: advcli -m dataset=iris,wine name=first makes one"
-    return f"the newest is results={shlex.quote(short(results_dir / str(runs[-1]['name'])))} (advcli runs list shows all)"
+    newest = max(runs, key=lambda run: run["ended"] or "")["name"]
+    return f"the newest is results={shlex.quote(short(results_dir / str(newest)))} (advcli runs list shows all)"
 
 
 def existing_folder(settings: Settings) -> Path:

@@ -40,9 +40,13 @@ def page(words: Sequence[str]) -> str:
         return "\n".join(_choice(group, word.partition("=")[2]) if "=" in word else _group(group))
     keys = meanings.named_keys([word])
     if not keys:
-        known = [*actions.names(), *meanings.groups(), *(key.name for key in meanings.named_keys())]
-        raise ConfigError(f"advcli help knows no {word!r}; {suggestion(word, known, 'advcli help')}")
+        raise ConfigError(f"advcli help knows no {word!r}; {suggestion(word, topics(), 'advcli help')}")
     return "\n".join(_keys(keys))
+
+
+def topics() -> list[str]:
+    """Return the words that have a page, choices of groups aside."""
+    return [*actions.names(), *meanings.groups(), *(key.name for key in meanings.named_keys())]
 
 
 def _everything() -> Iterator[str]:

@@ -28,6 +28,7 @@ from ..results.progress import warning
 from . import actions
 from .console import say
 from .help import page as help_page
+from .help import topics as help_topics
 from .hydra_app import run_hydra
 from .task import Task
 
@@ -223,6 +224,9 @@ def _complete_action() -> bool:
     if len(words) < 2:
         print(" ".join(name for name in _first_words() if words and name.startswith(words[0])))
         return False
+    if words[0] == "help" and len(words) == 2:
+        print(" ".join(sorted(name for name in help_topics() if name.startswith(words[1]))))
+        return True
     if words[0] in actions.names():
         choices, taken = actions.get(words[0]).complete(words[1:])
         if choices is not None:

@@ -22,7 +22,7 @@ from .schema import GROUPS, leaves
 
 _HIDDEN = {"hydra", "base", "__pycache__"}  # Hydra's own groups, and files that others inherit from
 _NAMES = re.compile(r"\s*Other names: ([^.]*)\.")
-_SENTENCE = re.compile(r"(?<! al)(?<!Fig)\.(?= [A-Z])")
+_SENTENCE = re.compile(r"(?<! al)(?<!Fig)(?<! [A-Z])\.(?= [A-Z])")
 _KEY = re.compile(r"( *)([A-Za-z_]\w*):(?: |$)")
 
 
@@ -62,7 +62,7 @@ def described(file: Path) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of a description; after an abbreviation of a source (al., Fig.) none ends."""
+    """Return the first sentence of a description; none ends after al., Fig. or an initial."""
     ends = _SENTENCE.search(text)
     return text if ends is None else text[: ends.end()]
 

@@ -206,7 +206,7 @@ def _literal(value: str) -> str:
 
 
 def _has_text(frame: pd.DataFrame, others: set[str]) -> bool:
-    """Return whether a column that is none of ``others`` holds text, of which there are no features unless it becomes categories."""
+    """Return whether a column outside ``others`` holds text, which makes features only as categories."""
     return any(kind.kind not in "iufb" for name, kind in zip(frame.columns, frame.dtypes, strict=True) if name not in others)
 
 

@@ -1,6 +1,6 @@
 """Drawing of figures, as SVG text, PDF and PNG: one style for all, and the parts of axes that several have.
 
-Colours are readable on light and on dark ground; texts and lines are black, which a page may turn to the colour of its own text.
+Colours are readable on light and on dark ground; texts and lines are black, which a page may turn to the colour of its text.
 """
 
 from __future__ import annotations

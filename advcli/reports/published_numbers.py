@@ -1,8 +1,8 @@
-"""Published numbers beside ours.
+"""Published numbers compared with ours.
 
 The folder ``published/`` holds the tables that this project compares with, one CSV file per printed table, copied as facts from
-the papers with the columns paper, table, dataset, method, feature_map, metric, mean, std, extra, unit; ``columns.csv`` says which
-loss and features of ours stand for which printed column. A new table is one file there and its lines in ``columns.csv``.
+the papers with the columns paper, table, dataset, method, feature_map, metric, mean, std, extra, unit; ``columns.csv`` names our
+loss and our features for each printed column. A new table is one file there and its lines in ``columns.csv``.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _columns() -> pd.DataFrame:
 
 
 def published_keys() -> tuple[str, ...]:
-    """Return the names of published numbers: those of files (``fathony2018_table2``), and of the halves with linear or Gaussian features
+    """Return the names of published numbers: files (``fathony2018_table2``), and their halves with linear or Gaussian features
     (``fathony2018_table2_linear``).
     """
     columns = _columns()
@@ -77,7 +77,7 @@ def check_published(key: str) -> None:
 def load_published(key: str) -> pd.DataFrame:
     """Return published numbers with our loss and our features for each printed column.
 
-    The columns are those of the file (see the module), ``printed`` (mean and deviation as they stand in the paper), ``loss``, ``features``
+    The columns are the columns of the file (see the module), ``printed`` (mean and deviation as in the paper), ``loss``, ``features``
     and ``n_splits``; rows of single data sets only.
     """
     check_published(key)
@@ -255,8 +255,8 @@ def published_table(folder: ResultsFolder, key: str, choice: Choice | None = Non
     """Return ours beside the published numbers of that name as text, for the terminal; empty if no row is shown.
 
     A line for each number that both have: means and deviations as printed and as computed, and z, the difference of the means in units of
-    its standard error (`z_score`); of more than `MOST` lines those with the largest z-scores. ``cells`` are the keys of those that are
-    shown, default all of the folder.
+    its standard error (`z_score`); of more than `MOST` lines the ones with the largest z-scores. ``cells`` are the keys of the shown
+    cells, default all of the folder.
     """
     from tabulate import tabulate
 

@@ -98,7 +98,7 @@ def test_fits_and_a_rough_time_of_a_preset(capfd: pytest.CaptureFixture[str], mo
     from advcli.evaluation.sweeps import effort
 
     monkeypatch.setattr(effort, "_trial", lambda settings, trial: 0.01)
-    text = said(capfd, "experiment", "show", "ci_check", code=0)
+    text = " ".join(said(capfd, "experiment", "show", "ci_check", code=0).split())
     dry = said(capfd, "+experiment=ci_check", "dry_run=true", "quiet=true", code=0)
     fits = int(re.search(r"in all (\d+) fits", dry)[1])  # type: ignore[index]
     assert f"{fits}: {fits - 80} of searches, before a grid grows, and 80 reported ones" in text

@@ -28,7 +28,7 @@ _MOST_DRAWN = 500  # rows drawn as points
 
 
 def two_columns(X: Any, y: NDArray[np.intp], names: tuple[str, ...], wanted: tuple[str, ...] | None) -> list[int]:
-    """Return the positions of two features: those that are named, else the two whose class means differ most (largest F statistic)."""
+    """Return the positions of two features: the named ones, else the two whose class means differ most (largest F statistic)."""
     if wanted is None:
         if len(names) < 2:
             raise ConfigError(f"figure=boundaries needs two features, the data have {len(names)}")

@@ -44,7 +44,7 @@ _NOISE = 1e-9  # relative differences up to this are rounding, on other processo
 
 @dataclass(frozen=True)
 class Change:
-    """What became of one entry: its means, sample standard deviations and how they were compared; nan for what is not there.
+    """What became of one entry: its means, sample standard deviations and how they were compared; a missing number is nan.
 
     ``status`` is one of `STATUSES`: ``missing`` is in the baseline, but not in the rows or without a result there, ``stale`` is unchanged,
     but was made by other versions than the installed ones. ``test`` is ``identical``, ``rounding`` or ``paired`` (moved) on the same
@@ -160,7 +160,7 @@ def compare(
             changes.append(Change(*name, "missing", old.mean, math.nan, old_std=old.std, margin=old.tolerance, reason=reason))
         else:
             change = _judge(old, new, shorter, test, alpha)
-            # of what other versions made nothing is said to be unchanged
+            # an entry that other versions made is never called unchanged
             status = "stale" if change.status == "unchanged" and new.stale else change.status
             differs = tuple(differences((old.made_by, old.config), (new.made_by, new.config)))
             changes.append(replace(change, status=status, differs=differs, stale=new.stale))
@@ -260,8 +260,8 @@ def cost_warnings(changes: Sequence[Change]) -> list[str]:
 
 
 def changes_text(changes: Sequence[Change]) -> str:
-    """Return what differs from the baseline's versions and configuration, one line per entry that is neither unchanged nor stale, one that
-    counts all entries, and one that counts those on other splits.
+    """Return what differs from the baseline's versions and configuration, one line per entry that is neither unchanged nor stale, a line
+    that counts all entries, and a line that counts the entries on other splits.
     """
     both = [change for change in changes if change.status not in ("missing", "new")]
     lines = []
