@@ -236,7 +236,9 @@ def test_data_actions(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeyp
     monkeypatch.chdir(tmp_path)
     assert main(["data", "list", "data_dir=here"]) == 0
     out = capfd.readouterr().out
-    assert re.search(r"^digits +sklearn +1797 +64 +10 .* yes ", out, re.M)
+    here, _, rest = out.partition("Not here")
+    assert re.search(r"^digits +1797 +64 +10 +multiclass$", here, re.M)
+    assert re.search(r"^glass +214 +multiclass +3.4 kB +CC BY 4.0$", rest, re.M)
     assert str(tmp_path / "here") in out
     assert main(["data", "show", "wine"]) == 0
     assert re.search(r"^rows: +178$", capfd.readouterr().out, re.M)
