@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,12 @@ def test_presets_are_listed_under_headings_in_the_width_of_the_terminal(
         data = "here" if not absent else "absent" if absent == len(preset.datasets) else f"{absent} absent"
         assert line.split()[1:4] == [str(preset.n_cells), *takes.split(), *data.split()][:3]
         assert " ".join(preset.title.split()) in " ".join(text.split())
+
+
+def test_a_preset_on_splits_of_authors_needs_their_files_alone(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    shutil.copytree(Path(__file__).resolve().parents[2] / "data" / "author_splits", tmp_path / "author_splits")
+    (line,) = (line for line in said(capfd, "experiment", "list", f"data_dir={tmp_path}").splitlines() if "table4_diabetes" in line)
+    assert line.split()[4] == "here"
 
 
 def test_a_preset_shows_what_it_computes(capfd: pytest.CaptureFixture[str]) -> None:

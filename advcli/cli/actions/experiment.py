@@ -8,7 +8,7 @@ from pathlib import Path
 from ...config import Settings
 from ...config.presets import Preset, about, names
 from ...core.errors import ConfigError, nearest
-from ...data import list_datasets
+from ...data import list_datasets, missing_files
 from ..console import columns, print_lines, short
 from ..task import Task
 
@@ -58,7 +58,7 @@ class Experiment(Task):
         for heading, starts in SECTIONS.items():
             members = [preset for preset in presets if preset.name.startswith(starts)]
             presets = [preset for preset in presets if preset not in members]
-            rows = [(one.name, str(one.n_cells), one.takes or "-", _data(one, absent), one.title) for one in members]
+            rows = [(one.name, str(one.n_cells), one.takes or "-", _data(one, absent, settings.data_dir), one.title) for one in members]
             if rows:
                 print("\n".join([heading, *columns([HEADS, *rows], indent=2)]), end="\n\n")
         print(f"data folder: {short(settings.data_dir)} (data_dir=... or ADVCLI_DATA); time: of one core")
@@ -70,8 +70,10 @@ def _here(data_dir: Path) -> set[str]:
     return {entry.name for entry in list_datasets(data_dir) if entry.here}
 
 
-def _data(preset: Preset, absent: set[str]) -> str:
-    """Return whether the data sets of a preset are here, or how many of them are not."""
+def _data(preset: Preset, absent: set[str], data_dir: Path) -> str:
+    """Return whether the data sets of a preset are here, or how many of them are not; splits of authors can have a table of their own."""
+    if preset.fixed.get("protocol.splits") == "author":
+        absent = {name for name in absent if missing_files({"name": name, "source": "folder"}, data_dir, author_splits=True)}
     lacks = sum(name in absent for name in preset.datasets)
     return "here" if not lacks else "absent" if lacks == len(preset.datasets) else f"{lacks} absent"
 
