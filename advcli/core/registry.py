@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import pkgutil
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
@@ -96,10 +96,15 @@ class Registry(Generic[Item]):
         return self._items[name]
 
 
-def refuse_unknown_options(what: str, chosen: Any, options: Iterable[str], n_own: int) -> None:
-    """Raise `ConfigError` for the first option that a class, beside its first ``n_own`` arguments, does not take; it names those taken."""
+def refuse_unknown_options(what: str, chosen: Any, options: Iterable[str], n_own: int, usual: Mapping[str, str] | None = None) -> None:
+    """Raise `ConfigError` for the first option that a class, beside its first ``n_own`` arguments, does not take; it names those taken.
+
+    ``usual`` has the names of options by the names that other packages give them.
+    """
     taken = list(inspect.signature(chosen).parameters.values())
     known = [parameter.name for parameter in taken[n_own:]]
     for name in options:
         if name not in known and all(parameter.kind is not inspect.Parameter.VAR_KEYWORD for parameter in taken):
-            raise ConfigError(f"{what} has no option {name!r}; {nearest(name, known) if known else 'it has none'}")
+            meant = (usual or {}).get(name)
+            advice = f"did you mean {meant}?" if meant in known else nearest(name, known) if known else "it has none"
+            raise ConfigError(f"{what} has no option {name!r}; {advice}")

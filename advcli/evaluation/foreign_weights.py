@@ -101,7 +101,7 @@ class Judge:
 
     def __init__(self, estimator: SurrogateClassifier, X: Any, y: Any, sample_weight: Any = None, intercept: bool = False) -> None:
         estimator = clone(estimator).set_params(fit_intercept=intercept)
-        if estimator.features not in ("linear", "multiclass") or (estimator.features_options or {}).get("moments", "ball") != "ball":
+        if estimator.mapped_by not in ("linear", "multiclass") or estimator.map_options.get("moments", "ball") != "ball":
             raise ConfigError("foreign weights are judged with features=linear and features.moments=ball")
         self._estimator, self._rows, self._intercept = estimator, (X, np.asarray(y), sample_weight), intercept
         self._labels = np.unique(y) if estimator.n_classes is None else np.arange(estimator.n_classes)

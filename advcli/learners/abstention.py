@@ -48,7 +48,8 @@ from ..solvers import Limits, make_solver
 from ..statistics.risk_coverage import Guarantee, RiskCoverage, guarantee, risk_coverage
 from .base import Bound
 from .method import register_method
-from .options import check_options, one_of, own_options, seed_of
+from .options import check_options, describes, one_of, own_options, seed_of
+from .refitting import Minimiser
 from .surrogate import LIMITS, SurrogateClassifier
 
 METHODS = ("ova", "cs", "bep", "two_stage", "adversarial")
@@ -56,6 +57,7 @@ _OPTIONS = ("alpha", "tau", "code", "base", "base_options")  # of the group `los
 _REJECTING: dict[str, type[RejectingLoss]] = {"ova": RejectingOneVersusAllLoss, "cs": RejectingCrammerSingerLoss, "bep": BinaryEncodedLoss}
 
 
+@describes(Minimiser)
 @dataclass(kw_only=True, eq=False, repr=False)
 class AbstainingClassifier(SurrogateClassifier):
     """A classifier that may abstain at a cost alpha, where a wrong class costs 1; certified for its own convex problem.
@@ -193,12 +195,12 @@ class AbstainingClassifier(SurrogateClassifier):
             raise ConfigError(f"loss.tau={self.tau} is not valid; give a number, or null for that of the method")
         if self.method == "two_stage" and loss_class(self.base).needs_order:
             raise ConfigError(f"loss.base={self.base} is for ordered classes, whose errors are no all or nothing; choose zero_one or cs")
-        mapped, said = feature_class(self.features), f"method={self.method}"
+        mapped, said = feature_class(self.mapped_by), f"method={self.method}"
         if mapped.needs_order and self.method != "adversarial":
             raise IncompatibleError(
-                said, "scores of each class alone", f"features={self.features} has one direction: choose features=linear"
+                said, "scores of each class alone", f"features={self.mapped_by} has one direction: choose features=linear"
             )
-        if (self.features_options or {}).get("moments", "ball") != "ball":
+        if self.map_options.get("moments", "ball") != "ball":
             raise IncompatibleError(said, "moments in a ball", "choose features.moments=ball")
 
     def _make_loss(self, k: int) -> Loss:
@@ -220,7 +222,7 @@ class AbstainingClassifier(SurrogateClassifier):
     @property
     def map_options(self) -> dict[str, Any]:
         """Options of the feature map: of ova, cs and bep with a constant in the Gaussian kernel where an intercept is asked for."""
-        constant = {"constant": 1.0} if self.features == "rbf" and self.fit_intercept and self.method in _REJECTING else {}
+        constant = {"constant": 1.0} if self.mapped_by == "rbf" and self.fit_intercept and self.method in _REJECTING else {}
         return {**constant, **super().map_options}
 
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
@@ -267,7 +269,7 @@ class AbstainingClassifier(SurrogateClassifier):
             mapped: Any = LinearFeatures(X, 2)
         else:
             X = X[:, rows] if features.pairwise else X
-            mapped = make_features(self.features, np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X, 2, **self.map_options)
+            mapped = make_features(self.mapped_by, np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X, 2, **self.map_options)
         lam = self.lam_ * float(sample.sum()) / float(weights.sum())
         problem = Problem(mapped, loss, reject, lam, weights)
         limits = Limits(self.tol, self.max_passes, self.max_seconds)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from ..core.arrays import dense, is_sparse
 from ..core.errors import ConfigError, DataError, IncompatibleError
 from ..core.hyper import STRENGTH
-from ..core.registry import Registry
+from ..core.registry import Registry, refuse_unknown_options
 from ..core.row_blocks import BlockRows
 from ..core.rows import validate_blocks, validated, with_constant
 from ..core.stored_arrays import Entries
@@ -37,6 +37,17 @@ State = tuple[dict[str, Any], dict[str, Any], Any]
 
 OF_PYTHON = ("order", "class_weight", "warm_start", "verbose")
 """Parameters that no configuration sets."""
+
+USUAL = {
+    **dict.fromkeys(("alpha", "lambda_", "reg_lambda", "regularization", "regularisation"), "lam"),
+    **dict.fromkeys(("max_iter", "n_iter", "epochs"), "max_passes"),
+    **dict.fromkeys(("cost", "cost_matrix"), "loss"),
+    "c": "C",
+    "probability": "calibrate",
+    "seed": "random_state",
+    "timeout": "max_seconds",
+}
+"""Parameters by the names that other packages give them."""
 
 _OF_ROWS = ("order_", "classes_", "of_sets_", "n_features_in_", "feature_names_in_")
 
@@ -135,6 +146,14 @@ class Learner(ClassifierMixin, BaseEstimator):
     solution_: Any
     n_classes: Any
     random_state: Any
+
+    def __new__(cls, *args: Any, **parameters: Any) -> Self:
+        """Return an estimator that `__init__` has to set; `TypeError` that names the nearest parameter for an unknown one."""
+        try:
+            refuse_unknown_options(cls.__name__, cls.__init__, parameters, 1, USUAL)
+        except ConfigError as error:
+            raise TypeError(str(error)) from None
+        return super().__new__(cls)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -268,7 +287,7 @@ class Learner(ClassifierMixin, BaseEstimator):
                 raise IncompatibleError(what, "rows in memory", IN_BLOCKS)
             validate_blocks(self, X, reset)
             return (X, labels_of(X, *y)) if y else X
-        read = not (y and self.checks_rows and feature_class(self.features).checks_rows)
+        read = not (y and self.checks_rows and feature_class(self.mapped_by).checks_rows)
         return validated(self, X, *y, read=read, reset=reset)
 
     def needs_memory(self) -> str | None:
@@ -277,11 +296,11 @@ class Learner(ClassifierMixin, BaseEstimator):
 
     def _bind(self, X: Any) -> FeatureMap:
         """Return the feature map over the rows of X."""
-        return make_features(self.features, self._with_constant(X), self.n_mapped_, **self.map_options)
+        return make_features(self.mapped_by, self._with_constant(X), self.n_mapped_, **self.map_options)
 
     def _with_constant(self, X: Any) -> Any:
         """Return rows as the feature map takes them: with the constant appended when asked for."""
-        return with_constant(X) if self.appends_constant and feature_class(self.features).takes_constant else X
+        return with_constant(X) if self.appends_constant and feature_class(self.mapped_by).takes_constant else X
 
     # ---- what evaluation asks of a fit ----------------------------------------------------------------------------
     @property
@@ -380,6 +399,10 @@ class Learner(ClassifierMixin, BaseEstimator):
         return codes if self.of_sets_ else self.predictions_[codes]
 
     # ---- saving (`advcli.models`) ---------------------------------------------------------------------------------
+    def plain_params(self) -> dict[str, Any]:
+        """Return the parameters as a file holds them: of two that say the same, one."""
+        return self.get_params(deep=False)
+
     @abstractmethod
     def saved(self) -> State:
         """Return what a saved model holds."""
@@ -400,12 +423,17 @@ class Learner(ClassifierMixin, BaseEstimator):
     @property
     def n_columns_(self) -> int:
         """Columns of the rows that the feature map is bound to: the features, and the constant where it is appended."""
-        return self.n_features_in_ + bool(self.appends_constant and feature_class(self.features).takes_constant)
+        return self.n_features_in_ + bool(self.appends_constant and feature_class(self.mapped_by).takes_constant)
 
     @property
     def n_mapped_(self) -> int:
         """Columns of scores that the feature map gives: one for each class, unless the scores of classes are made of others."""
         return len(self.classes_)
+
+    @property
+    def mapped_by(self) -> str:
+        """Name of the feature map."""
+        return self.features
 
     @property
     def map_options(self) -> dict[str, Any]:

@@ -96,8 +96,8 @@ def fit(estimator: Fitted, rows: str | Path | Sequence[Read], label: str | None 
 def _solver(estimator: SurrogateClassifier) -> DistributedSolver:
     if estimator.solver != DistributedSolver.name:
         raise IncompatibleError("a fit to shards", "solver=distributed", f"this estimator has solver={estimator.solver}")
-    if feature_class(estimator.features).name != "linear" or estimator.map_options:
-        raise IncompatibleError("a fit to shards", "linear features without options", f"this estimator has features={estimator.features}")
+    if feature_class(estimator.mapped_by).name != "linear" or estimator.map_options:
+        raise IncompatibleError("a fit to shards", "linear features without options", f"this estimator has features={estimator.mapped_by}")
     for name in ("calibrate", "warm_start"):
         if getattr(estimator, name, None):
             raise ConfigError(f"{name}={getattr(estimator, name)} needs all rows in one place: fit to shards without it")

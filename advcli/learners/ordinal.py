@@ -40,8 +40,8 @@ from .calibrated import Calibrated
 from .costs.given_costs import check_costs, matrix_of, metric_of, plain_cost, with_cost
 from .linear import RowLearner
 from .method import register_method
-from .options import mass_of, one_column, one_of, refuse_box
-from .refitting import Minimiser
+from .options import describes, mass_of, one_column, one_of, refuse_box
+from .refitting import KERNEL_OPTIONS, Minimiser
 
 METHODS = {"at": (), "it": ("ordered",), "red_th": ("bias", "cost"), "svorim": (), "svorex": ("ordered",)}
 """Methods and the options that they have alone."""
@@ -82,8 +82,8 @@ class ThresholdLearner(Minimiser, RowLearner):
     @property
     def mapped_by(self) -> str:
         """Name of the feature map."""
-        if self.features is not None:
-            return str(self.features)
+        if self.kernel is not None or self.features is not None:
+            return super().mapped_by
         return "rbf" if one_of("method", self.method, METHODS).startswith("svor") else "linear"
 
     @property
@@ -120,7 +120,8 @@ class ThresholdLearner(Minimiser, RowLearner):
     @classmethod
     def option_names(cls) -> tuple[str, ...]:
         """Return the options of the method, a file of costs among them."""
-        return (*super().option_names(), *(("file",) if cls.method == "red_th" else ()))
+        options = (name for name in super().option_names() if name not in ("kernel", *KERNEL_OPTIONS))
+        return (*options, *(("file",) if cls.method == "red_th" else ()))
 
     @classmethod
     def options_of(cls, loss: Options, solver: Options, hyper: Mapping[str, Any]) -> dict[str, Any]:
@@ -157,7 +158,7 @@ class ThresholdLearner(Minimiser, RowLearner):
     # ---- fitting --------------------------------------------------------------------------------------------------
     def bind(self, rows: Rows, y: Any) -> Bound:
         """Return rows and labels as fits take them: equal rows of equal label merged, in one canonical order; the kernel matrix."""
-        self.check_features(self.name, self.mapped_by, self.features_options or {})
+        self.check_features(self.name, self.mapped_by, self.map_options)
         X, codes, weights = self._checked(rows.X, y, rows.weight)
         mass_of(len(codes), weights)
         merged = np.arange(len(codes))
@@ -247,7 +248,7 @@ class ThresholdLearner(Minimiser, RowLearner):
         warn_unless_converged(f"loss={self.name}, lambda={self.lam_:.3g}", self.certificate_, self.tol)
 
     def _bind(self, X: Any) -> FeatureMap:
-        return make_features(self.mapped_by, X, 1, **(self.features_options or {}))
+        return make_features(self.mapped_by, X, 1, **self.map_options)
 
     def _objective(self, X: Any, codes: Labels, weights: Array | None) -> tuple[float, float]:
         if self.ridge:
@@ -340,7 +341,7 @@ class ThresholdLearner(Minimiser, RowLearner):
         attributes |= {"lam_": self.lam_, "n_iter_": self.n_iter_, "n_distinct_scores_": self.n_distinct_scores_}
         attributes["remarks_"] = list(self.remarks_)
         cost = {} if self.cost is None else {"cost": plain_cost(self.cost, self.order_)}
-        return {"features": self.mapped_by, **cost}, attributes, rows
+        return cost, attributes, rows
 
     def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model."""
@@ -371,6 +372,7 @@ def _nothing(rows: ScoredRows) -> ThresholdPoint:
     return ThresholdPoint(rows.spanned(zero), np.zeros(0), zero, np.zeros((0, rows.n)), 0.0, 0.0, 0, 1.0, "converged")
 
 
+@describes(Minimiser)
 @dataclass(kw_only=True, eq=False, repr=False)
 class OrdinalClassifier(Calibrated, ThresholdLearner):
     """Threshold models for ordered classes by the name of the method, each fit with a duality gap.

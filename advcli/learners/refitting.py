@@ -26,6 +26,7 @@ from ..features.base import registry as feature_registry
 from ..problems.certificate import Judged, settle, warn_unless_converged
 from ..problems.risk import Solution
 from .base import Bound, Learner, Rows, named_in_errors
+from .options import one_of
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -44,6 +45,12 @@ _SHOWN = 10  # labels that a line names
 _OF_THE_SEARCH = frozenset(
     {"C", "lam", "tol", "max_passes", "max_seconds", "solver", "solver_options", "random_state", "verbose", "warm_start", "rule", "tau"}
 )
+
+KERNELS = ("linear", "poly", "precomputed", "rbf")
+"""Feature maps that ``kernel`` names."""
+
+KERNEL_OPTIONS = ("gamma", "degree", "coef0")
+"""Parameters of estimators that are options of the feature map."""
 
 
 def check_positive(**values: float | None) -> None:
@@ -175,10 +182,23 @@ class Refitting(CallbackSupportMixin, Learner):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Minimiser(Refitting):
-    """A learner whose objective at a strength C, over rows with one weight each, can be evaluated."""
+    """A learner whose objective at a strength C, over rows with one weight each, can be evaluated.
+
+    Parameters
+    ----------
+    kernel : {"linear", "poly", "precomputed", "rbf"} or None
+        The feature map by scikit-learn's parameter, instead of ``features``. None: ``features``.
+    gamma, degree, coef0 : float, int, float or None
+        Options of the feature map by scikit-learn's parameters, instead of ``features_options``. None: the map's default, for
+        gamma of rbf and poly 1 / d.
+    """
 
     features: str = "linear"
     features_options: Mapping[str, Any] | None = None
+    kernel: str | None = None
+    gamma: float | None = None
+    degree: int | None = None
+    coef0: float | None = None
     n_classes: int | None = None  # of labels that are codes 0..n_classes-1; None finds the classes in y
     order: Any = None  # the labels from the lowest to the highest, absent ones too
     class_weight: Any = None  # what every row of a class weighs, by label, beside its sample_weight; or "balanced"
@@ -186,8 +206,8 @@ class Minimiser(Refitting):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        known = isinstance(self.features, str) and self.features in feature_registry
-        tags.input_tags.pairwise = known and feature_class(self.features).pairwise
+        known = isinstance(self.mapped_by, str) and self.mapped_by in feature_registry
+        tags.input_tags.pairwise = known and feature_class(self.mapped_by).pairwise
         return tags
 
     def check_parameters(self) -> None:
@@ -197,6 +217,11 @@ class Minimiser(Refitting):
             value = getattr(self, name, None)
             if value is not None and not isinstance(value, Mapping):
                 raise ConfigError(f"{name} must be a dict of options or None, got {value!r}")
+        if self.kernel is not None and self.features not in (type(self).features, one_of("kernel", self.kernel, KERNELS)):
+            raise ConfigError(f"kernel={self.kernel} and features={self.features} are two feature maps: give one of them")
+        for name in self._kernel_options:
+            if name in (self.features_options or {}):
+                raise ConfigError(f"{name} is given twice, by {name}= and in features_options: give one of them")
 
     def _lam_of(self, mass: float) -> float:
         """Return lambda for rows whose weights add up to ``mass``."""
@@ -210,6 +235,27 @@ class Minimiser(Refitting):
         self.theta_ = self.solution_.theta
         self.n_iter_ = max(1, int(np.ceil(solution.passes)))
         warn_unless_converged(f"{said}, lambda={self.lam_:.3g}", self.certificate_, self.tol)
+
+    # ---- the feature map ------------------------------------------------------------------------------------------
+    @property
+    def mapped_by(self) -> str:
+        """Name of the feature map."""
+        return super().mapped_by if self.kernel is None else self.kernel
+
+    @property
+    def map_options(self) -> dict[str, Any]:
+        """Options of the feature map."""
+        return {**super().map_options, **self._kernel_options}
+
+    @property
+    def _kernel_options(self) -> dict[str, Any]:
+        return {name: value for name in KERNEL_OPTIONS if (value := getattr(self, name)) is not None}
+
+    def plain_params(self) -> dict[str, Any]:
+        """Return the parameters with a feature map by ``features`` and ``features_options`` alone."""
+        parameters = {name: value for name, value in super().plain_params().items() if name not in ("kernel", *KERNEL_OPTIONS)}
+        options = {**(self.features_options or {}), **self._kernel_options} if self._kernel_options else self.features_options
+        return {**parameters, "features": self.mapped_by, "features_options": options}
 
     # ---- the objective --------------------------------------------------------------------------------------------
     def objective(self, X: Any, y: Any, sample_weight: Any = None, parts: bool = False) -> Any:
@@ -255,8 +301,8 @@ class Minimiser(Refitting):
     def _linear_theta(self) -> Array:
         """Return ``theta_`` of linear features; `AttributeError` for other features."""
         check_is_fitted(self)
-        if feature_class(self.features).name != "linear":
-            raise AttributeError(f"features={self.features} has no weights of the columns of X; the parameters are theta_")
+        if feature_class(self.mapped_by).name != "linear":
+            raise AttributeError(f"features={self.mapped_by} has no weights of the columns of X; the parameters are theta_")
         return self.theta_
 
     def _restore_theta(self, attributes: Entries, biases: bool = False) -> None:
@@ -265,7 +311,7 @@ class Minimiser(Refitting):
             raise ModelError("its certificate is missing")
         bound = self.features_
         if bound is None:  # one row of zeros, which takes no memory, tells the shape of the parameters
-            bound = make_features(self.features, np.broadcast_to(0.0, (1, self.n_columns_)), self.n_mapped_, **self.map_options)
+            bound = make_features(self.mapped_by, np.broadcast_to(0.0, (1, self.n_columns_)), self.n_mapped_, **self.map_options)
         first, *others = bound.shape
         self.theta_ = attributes.array("theta", (first + biases, *others))
         self.n_iter_ = max(1, int(np.ceil(self.certificate_.passes)))

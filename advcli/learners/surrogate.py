@@ -35,11 +35,13 @@ from .base import registry as learners
 from .calibrated import Calibrated
 from .game import PlaysGame
 from .loss_parameter import given_options, loss_said, loss_type, made_loss, saved_loss
-from .options import OF_THE_FIT, limits_of, mass_of, one_of, own_options, seed_of
+from .options import OF_THE_FIT, describes, limits_of, mass_of, one_of, own_options, seed_of
+from .refitting import Minimiser
 
 LIMITS = ("name", "description", "tol", "search_tol", "search_solver", "search_passes", "max_passes", "max_seconds")
 
 
+@describes(Minimiser)
 @dataclass(kw_only=True, eq=False, repr=False)
 class SurrogateClassifier(PlaysGame):
     """A linear model that minimises a convex surrogate to a certified relative duality gap.
@@ -147,7 +149,7 @@ class SurrogateClassifier(PlaysGame):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # one direction cannot separate classes that have no order
-        tags.classifier_tags.poor_score = isinstance(self.features, str) and feature_class(self.features).needs_order
+        tags.classifier_tags.poor_score = isinstance(self.mapped_by, str) and feature_class(self.mapped_by).needs_order
         return tags
 
     # ---- from a configuration -------------------------------------------------------------------------------------
@@ -200,7 +202,7 @@ class SurrogateClassifier(PlaysGame):
     def counts_steps(self) -> bool:
         """Whether the loss or the features count steps between classes."""
         kind = loss_type(self.given_loss)
-        if feature_class(self.features).needs_order:
+        if feature_class(self.mapped_by).needs_order:
             return True
         return kind is not None and "order" in kind.needs(given_options(self.given_loss, self.loss_options))
 
@@ -209,8 +211,8 @@ class SurrogateClassifier(PlaysGame):
         """Return the parameter that needs rows in memory: a learner beyond its loss, features that are not linear, a box."""
         if (what := super().needs_memory()) is not None:
             return what
-        if not feature_class(self.features).multiclass_linear or feature_class(self.features).keeps_rows:
-            return f"features={self.features}"
+        if not feature_class(self.mapped_by).multiclass_linear or feature_class(self.mapped_by).keeps_rows:
+            return f"features={self.mapped_by}"
         if self.map_options.get("moments", "ball") != "ball":
             return "features.moments=box"
         return None
@@ -250,7 +252,7 @@ class SurrogateClassifier(PlaysGame):
             weights = None
         total = mass_of(len(codes), weights)
         merged = None if isinstance(X, BlockRows) else np.arange(len(codes))
-        if merged is not None and not feature_class(self.features).pairwise:
+        if merged is not None and not feature_class(self.mapped_by).pairwise:
             X, codes, weights, cost, merged = merge_rows(X, codes, weights, cost)
         features = self._bind(X)
         features.check_rows()
@@ -354,7 +356,7 @@ class SurrogateClassifier(PlaysGame):
     @property
     def coef_(self) -> Array:
         """Weights of the columns of X by `classes_`: (k, d), (1, d) for two classes; the direction (1, d) of thresholds."""
-        if feature_class(self.features).name == "threshold" and hasattr(self, "theta_"):
+        if feature_class(self.mapped_by).name == "threshold" and hasattr(self, "theta_"):
             return np.array(self.theta_[None, : self.n_features_in_])
         return np.array(self._weights()[: self.n_features_in_].T)
 
@@ -368,8 +370,8 @@ class SurrogateClassifier(PlaysGame):
     def thresholds_(self) -> Array:
         """Thresholds eta (k - 1,) of ``features="threshold"``."""
         check_is_fitted(self)
-        if feature_class(self.features).name != "threshold":
-            raise AttributeError(f"features={self.features} has no thresholds")
+        if feature_class(self.mapped_by).name != "threshold":
+            raise AttributeError(f"features={self.mapped_by} has no thresholds")
         return np.array(self.theta_[self.n_features_in_ :])
 
     def _objective(self, X: Any, codes: Labels, weights: Array | None) -> tuple[float, float]:
@@ -505,6 +507,7 @@ class SurrogateClassifier(PlaysGame):
         return tuple(lines)
 
 
+@describes(Minimiser)
 @dataclass(kw_only=True, eq=False, repr=False)
 class AdversarialClassifier(Calibrated, SurrogateClassifier):
     """The adversarial classifier of Fathony et al. 2018, also with hinge losses: `SurrogateClassifier` that can be calibrated.
@@ -542,6 +545,7 @@ class AdversarialClassifier(Calibrated, SurrogateClassifier):
     """
 
 
+@describes(Minimiser)
 @dataclass(kw_only=True, eq=False, repr=False)
 class OrdinalAdversarialClassifier(Calibrated, SurrogateClassifier):
     """Adversarial classification of ordered classes; attributes as in `SurrogateClassifier`.

@@ -145,7 +145,7 @@ def _archive(model: Model) -> memoryview:
 
 def _parameters(estimator: Learner, changed: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of a file: with options that the rows settled, a plain seed, and what the estimator has ``changed``."""
-    parameters: dict[str, Any] = estimator.get_params(deep=False)
+    parameters = estimator.plain_params()
     if not isinstance(parameters["random_state"], (int, np.integer)):
         parameters["random_state"] = 0
     if estimator.features_ is not None and estimator.features_.settled:

@@ -127,7 +127,7 @@ def _restored_estimator(document: Mapping[str, Any], rows: Entries, fitted: Entr
     elif "rows" in rows:
         support = rows.array("rows", (None, estimator.n_columns_))
     rows.check_taken()
-    mapped = feature_class(estimator.features)
+    mapped = feature_class(estimator.mapped_by)
     if mapped.keeps_rows != (support is not None):
         raise ModelError(f"features={mapped.name} {'need the rows that they keep' if mapped.keeps_rows else 'keep no rows'}")
     estimator.features_ = None if support is None else mapped.restored(support, estimator.n_mapped_, fitted, **estimator.map_options)

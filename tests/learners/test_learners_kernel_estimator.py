@@ -1,19 +1,26 @@
 """The estimator with kernel features: prediction, paths, scikit-learn's checks, and the search over two axes."""
 
+import inspect
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 
+import advcli
 from advcli.core.errors import ConfigError, IncompatibleError
 from advcli.learners import Method
+from advcli.learners.refitting import KERNEL_OPTIONS
 from advcli.learners.surrogate import SurrogateClassifier
+from advcli.models import save
 from advcli.testing import check_learner
 
 
@@ -149,3 +156,48 @@ def test_the_search_moves_on_two_axes(iris):
     tried = {(row["C"], row["gamma"]) for row in selection.rows if row["stage"] == 1}
     assert tried == {(C, gamma) for C in (0.01, 1.0, 100.0) for gamma in (1e-4, 0.3)}
     assert all(row["converged"] for row in selection.rows)
+
+
+# ---- scikit-learn's names of kernels and their options -----------------------------------------------------------------
+WITH_KERNELS = [
+    each for name in advcli.__all__ if inspect.isclass(each := getattr(advcli, name)) and "kernel" in inspect.signature(each).parameters
+]
+WIDTHS = st.floats(0.1, 1.0)
+KERNELS = st.one_of(
+    st.fixed_dictionaries({"kernel": st.just("rbf")}, optional={"gamma": WIDTHS}),
+    st.fixed_dictionaries({"kernel": st.just("poly")}, optional={"gamma": WIDTHS, "degree": st.integers(1, 3), "coef0": WIDTHS}),
+    st.just({"kernel": "linear"}),
+    st.just({"kernel": "precomputed"}),
+    st.just({"kernel": "linear", "gamma": 0.5}),  # an option that the map does not have
+)
+
+
+def outcome(model: Any, X: Any, y: Any, path: Path) -> bytes | str:
+    """Return the model file of a fit, or the words that refuse it."""
+    try:
+        save(model.fit(X, y), path)
+    except ConfigError as error:
+        return str(error)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("kind", WITH_KERNELS)
+@settings(max_examples=8, deadline=None)
+@given(given_=KERNELS)
+def test_the_names_of_scikit_learn_give_the_very_model_file(kind, given_, iris, tmp_path_factory):
+    path = tmp_path_factory.mktemp("models") / "m"
+    X, y = iris[0][:40], iris[1][:40]
+    options = {name: given_[name] for name in KERNEL_OPTIONS if name in given_}  # in the order of the file
+    model, other = kind(**given_), kind(features=given_["kernel"], features_options=options or None)
+    rows = rbf_kernel(X) if given_["kernel"] == "precomputed" else X
+    assert outcome(model, rows, y, path) == outcome(other, rows, y, path)
+    assert clone(model).get_params() == model.get_params() == kind().get_params() | given_
+
+
+def test_a_search_over_gamma_is_one_over_the_options_of_the_map(iris):
+    gammas = np.logspace(-2, 0, 3)
+    one = GridSearchCV(SurrogateClassifier(kernel="rbf"), {"gamma": gammas}, cv=3).fit(*iris)
+    other = GridSearchCV(SurrogateClassifier(features="rbf"), {"features_options": [{"gamma": gamma} for gamma in gammas]}, cv=3).fit(*iris)
+    np.testing.assert_array_equal(one.cv_results_["mean_test_score"], other.cv_results_["mean_test_score"])
+    assert clone(one.best_estimator_).gamma == one.best_params_["gamma"] == other.best_params_["features_options"]["gamma"]
+    assert one.best_estimator_.set_params(kernel="poly").mapped_by == "poly"

@@ -29,6 +29,7 @@ from advcli import (
     UMAClassifier,
 )
 from advcli.core.errors import ConfigError, ModelError
+from advcli.learners.base import USUAL
 from advcli.models import read, save
 
 MINIMISERS = [
@@ -186,6 +187,20 @@ def test_verbose_is_a_line_a_fit(drawn, capsys):
             AdversarialClassifier(**{name: "yes"}).fit(X, y)
 
 
+@pytest.mark.parametrize("kind", [found for name in advcli.__all__ if hasattr(found := getattr(advcli, name), "get_params")])
+def test_a_misspelt_parameter_names_the_right_one(kind):
+    for name in inspect.signature(kind).parameters:
+        for at in range(1, len(name)):
+            with pytest.raises(TypeError, match=rf"^{kind.__name__} has no option .*; did you mean .*\b{name}\b.*\?$"):
+                kind(**{name[:at] + name[at + 1 :]: 1})
+
+
+def test_the_names_of_other_packages_name_the_parameter():
+    for usual, name in USUAL.items():
+        with pytest.raises(TypeError, match=rf"'{usual}'; did you mean {name}\?$"):
+            AdversarialClassifier(**{usual: 1})
+
+
 # ---- what a class says ------------------------------------------------------------------------------------------------
 PUBLIC = [name for name in advcli.__all__ if inspect.isclass(getattr(advcli, name))]
 
@@ -235,6 +250,9 @@ def test_the_package_lists_what_it_has():
         (AdversarialClassifier(loss_options={"alpha": 1}), "loss=zero_one has no option 'alpha'; it has none"),
         (AdversarialClassifier("abstain", loss_options={"alhpa": 1}), "loss=abstain has no option 'alhpa'; did you mean alpha?"),
         (AdversarialClassifier(features="rbf", features_options={"gama": 1}), "features=rbf has no option 'gama'; did you mean gamma?"),
+        (AdversarialClassifier(kernel="rbf", features="poly"), "kernel=rbf and features=poly are two feature maps: give one of them"),
+        (AdversarialClassifier(features="rbf", gamma=1, features_options={"gamma": 1}), "gamma is given twice, by gamma= and in features"),
+        (OrdinalClassifier(kernel="sigmoid"), "OrdinalClassifier: kernel=sigmoid is unknown; choose one of linear, poly, pre"),
         (AdversarialClassifier(None), "loss=None is no loss: choose one of absolute, "),
         (AdversarialClassifier("zero"), "AdversarialClassifier: unknown loss 'zero': did you mean zero_one?"),
         (AdversarialClassifier("uma"), "no surrogate loss but a learner of its own: use UMAClassifier"),

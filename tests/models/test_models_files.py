@@ -367,7 +367,7 @@ def test_nothing_is_executed(tmp_path: Path) -> None:
         (edited(format_version=0), "fit it again"),
         (edited(format="other"), "not a model of advcli"),
         (edited(parameters={"loss": "unheard_of"}), "cannot be used here: unknown loss 'unheard_of'"),
-        (edited(parameters={"los": "ww"}), "unexpected keyword"),
+        (edited(parameters={"los": "ww"}), "SurrogateClassifier has no option 'los'; did you mean loss"),
         (edited(estimator="unheard_of"), "cannot be used here: unknown loss 'unheard_of'"),
         (edited(estimator="os.system"), "os.system"),
         (oversized, "cannot read the model"),

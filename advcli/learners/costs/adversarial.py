@@ -33,7 +33,8 @@ from ...problems.certificate import Judged, WorstCase
 from ...problems.risk import Solution
 from ...solvers import Limits, make_solver
 from ..base import Bound, Learner, Rows, State, register
-from ..options import check_options, mass_of, own_options, seed_of
+from ..options import check_options, describes, mass_of, own_options, seed_of
+from ..refitting import Minimiser
 from ..surrogate import LIMITS, SurrogateClassifier
 from .games import OutcomeProblem, solve_outcome_games, solve_outcomes
 from .given_costs import LearnsFromCosts
@@ -87,6 +88,7 @@ class OutcomeScores(FeatureMap):
 
 
 @register("adversarial_costs")
+@describes(Minimiser)
 @dataclass(kw_only=True, eq=False, repr=False)
 class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
     """The adversarial surrogate of every row's own costs, certified; the module's equation (1).
@@ -167,9 +169,9 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
     def check_parameters(self) -> None:
         """Refuse costs, a feature map, moments or a solver that no data can mend."""
         super().check_parameters()
-        if not feature_class(self.features).multiclass_linear:
+        if not feature_class(self.mapped_by).multiclass_linear:
             raise IncompatibleError("adversarial_costs", "one column of parameters for every prediction", _FEATURES)
-        if (self.features_options or {}).get("moments", "ball") != "ball":
+        if self.map_options.get("moments", "ball") != "ball":
             raise IncompatibleError("adversarial_costs", "moments in a ball", "choose features.moments=ball")
         if self.solver not in _SOLVERS:
             raise IncompatibleError(f"solver={self.solver}", "scores with parameters of their own", f"choose one of {', '.join(_SOLVERS)}")

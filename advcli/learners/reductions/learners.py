@@ -40,6 +40,7 @@ _MOST_NUMBERS, _ARRAYS = 2 * 10**8, 6
 _FEATURES = "choose features=linear, kernel_pca, nystroem, rbf, poly or precomputed"
 
 
+@describes(Minimiser)
 @dataclass(kw_only=True, eq=False, repr=False)
 class ReductionLearner(Minimiser):
     """Base of the multiclass classifiers made of binary problems, by the equation of the module; a scheme says which problems.
@@ -107,9 +108,9 @@ class ReductionLearner(Minimiser):
         """Refuse a strength, tolerance, limit, bias, map or moments that no data can mend."""
         super().check_parameters()
         one_of("bias", self.bias, BIASES)
-        if not one_column(self.features):
+        if not one_column(self.mapped_by):
             raise IncompatibleError(f"loss={self.method}", "one column of parameters for every score", _FEATURES)
-        if (moments := (self.features_options or {}).get("moments", "ball")) != "ball":
+        if (moments := self.map_options.get("moments", "ball")) != "ball":
             raise IncompatibleError(f"features.moments={moments}", "an adversary", f"loss={self.method} has none: choose moments=ball")
 
     def cost_matrix(self) -> Array:
@@ -132,7 +133,7 @@ class ReductionLearner(Minimiser):
                 "choose a method with fewer problems (ova, csosr, csova), a surrogate (zero_one, cs), or fewer rows",
             )
         rows = np.arange(len(codes))
-        if not feature_class(self.features).pairwise:
+        if not feature_class(self.mapped_by).pairwise:
             X, codes, weights, costs, rows = merge_rows(X, codes, weights, costs)  # type: ignore[assignment]
         return Bound.of(self, self._bind(X), codes, weights, costs=costs, rows=rows, total=total)
 
@@ -164,7 +165,7 @@ class ReductionLearner(Minimiser):
     @property
     def _constant(self) -> float:
         """The constant that is added to a kernel: 1, or 0 with a free bias."""
-        return 0.0 if self._free or feature_class(self.features).euclidean else 1.0
+        return 0.0 if self._free or feature_class(self.mapped_by).euclidean else 1.0
 
     # ---- the parameters in scikit-learn's shapes --------------------------------------------------------------------
     @property
@@ -267,6 +268,7 @@ METHODS = tuple(name for name in SCHEMES if name not in ("ova", "ovo"))
 """Schemes that learn from costs."""
 
 
+@describes(Minimiser)
 @dataclass(kw_only=True, eq=False, repr=False)
 class CostSensitiveClassifier(LearnsFromCosts, ReductionLearner):
     """Cost-sensitive classification by binary problems: from a cost matrix, or from the costs of every row (`fit`).
