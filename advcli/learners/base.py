@@ -149,10 +149,12 @@ class Learner(ClassifierMixin, BaseEstimator):
 
     def __new__(cls, *args: Any, **parameters: Any) -> Self:
         """Return an estimator that `__init__` has to set; `TypeError` that names the nearest parameter for an unknown one."""
-        try:
-            refuse_unknown_options(cls.__name__, cls.__init__, parameters, 1, USUAL)
-        except ConfigError as error:
-            raise TypeError(str(error)) from None
+        taken = getattr(cls, "__dataclass_fields__", ())
+        if unknown := [name for name in parameters if name not in taken]:
+            try:
+                refuse_unknown_options(cls.__name__, cls.__init__, unknown, 1, USUAL)
+            except ConfigError as error:
+                raise TypeError(str(error)) from None
         return super().__new__(cls)
 
     def __sklearn_tags__(self) -> Any:
