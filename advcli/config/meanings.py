@@ -43,7 +43,8 @@ def groups() -> list[str]:
 
 def choices(group: str) -> dict[str, Path]:
     """Return the files of a group by the name of the choice, in alphabetical order; a user's file replaces one of ours."""
-    return dict(sorted((file.stem, file) for folder in _folders() for file in (folder / group).glob("*.yaml")))
+    files = {file.stem: file for folder in _folders() for file in (folder / group).glob("*.yaml")}
+    return dict(sorted(files.items()))
 
 
 def _folders() -> list[Path]:

@@ -60,4 +60,4 @@ def test_fetching_for_an_unknown_preset_is_refused(capfd: pytest.CaptureFixture[
 
 def test_showing_a_set_that_nobody_can_get(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "show", "mediamill"]) == 0
-    assert "no, and not available: no public copy at a fixed commit is known; use scene" in capfd.readouterr().out
+    assert "no, and not available: no public copy at a fixed commit is known; use scene" in " ".join(capfd.readouterr().out.split())

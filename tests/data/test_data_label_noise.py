@@ -24,7 +24,7 @@ FAMILY = {"name": "louche2015", "step": 10, "told_step": None, "max_condition": 
 )
 def test_columns_are_distributions(k, seed, options):
     confusion = make_confusion(options, k, seed)
-    for C in (confusion.true, confusion.told):
+    for C in (confusion.true, confusion.assumed):
         assert C.shape == (k, k)
         assert C.min() >= 0
         np.testing.assert_allclose(C.sum(axis=0), 1.0, atol=1e-12)
@@ -52,7 +52,7 @@ def test_the_family_of_louche2015():
 def test_methods_can_be_told_another_member():
     confusion = make_confusion({**FAMILY, "told_step": 3}, 5, 1)
     np.testing.assert_array_equal(confusion.true, make_confusion(FAMILY, 5, 1).true)
-    np.testing.assert_array_equal(confusion.told, make_confusion({**FAMILY, "step": 3}, 5, 1).true)
+    np.testing.assert_array_equal(confusion.assumed, make_confusion({**FAMILY, "step": 3}, 5, 1).true)
 
 
 def test_labels_follow_the_matrix_and_the_seed():

@@ -9,6 +9,7 @@ import pytest
 from support.composed import choice
 
 from advcli.cli import main
+from advcli.core.paths import conf_dir
 from advcli.data import is_ordered, load
 from advcli.data import registry as module
 from advcli.data.catalogue import CATALOGUE
@@ -16,7 +17,7 @@ from advcli.data.source import Source
 
 TABLE = "a,label_x,label_y,label\n" + "".join(f"{i % 7},{i % 2},1,{'xyz'[i % 3]}\n" for i in range(30))
 SVMLIGHT = "".join(f"{i % 3} 1:{i % 7 + 1}\n" for i in range(30))
-KNOWN = sorted({name for sets in CATALOGUE.values() for name in sets})
+KNOWN = sorted({name for sets in CATALOGUE.values() for name in sets if (conf_dir() / "dataset" / f"{name}.yaml").is_file()})
 
 
 @pytest.fixture
@@ -86,9 +87,12 @@ def test_a_sweep_without_an_order_is_refused_before_it_starts(
     verb: list[str], dataset: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ADVCLI_DATA", "data")  # what the options say needs no data
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / f"{dataset}.csv.gz").touch()  # is not read: the options show whether the classes have an order
+    monkeypatch.setenv("ADVCLI_DATA", "data")
     assert main([*verb, f"dataset=synthetic_ordinal,{dataset}", "loss=absolute", "hyper.C=1"]) == 2
     out, err = capfd.readouterr()
     assert (out, len(err.splitlines())) == ("", 1)
     assert "loss=absolute needs labels with an order" in err
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [folder]

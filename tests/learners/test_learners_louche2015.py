@@ -24,7 +24,7 @@ def rates(toy, classifier, step, told=None):
     found = []
     for run, (train, test) in enumerate(toy.splits):
         confusion = make_confusion({**FAMILY, "step": step, "told_step": told}, 10, run)
-        model = classifier(confusion.told).fit(toy.X[train], corrupt(toy.y[train], confusion.true, run))
+        model = classifier(confusion.assumed).fit(toy.X[train], corrupt(toy.y[train], confusion.true, run))
         found.append(compute("confusion_rate", toy.y[test], model.predict_codes(toy.X[test]), 10, {}))
     return np.array(found)
 

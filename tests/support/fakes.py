@@ -51,7 +51,7 @@ class FakeLearner:
 
     certified, remarks_, solver_choice_, cost_matrix_, abstention_cost_ = True, (), "", None, None
     has_costs = has_groups = False
-    predicts_classes_ = True
+    predicts_classes_ = takes_weights = True
     n_features_in_ = 1
 
     def __init__(self, loss, features, solver, hyper, n_classes, seed, tol):
