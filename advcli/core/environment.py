@@ -5,7 +5,8 @@ from __future__ import annotations
 VARIABLES = {
     "ADVCLI_DATA": "Folder of the data sets where the key data_dir is null. Unset: the folder data of the checkout, or ./data without one.",
     "ADVCLI_DATA_URL": (
-        "Address of a mirror, http:// or https://, from which `advcli data fetch` downloads. Unset: the repository of advcli and the sets' public files."
+        "Address of a mirror, http:// or https://, from which `advcli data fetch` downloads. Unset: the repository of advcli and the sets'"
+        " public files."
     ),
     "ADVCLI_PLUGINS": ("Folders with Python files of your own, separated as in PATH; `--config-dir FOLDER` and the key plugins add more."),
     "ADVCLI_SIMD": (
