@@ -1,4 +1,7 @@
-"""Bytes over the network: the only code of advcli that uses it. A transfer that breaks goes on where it stopped, and nothing is written."""
+"""Bytes over the network. A transfer that breaks goes on where it stopped, and nothing is written.
+
+No other code of advcli uses the network; for sets of openml.org scikit-learn does.
+"""
 
 from __future__ import annotations
 

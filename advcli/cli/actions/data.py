@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from ...config import Settings, presets
 from ...config.words import typed
 from ...core.errors import ConfigError, nearest
 from ...core.paths import conf_dir, expanded
-from ..console import print_lines, say
+from ..console import columns, filled, print_lines, say, terminal_width
 from ..task import Task
 
 if TYPE_CHECKING:
@@ -48,7 +47,9 @@ class Data(Task):
     )
     example = "advcli data check path=my.csv target=label"
     choices = ("list", "show", "fetch", "check")
-    keys = ("path", "target", "separator", "encoding")
+    keys = ("data_dir",)
+    file_keys = ("path", "target", "separator", "encoding")
+    """Keys of ``data check``, which no configuration has."""
 
     named = "the name of a data set; advcli data list has them"
 
@@ -82,15 +83,16 @@ class Data(Task):
 
     def _take(self, words: list[str]) -> None:
         """Take the keys of ``check``, with or without ``dataset.`` before them."""
+        keys = ", ".join(f"{name}=..." for name in self.file_keys)
         for word in words:
             key, equals, value = word.partition("=")
             key = key.removeprefix("dataset.")
             if word.startswith("-"):
-                raise ConfigError(f"advcli data check takes {', '.join(f'{name}=...' for name in self.keys)}; leave out {word}")
+                raise ConfigError(f"advcli data check takes {keys}; leave out {word}")
             if not equals and "path" not in self.about_file:
                 key, value = "path", word
-            if key not in self.keys:
-                raise ConfigError(f"advcli data check takes {', '.join(f'{name}=...' for name in self.keys)}; {nearest(key, self.keys)}")
+            if key not in self.file_keys:
+                raise ConfigError(f"advcli data check takes {keys}; {nearest(key, self.file_keys)}")
             self.about_file[key] = value
         if "path" not in self.about_file:
             raise ConfigError("advcli data check needs path=FILE, as in advcli data check path=my.csv target=label")
@@ -185,39 +187,31 @@ def _print_list(entries: list[Entry]) -> None:
     """Print the data sets that are here, that can be fetched, and that are not available, as wide as the terminal."""
     from ... import data
 
-    width = max(shutil.get_terminal_size((WIDTH, 24)).columns, NARROWEST)
-    columns = ("name", "rows", "features", "classes", "task")
     here = [entry for entry in entries if entry.here]
+    fetched = [entry for entry in entries if not entry.here and entry.command.startswith("advcli")]
+    gone = [entry for entry in entries if not entry.here and not entry.command.startswith("advcli")]
+    facts = ("name", "rows", "features", "classes", "task")
     print("Here, used as dataset=NAME:\n")
-    _print_rows([[getattr(entry, column) for column in columns] for entry in here], [*columns], width)
+    _print_rows([[getattr(entry, fact) for fact in facts] for entry in here], facts)
     others = [entry.command for entry in here if entry.command != f"dataset={entry.name}"]
     if others:
-        print("\n" + _filled(f"Used by other words: {'; '.join(others)}.", width))
-    fetched = [entry for entry in entries if not entry.here and entry.command.startswith("advcli")]
+        print("\n".join(["", *filled(f"Used by other words: {'; '.join(others)}.")]))
     if fetched:
         print("\nNot here; advcli data fetch NAME downloads one:\n")
-        sizes = [data.size_text(entry.size) if entry.size else None for entry in fetched]
-        rows = [[e.name, e.rows, e.task, size, e.licence or None] for e, size in zip(fetched, sizes, strict=True)]
-        _print_rows(rows, ["name", "rows", "task", "size", "licence"], width)
-    gone = [entry for entry in entries if not entry.here and not entry.command.startswith("advcli")]
+        rows = [[one.name, one.rows, one.task, data.size_text(one.size) if one.size else None, one.licence or None] for one in fetched]
+        _print_rows(rows, ("name", "rows", "task", "size", "licence"))
     if gone:
-        print("\nNot available:\n")
-        for entry in gone:
-            print(_filled(f"{entry.name}: {entry.note or entry.command}", width, "  "))
+        print("\n".join(["", "Not available:", "", *columns([(entry.name, entry.note or entry.command) for entry in gone])]))
 
 
-def _print_rows(rows: list[list[Any]], columns: list[str], width: int) -> None:
+def _print_rows(rows: list[list[Any]], facts: Sequence[str]) -> None:
     """Print a table whose names are broken where it would be wider than the terminal."""
     from tabulate import tabulate
 
-    headings = [f"{column}  " for column in columns]  # tabulate leaves as much beside the heading of numbers
+    headings = [f"{fact}  " for fact in facts]  # tabulate leaves as much beside the heading of numbers
     widths = [max(len(str(cell)) for cell in column) for column in zip(headings, *rows, strict=True)]
-    most = max(8, width - sum(widths[1:]) - 2 * (len(widths) - 1))
-    print(tabulate(rows, columns, tablefmt="simple", missingval="-", maxcolwidths=[most if widths[0] > most else None]))
-
-
-def _filled(text: str, width: int, after: str = "") -> str:
-    return fill(text, width, subsequent_indent=after, break_long_words=False, break_on_hyphens=False)
+    most = max(8, max(terminal_width(), NARROWEST) - sum(widths[1:]) - 2 * (len(widths) - 1))
+    print(tabulate(rows, facts, tablefmt="simple", missingval="-", maxcolwidths=[most if widths[0] > most else None]))
 
 
 def _print_some(rows: list[dict[str, Any]], what: str, align: tuple[str, ...]) -> None:
