@@ -18,14 +18,14 @@ cdef extern from *:
     #ifndef ADV_SCHEDULE_H
     #define ADV_SCHEDULE_H
     /* Behind each: passes to a relative gap of 1e-3 at half of it, and at double, for zero_one on iris at C = 64 and letter at C = 1, and for
-       absolute on calhousing at C = 0.01, which take 500, 94 and 7.8 as it is. Seconds follow passes. */
+       absolute on calhousing at C = 0.01, which take 500, 94 and 7.8 as it is. */
     static const double adv_active = 0.02;  /* share of the mean gap above which a row is active: 520, 92, 7.9; 520, 90, 7.6 */
     static const double adv_whole = 0.9;    /* share of the rows from which on passes over the active ones save nothing: 556, 101, 8.0; 500, 94, 8.6 */
     static const double adv_done = 0.3;     /* share of the active rows' gap that their passes leave: 434, 91, 8.3; 618, 91, 7.3 */
-    static const int adv_passes = 10;       /* over the active rows in a round, at most: 795, 106, 7.8; 421, 89, 7.8 */
+    static const int adv_passes = 10;       /* passes over the active rows in a round, at most: 795, 106, 7.8; 421, 89, 7.8 */
     static const double adv_near = 1.2;     /* estimates of the gap below this multiple of the tolerance ask for an evaluation: 503, 91, 7.8; 494, 99, 7.8 */
     static const double adv_growth = 1.5;   /* passes between evaluations grow by this factor: 713, 107, 8.8; 495, 89, 7.8 */
-    static const double adv_first = 2.0;    /* and by this many passes beside: 500, 94, 7.8; 499, 94, 6.8 */
+    static const double adv_first = 2.0;    /* and by this many more passes: 500, 94, 7.8; 499, 94, 6.8 */
     static const double adv_still = 1e-3;   /* share of the gap that the tolerance allows below which a row is read, not moved: 532, 94, 7.8; 540, 91, 7.8 */
     static const double adv_hear = 0.2;     /* seconds between two looks for signals, which move no row */
     #endif

@@ -12,7 +12,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:
-    """Return a path with the home folder for the ``~`` or ``~NAME`` that begins it; where there is no such home that is a name."""
+    """Return a path with the home folder for the ``~`` or ``~NAME`` that begins it; without such a home ``~`` is part of the name."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -43,9 +43,9 @@ def conf_dir() -> Path:
 
 
 def data_dir(configured: str | os.PathLike[str] | None = None) -> Path:
-    """Return the folder of data sets: the config key ``data_dir``, else ``ADVCLI_DATA``, else that of the checkout, else ``./data``.
+    """Return the folder of data sets: the config key ``data_dir``, else ``ADVCLI_DATA``, else ``data`` of the checkout, else ``./data``.
 
-    The checkout is the one that the code runs from, which an editable install does too.
+    The checkout is the folder that the code runs from, also with an editable install.
     """
     chosen = configured or os.environ.get("ADVCLI_DATA")
     own = _PACKAGE.parent / "data"

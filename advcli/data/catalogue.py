@@ -1,10 +1,10 @@
 """The data sets that are known by name, whether or not they are here: the facts of ``catalogue.csv``.
 
-One line is one data set of one source; an empty cell is a fact that it does not have. Counts, citations and addresses of the papers' sets
-are those of the data folder's manifest, sizes those printed in fathony2018, Tables 1 and 3.
+One line is one data set of one source; an empty cell is a fact that it does not have. The data folder's manifest has the
+same counts, citations and addresses of the papers' sets; the sizes among ``options`` are printed in fathony2018, Tables 1 and 3.
 
-``ordinal_edges.csv`` has the classes of the nine small sets of Table 3: those of the class files (``NAME.ord``) of the ordinal benchmark of
-Chu and Ghahramani (2005, JMLR 6), found in the repository bb515/probit at commit 900d069c82df98fb8d8074774b2d9dd8c14b8ad8, folder ``data``.
+``ordinal_edges.csv`` has the classes of the nine small sets of Table 3, taken from the class files (``NAME.ord``) of the ordinal benchmark
+of Chu and Ghahramani (2005, JMLR 6) in the repository bb515/probit at commit 900d069c82df98fb8d8074774b2d9dd8c14b8ad8, folder ``data``.
 The benchmark cuts by equal width, an inner edge belonging to the class below it, after it pulled in outliers of machinecpu and pyrimidines.
 An edge in the file lies strictly between two targets that occur, so it gives the same classes whichever side an edge belongs to. The three
 large sets are cut into equal frequencies, which were chosen because they give the published errors.
@@ -17,7 +17,7 @@ The columns beside ``name`` and ``source``:
   number than occurs
 - task: multiclass, ordinal, regression_to_ordinal, hierarchical, multi-label, hierarchical multi-label, sequence or dependency trees
 - options: what its YAML file sets, as on the command line; ``cut=edges`` alone: the edges are those of `ordinal_edges`
-- protocol that it is made for; tables of the papers that use it; citation: where the data come from; note: what the user is told
+- protocol that it is made for; tables of the papers that use it; citation: where the data come from; note: a remark for the user
 - sha256: of the plain CSV of each file (`Known.files`), because the bytes of a packed file depend on the version of zlib
 - size: bytes to download, packed where ``shipped``; licence: of the data, as their owner names it, or "not stated"
 - shipped: yes where the repository of advcli has the files in its folder ``data``; the others come from public files
@@ -62,9 +62,9 @@ class Upstream:
 class Authors:
     """The random splits that the authors published with their code, and their own file of the data, at the address ``folder``.
 
-    ``files`` maps ``NAME.csv``, ``NAME.train`` and ``NAME.test``, in this order, to their SHA-256. ``own_table`` is what the user is told
-    where rows and classes come from ``NAME.csv``, whose rows have another order than those of the data folder, and with them the splits;
-    empty where they come from the data folder.
+    ``files`` maps ``NAME.csv``, ``NAME.train`` and ``NAME.test``, in this order, to their SHA-256. ``own_table`` is a remark for
+    the user where rows, classes and splits come from ``NAME.csv``, whose rows have another order than the data folder's; empty where they
+    come from the data folder.
     """
 
     folder: str

@@ -392,17 +392,17 @@ class Learner(ClassifierMixin, BaseEstimator):
         return leads(self.potentials(X))
 
     def predict_codes(self, X: Any) -> Any:
-        """Return predictions as codes: positions in `predictions_`; ties go to the first. Where labels are sets ones (n, k) at them."""
+        """Return predictions as codes: positions in `predictions_`; ties go to the first; for sets of labels see `predict`."""
         return np.argmax(self.potentials(X), axis=1).astype(np.intp)
 
     def predict(self, X: Any) -> Any:
-        """Return the predicted labels, shape (n,); where labels are sets ones at those of each row, csr_array (n, k)."""
+        """Return the predicted labels, shape (n,); for sets of labels a csr_array (n, k) with a one at each predicted label."""
         codes = self.predict_codes(X)
         return codes if self.of_sets_ else self.predictions_[codes]
 
     # ---- saving (`advcli.models`) ---------------------------------------------------------------------------------
     def plain_params(self) -> dict[str, Any]:
-        """Return the parameters as a file holds them: of two that say the same, one."""
+        """Return the parameters as a file holds them: an alias is stored as the parameter that it sets."""
         return self.get_params(deep=False)
 
     @abstractmethod
