@@ -5,6 +5,7 @@
 # make sanitize: set up, then build the kernels with the address and undefined-behaviour sanitizers, by hand, and run the tests of tests/compiled on
 # them, hostile calls of every function and hostile rows at every door among them. It takes some minutes, and gcc with its run-time libraries.
 # make release-check: set up, then does code that makes numbers differ from the last release's? Writes tests/house/numbers.txt for this one.
+# make release: set up, then sdist and wheel of the commit, checks of both in environments of their own, and the tag. Some ten minutes, and PyPI.
 # make docs: set up in a folder of its own, then the pages, the reference and the gallery as a site in build/site, opened page by page in a browser.
 # Needs Python 3.11-3.13, a C compiler and make.
 PYTHON ?= python3
@@ -16,7 +17,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CYTHON := $(CURDIR)/$(BIN)/cython
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: rebuilt run test test-slow mutants assault sanitize check release-check lint types bench docs clean
+.PHONY: rebuilt run test test-slow mutants assault sanitize check release-check release lint types bench docs clean
 
 run: $(VENV)/.installed
 	$(BIN)/advcli +experiment=quickstart
@@ -59,6 +60,9 @@ check: $(VENV)/.installed
 # SAME_ROWS=1 where code has changed and no row of any cell can differ.
 release-check: $(VENV)/.installed-test
 	$(BIN)/python tests/house/test_house_numbers.py $(if $(SAME_ROWS),--same-rows)
+
+release: $(VENV)/.installed-test
+	.ci/release
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -115,11 +115,14 @@ def exit_codes() -> Iterator[str]:
     """Yield the page of exit codes and errors."""
     yield "# Exit codes and errors\n"
     yield from table(["code", "meaning"], ([str(code), meaning] for code, meaning in errors.EXIT_CODES.items()))
-    yield "## Errors in Python\n"
-    yield "The command line prints the text of an error as one line and ends with the code of its class, in `advcli.errors`.\n"
-    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.AdvcliError)]
-    rows = ([f"`{kind.__name__}`", f"`{kind.__bases__[0].__name__}`", str(kind.exit_code), first_paragraph(kind.__doc__)] for kind in kinds)
-    yield from table(["class", "derives from", "code", "meaning"], rows)
+    yield "## Errors\n"
+    yield "The command line prints the text of an error and its code as one line, and ends with the exit code of its class. A code keeps"
+    yield "its meaning while texts change. The classes are in `advcli.errors`.\n"
+    rows = (
+        [kind.code, f"`{kind.__name__}`", f"`{kind.__bases__[0].__name__}`", str(kind.exit_code), first_paragraph(kind.__doc__)]
+        for kind in errors.error_classes()
+    )
+    yield from table(["code", "class", "derives from", "exit code", "meaning"], rows)
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, UserWarning)]
     yield from table(["warning", "meaning"], ([f"`{kind.__name__}`", first_paragraph(kind.__doc__)] for kind in kinds))
 

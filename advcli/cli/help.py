@@ -1,17 +1,19 @@
-"""The pages of ``advcli help``: all actions on one screen, and what an action, a group of choices, a choice or a key is."""
+"""The pages of ``advcli help`` and ``advcli config``: actions on one screen, groups, choices and keys; the same as JSON for programs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import Any
 
 from ..config import meanings
 from ..config.words import suggestion, unknown_choice
-from ..core.errors import ConfigError
+from ..core.errors import EXIT_CODES, ConfigError, error_classes
 from ..results.provenance import package_version
 from . import actions
 from .console import columns, filled
 
+USAGE = "advcli [ACTION] [KEY=VALUE ...] [FLAGS]"
 ABOUT = "train, select, compare, certify multiclass surrogate losses"
 START = (
     ("advcli dataset=iris loss=zero_one", "one method on one data set"),
@@ -22,6 +24,7 @@ FLAGS = (
     ("-m, --multirun", "run every combination of the values between commas"),
     ("--config-dir FOLDER", "add YAML and Python files of your own"),
     ("--cfg job", "print the composed configuration; nothing runs"),
+    ("--json", "with --help or config: the same as JSON, for programs"),
     ("--version", "print the version of advcli"),
     ("--hydra-help", "print the options of Hydra, shell completion among them"),
 )
@@ -49,10 +52,47 @@ def topics() -> list[str]:
     return [*actions.names(), *meanings.groups(), *(key.name for key in meanings.named_keys())]
 
 
+def configuration() -> str:
+    """Return a line for each key: its default and the first sentence of its meaning."""
+    named = [(f"{key.name}={key.default}", meanings.first_sentence(key.meaning)) for key in meanings.named_keys() if key.meaning]
+    return "\n".join(columns(named))
+
+
+def help_document() -> dict[str, Any]:
+    """Return what ``advcli --help`` and the pages of all actions say, as plain data."""
+    listed = sorted(((name, actions.get(name)) for name in actions.names()), key=lambda item: item[1].place)
+    described = [
+        {
+            "action": name,
+            "section": kind.section,
+            "summary": kind.summary,
+            "usage": [{"command": f"advcli {words}", "meaning": meaning} for words, meaning in kind.usage],
+            "example": kind.example,
+            "groups": list(kind.groups),
+            "keys": [key.name for key in meanings.named_keys(kind.keys)],
+        }
+        for name, kind in listed
+    ]
+    errors = [
+        {"code": kind.code, "class": kind.__name__, "exit_code": kind.exit_code, "meaning": " ".join((kind.__doc__ or "").split())}
+        for kind in error_classes()
+    ]
+    return {
+        "advcli": package_version(),
+        "usage": USAGE,
+        "examples": [{"command": command, "meaning": meaning} for command, meaning in START],
+        "actions": described,
+        "groups": meanings.defaults(),
+        "flags": [{"flag": flag, "meaning": meaning} for flag, meaning in FLAGS],
+        "exit_codes": [{"code": code, "meaning": meaning} for code, meaning in EXIT_CODES.items()],
+        "errors": errors,
+    }
+
+
 def _everything() -> Iterator[str]:
     """Yield the lines of ``advcli --help``."""
     yield f"advcli {package_version()}: {ABOUT}"
-    yield "Usage: advcli [ACTION] [KEY=VALUE ...] [FLAGS]"
+    yield f"Usage: {USAGE}"
     yield from ("", "Start here", *columns(START, indent=2))
     kinds = sorted(((name, actions.get(name)) for name in actions.names()), key=lambda item: item[1].place)
     for section, members in groupby(kinds, key=lambda item: item[1].section):
@@ -63,7 +103,7 @@ def _everything() -> Iterator[str]:
     yield from filled("  ".join(f"{group}={chosen[group]}" for group in meanings.groups() if group in chosen), indent=2)
     yield from filled("  ".join(f"+{group}" for group in meanings.groups() if group not in chosen), indent=2)
     yield from ("", "Flags", *columns(FLAGS, indent=2))
-    yield from ("", "More: advcli help ACTION | GROUP | GROUP=CHOICE | KEY (fit, loss, hyper.C)")
+    yield from ("", "More: advcli help ACTION | GROUP | GROUP=CHOICE | KEY (fit, loss, hyper.C); advcli config lists all keys")
 
 
 def _action(name: str) -> Iterator[str]:

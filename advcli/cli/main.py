@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import itertools
+import json
 import os
 import re
 import signal
@@ -21,12 +22,14 @@ from hydra._internal.utils import get_args_parser
 from .. import config as configuration
 from ..config.words import refuse_paths, suggestion, with_options_of_swept_groups, with_own_keys
 from ..core import plugins
-from ..core.errors import AdvcliError, ConfigError
+from ..core.errors import AdvcliError, ConfigError, UnknownNameError
 from ..core.files import explained
 from ..core.streams import forget_output, open_descriptors, standard_streams
 from ..results.progress import warning
 from . import actions
 from .console import say
+from .help import configuration as help_configuration
+from .help import help_document
 from .help import page as help_page
 from .help import topics as help_topics
 from .hydra_app import run_hydra
@@ -68,7 +71,8 @@ def _answered(words: list[str]) -> int:
             sys.stdout.flush()  # here and not at the interpreter's end, which knows no exit code
             return code
     except AdvcliError as error:
-        say("\n".join(error.lines if len(error.lines) > 1 else [plugins.one_line(error)]))
+        lines = error.lines if len(error.lines) > 1 else [plugins.one_line(error)]
+        say("\n".join([f"{lines[0]} [{error.code}]", *lines[1:]]))
         return error.exit_code
     except BrokenPipeError:
         return UNREAD
@@ -127,6 +131,8 @@ def _command(words: list[str]) -> int:
         return 0
     if words[:1] == ["help"] or {"-h", "--help"} & set(words):
         return _help(words)
+    if words[:1] == ["config"]:
+        return _config(words[1:])
     verb, words = _split_verb(words)
     task = actions.get(verb)(words)
     try:
@@ -138,9 +144,25 @@ def _command(words: list[str]) -> int:
 
 def _help(words: list[str]) -> int:
     """Print the page about an action, a group, a choice or a key (``advcli help WORD``, ``advcli ACTION --help``), or about all actions."""
+    if "--json" in words:
+        if {*words} - {"help", "-h", "--help", "--json"}:
+            raise ConfigError("--json is for advcli --help as a whole, or for advcli config; leave out the other words")
+        print(json.dumps(help_document(), ensure_ascii=False))
+        return 0
     first, *rest = [word for word in words if word not in ("-h", "--help")] or ["help"]
     asked = _read(rest if first == "help" else [first, *rest])[-1].overrides
     print(help_page(asked if first == "help" else [word for word in [first] if word in actions.names()]))
+    return 0
+
+
+def _config(words: list[str]) -> int:
+    """Print all keys of the configuration (``advcli config``), with ``--json`` as a JSON Schema."""
+    from ..config.json_schema import json_schema
+
+    rest = [word for word in words if word != "--json"]
+    if rest and _read(rest)[-1].overrides:
+        raise ConfigError(f"advcli config takes no word but --json, got {rest[0]!r}; advcli help {rest[0]} is about one word")
+    print(json.dumps(json_schema(), ensure_ascii=False) if "--json" in words else help_configuration())
     return 0
 
 
@@ -193,14 +215,14 @@ def _split_verb(words: list[str]) -> tuple[str, list[str]]:
     if not words or words[0][:1] in ("-", "+", "~") or "=" in words[0]:
         return "run", words
     if words[0] not in actions.names():
-        raise ConfigError(
+        raise UnknownNameError(
             f"unknown action {words[0]!r}; {suggestion(words[0], _first_words(), 'advcli help')} (settings are written KEY=VALUE)"
         )
     return words[0], words[1:]
 
 
 def _first_words() -> list[str]:
-    return [*actions.names(), "help"]
+    return [*actions.names(), "config", "help"]
 
 
 def _flags(words: list[str]) -> argparse.Namespace:

@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 
 from ..config import Settings, validate
 from ..config.words import refuse_added_keys
-from ..core.errors import ConfigError, nearest
+from ..core.errors import ConfigError, UnknownNameError, nearest
 
 T = TypeVar("T")
 
@@ -80,7 +80,7 @@ class Task:
         first, *rest = words or [""]
         if first not in self.choices:
             if first:
-                raise ConfigError(f"unknown action '{self.action} {first}'; {nearest(first, self.choices)}")
+                raise UnknownNameError(f"unknown action '{self.action} {first}'; {nearest(first, self.choices)}")
             raise ConfigError(f"{self.action} needs {' or '.join(filter(None, (', '.join(self.choices[:-1]), self.choices[-1])))}")
         if first == "list" and rest and rest[0][:1] not in ("-", "+", "~") and "=" not in rest[0]:
             shown = f"; did you mean advcli {self.action} show {rest[0]}?" if "show" in self.choices else ""

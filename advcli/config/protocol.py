@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from ..core.checks import FRACTION, NAME, NOT_NEGATIVE, POSITIVE, at_least, choice, refuse
-from ..core.errors import ConfigError, nearest
+from ..core.errors import ConfigError, UnknownNameError, nearest
 from ..core.hyper import SCALES, axes
 
 TESTS = ("corrected_ttest", "ttest", "wilcoxon")
@@ -74,7 +74,7 @@ class Protocol:
         values = {key: value for key, value in options.items() if key != "description"}
         for key, value in values.items():
             if key not in known:
-                raise ConfigError(f"no key protocol.{key}; {nearest(key, known)}")
+                raise UnknownNameError(f"no key protocol.{key}; {nearest(key, known)}")
             if key in ("stage1", "stage2", "extend"):
                 values[key] = check_grid(f"protocol.{key}", value)
             elif key == "metrics":
@@ -119,7 +119,7 @@ def check_grid(name: str, values: Any) -> dict[str, list[float]]:
         if candidates is None:
             continue
         if axis not in axes():
-            raise ConfigError(f"unknown key '{name}.{axis}'; {nearest(f'{name}.{axis}', [f'{name}.{each}' for each in axes()])}")
+            raise UnknownNameError(f"unknown key '{name}.{axis}'; {nearest(f'{name}.{axis}', [f'{name}.{each}' for each in axes()])}")
         if not isinstance(candidates, Sequence) or isinstance(candidates, str):
             raise ConfigError(
                 f"{name}.{axis}={candidates} is no list; give {name}.{axis}=[{candidates}], or fix a value with hyper.NAME=VALUE"

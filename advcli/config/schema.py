@@ -20,7 +20,7 @@ from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 
 from ..core import paths, plugins
 from ..core.checks import ANY, FRACTION, NAME, POSITIVE, SEED, at_least, choice, rule
-from ..core.errors import ConfigError, nearest
+from ..core.errors import ConfigError, InvalidValueError, UnknownNameError, nearest
 from ..core.hyper import SCALES, STRENGTH, refuse_two_scales
 from ..core.hyper import known as known_hyper
 from .protocol import CORRECTIONS, TESTS, TOLERANCES, Protocol, check_grid
@@ -54,6 +54,13 @@ _TOP = _group(
     chunk_rows=_WHOLE,
 )
 """The top-level keys beside the groups."""
+
+
+def top_level() -> type:
+    """Return the schema of the top-level keys beside the groups."""
+    return _TOP
+
+
 GROUPS: dict[str, type] = {
     "dataset": _group(True, name=_NAME, source=_NAME),
     "loss": _CHOICE,
@@ -165,7 +172,7 @@ def check(values: Mapping[str, Any]) -> Settings:
     known = [*(entry.name for entry in fields(_TOP)), *GROUPS, *NODES, "hyper"]
     for key in values:
         if key not in known:
-            raise ConfigError(f"unknown key {key!r}; {nearest(key, known)}")
+            raise UnknownNameError(f"unknown key {key!r}; {nearest(key, known)}")
     for key in known:
         if key not in values:
             raise ConfigError(f"key {key!r} is missing; do not delete it")
@@ -234,7 +241,7 @@ def _convert(schema: type, values: Any, where: str) -> dict[str, Any]:
     known = {entry.name: entry for entry in fields(schema)}
     for name in values:
         if name not in known and not schema.open:  # type: ignore[attr-defined]
-            raise ConfigError(f"unknown key '{dot}{name}'; {nearest(f'{dot}{name}', [f'{dot}{other}' for other in known])}")
+            raise UnknownNameError(f"unknown key '{dot}{name}'; {nearest(f'{dot}{name}', [f'{dot}{other}' for other in known])}")
     for name in known:
         if name not in values:
             raise ConfigError(f"key '{dot}{name}' is missing; do not delete it")
@@ -264,7 +271,7 @@ def _checked_value(schema: type, name: str, key: str, value: Any, about: Mapping
             typed = merged[name]
     except (OmegaConfBaseException, ConfigKeyError) as error:
         text = f"a list, each element {wanted}" if kind.startswith("list") else "{NAME: TEXT}" if kind.startswith("dict") else wanted
-        raise ConfigError(f"{invalid} give {text}{', or null' if kind.endswith('None') else ''}") from error
+        raise InvalidValueError(f"{invalid} give {text}{', or null' if kind.endswith('None') else ''}") from error
     elements, hint = [typed], f"give {wanted}"
     if OmegaConf.is_dict(typed):
         typed = dict(typed)
@@ -276,7 +283,7 @@ def _checked_value(schema: type, name: str, key: str, value: Any, about: Mapping
             raise ConfigError(f"{key}=[] is empty; give at least one value")
     for element in elements:
         if element is not None and not about["valid"](element):
-            raise ConfigError(f"{invalid} {nearest(str(element), about['choices']) if about['choices'] else hint}")
+            raise InvalidValueError(f"{invalid} {nearest(str(element), about['choices']) if about['choices'] else hint}")
     return typed
 
 
@@ -287,7 +294,7 @@ def _hyper(values: Any) -> dict[str, float]:
     fixed: dict[str, float] = {}
     for name, value in values.items():
         if name not in known_hyper():
-            raise ConfigError(f"unknown key 'hyper.{name}'; {nearest(name, known_hyper())}")
+            raise UnknownNameError(f"unknown key 'hyper.{name}'; {nearest(name, known_hyper())}")
         if value is None:
             continue
         if isinstance(value, list | tuple):

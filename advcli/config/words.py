@@ -19,7 +19,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from ..core import hyper, plugins
-from ..core.errors import ConfigError, nearest
+from ..core.errors import ConfigError, UnknownNameError, nearest
 from ..core.paths import conf_dir
 from . import schema
 from .meanings import elsewhere, groups
@@ -195,8 +195,8 @@ def unknown_choice(group: str, name: str, names: Iterable[str]) -> ConfigError:
         )
     meant = elsewhere(group, path.name)
     if meant:
-        return ConfigError(f"unknown {group} {name!r}; did you mean {' or '.join(meant)}? (advcli help {group}={meant[0]})")
-    return ConfigError(f"unknown {group} {name!r}; {suggestion(path.name, names, f'advcli help {group}')}")
+        return UnknownNameError(f"unknown {group} {name!r}; did you mean {' or '.join(meant)}? (advcli help {group}={meant[0]})")
+    return UnknownNameError(f"unknown {group} {name!r}; {suggestion(path.name, names, f'advcli help {group}')}")
 
 
 def suggestion(name: str, names: Iterable[str], page: str) -> str:
@@ -278,7 +278,7 @@ def refuse_added_keys(node: Any) -> None:
             and _open_group(key) not in keys
             and not any(OmegaConf.select(OmegaConf.create(declared), parent) == {} for parent in parents)
         ):
-            raise ConfigError(f"unknown key {key!r}; {nearest_key(key, keys)}")
+            raise UnknownNameError(f"unknown key {key!r}; {nearest_key(key, keys)}")
 
 
 def scalar_override(text: str) -> tuple[str, Any] | None:
@@ -297,8 +297,8 @@ def unknown_key(key: str, overrides: Sequence[str]) -> ConfigError:
     """Return the error about a key that does not exist, with the nearest keys of the config that the overrides choose."""
     known = _known_keys(overrides)
     if key.startswith("dataset.") and key not in known and key in _known_keys(["dataset=csv"]):
-        return ConfigError(f"unknown key {key!r}: for a file of your own add dataset=csv")
-    return ConfigError(f"unknown key {key!r}; {nearest_key(key, known)}")
+        return UnknownNameError(f"unknown key {key!r}: for a file of your own add dataset=csv")
+    return UnknownNameError(f"unknown key {key!r}; {nearest_key(key, known)}")
 
 
 def nearest_key(key: str, known: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from .arrays import is_sparse
-from .errors import ConfigError, DataError, nearest
+from .errors import DataError, InvalidValueError, nearest
 
 LARGEST = 1e50  # the largest feature that is taken: fits add up fourth powers, such as squared scores at weights that are sums of rows
 
@@ -76,17 +76,17 @@ def collected(frame: Any) -> Any:
 
 
 def refuse(name: str, value: Any, about: Mapping[str, Any], wanted: str = "") -> None:
-    """Raise `ConfigError` for the value of a dotted key that breaks its rule; ``wanted`` replaces the words of the rule."""
+    """Raise `InvalidValueError` for the value of a dotted key that breaks its rule; ``wanted`` replaces the words of the rule."""
     if not about["valid"](value):
         shown = "null" if value is None else str(value)
         hint = nearest(shown, about["choices"]) if about["choices"] else f"give {wanted or about['wanted']}"
-        raise ConfigError(f"{name}={shown} is not valid; {hint}")
+        raise InvalidValueError(f"{name}={shown} is not valid; {hint}")
 
 
 def refuse_parameter(name: str, value: Any, about: Mapping[str, Any], wanted: str = "") -> None:
-    """Raise `ConfigError` for a parameter of an estimator or a function that breaks its rule; ``wanted`` as in `refuse`."""
+    """Raise `InvalidValueError` for a parameter of an estimator or a function that breaks its rule; ``wanted`` as in `refuse`."""
     if not about["valid"](value):
-        raise ConfigError(f"{name} must be {wanted or about['wanted']}, got {value!r}")
+        raise InvalidValueError(f"{name} must be {wanted or about['wanted']}, got {value!r}")
 
 
 def refuse_huge(X: Any, names: Sequence[Any] | None, what: str) -> None:

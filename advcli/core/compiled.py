@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arrays import is_sparse
-from .errors import ConfigError, nearest
+from .errors import UnknownNameError, nearest
 from .typing import Array, Labels
 
 Family = tuple[str, int, Array]  # (name, k, parameters)
@@ -128,7 +128,7 @@ class Kernels:
             raise ImportError("the compiled part of advcli is missing: build it with `make` or `pip install .`")
         level = level or levels[0]
         if level not in levels:
-            raise ConfigError(f"ADVCLI_SIMD={level} cannot run here: {nearest(level, levels)}")
+            raise UnknownNameError(f"ADVCLI_SIMD={level} cannot run here: {nearest(level, levels)}")
         self.level = level
         self._oracle = _at_most("oracle", level)
         self._kinds = {name: kind for kind, name in enumerate(self._oracle.families())}
@@ -156,7 +156,7 @@ class Kernels:
         """Return what every compiled function takes first: (kind, k, parameters); `ConfigError` where no header binds the name."""
         name, k, parameters = family
         if name not in self._kinds:
-            raise ConfigError(f"no compiled surrogate is named {name}: {nearest(name, self._kinds)}")
+            raise UnknownNameError(f"no compiled surrogate is named {name}: {nearest(name, self._kinds)}")
         return self._kinds[name], k, np.ascontiguousarray(parameters, dtype=np.float64)
 
     def value(self, family: Family, F: Array, y: Labels) -> Array:

@@ -1,11 +1,15 @@
 """Errors for people: one line that says what is wrong, where, and what to do.
 
-Every error that a user can cause derives from `AdvcliError`; the command line prints its text and leaves with `exit_code`.
+Every error that a user can cause derives from `AdvcliError`; the command line prints its text and its `code`, and leaves with `exit_code`.
+A code never changes its meaning, so scripts can compare it.
 
     AdvcliError
         ConfigError
+            UnknownNameError
+            InvalidValueError
             IncompatibleError
         DataError
+            MissingDataError
             ProblemsError
         ResultsError
         ModelError
@@ -51,6 +55,8 @@ def readable(text: str) -> str:
 class AdvcliError(Exception):
     """Base of all errors that the command line answers with one line instead of a traceback."""
 
+    code = "ADV000"
+    """What kind of error it is, for programs: a code keeps its meaning while texts change."""
     exit_code = 2
 
     @property
@@ -62,13 +68,37 @@ class AdvcliError(Exception):
 class ConfigError(AdvcliError, ValueError):
     """A key, value or combination in the configuration that cannot be used."""
 
+    code = "ADV001"
+
+
+class UnknownNameError(ConfigError):
+    """A name that nothing has: a key, an action, a choice of a group, a class, a column, a test. The text has the nearest names."""
+
+    code = "ADV002"
+
+
+class InvalidValueError(ConfigError):
+    """A value that breaks the rule of its key or parameter: its type, its range, or a choice that does not exist."""
+
+    code = "ADV003"
+
 
 class DataError(AdvcliError, ValueError):
-    """A data set that is missing, damaged or not what its description says."""
+    """A data set that is damaged or not what its description says."""
+
+    code = "ADV010"
+
+
+class MissingDataError(DataError):
+    """A file of data that is not here."""
+
+    code = "ADV011"
 
 
 class ProblemsError(DataError):
     """Several things that are wrong with one data set, raised at once: where, and a line for each with its remedy."""
+
+    code = "ADV012"
 
     def __init__(self, where: str, problems: tuple[str, ...]) -> None:
         super().__init__(where, problems)
@@ -94,13 +124,19 @@ def refuse_all(problems: Iterable[str], where: str = "the table") -> None:
 class ResultsError(AdvcliError):
     """A results folder that cannot be written, read or belongs to another experiment."""
 
+    code = "ADV020"
+
 
 class ModelError(AdvcliError):
     """A saved model that cannot be read."""
 
+    code = "ADV030"
+
 
 class IncompatibleError(ConfigError):
     """A combination of parts that has no meaning: ``what`` (solver=dual) ``needs`` something; ``missing`` lacks it, choose another."""
+
+    code = "ADV004"
 
     def __init__(self, what: str, needs: str, missing: str) -> None:
         super().__init__(f"{what} needs {needs}; {missing}")
@@ -114,12 +150,14 @@ class IncompatibleError(ConfigError):
 class OutputError(AdvcliError):
     """Words that standard output does not take."""
 
+    code = "ADV040"
     exit_code = 1
 
 
 class KilledError(AdvcliError):
     """A cell whose process was ended before its result: over a limit of time or memory, or by a crash of compiled code."""
 
+    code = "ADV041"
     exit_code = 1
 
 
@@ -129,6 +167,12 @@ class NotConvergedWarning(UserWarning):
 
 class StrategyWarning(UserWarning):
     """A score of probability estimates of what is none: the strategy of a game."""
+
+
+def error_classes() -> list[type[AdvcliError]]:
+    """Return the classes of errors in the order of their codes."""
+    kinds = [kind for kind in globals().values() if isinstance(kind, type) and issubclass(kind, AdvcliError)]
+    return sorted(kinds, key=lambda kind: kind.code)
 
 
 def warn_not_converged(text: str) -> None:

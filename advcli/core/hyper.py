@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from . import plugins
-from .errors import ConfigError, nearest
+from .errors import ConfigError, UnknownNameError, nearest
 
 STRENGTH = "regularisation"  # the axis of the search that C and lambda = 1/(n C) are two views of
 SCALES = ("C", "lambda")  # the two views; a configuration fixes one of them and the protocol's grid holds values of one of them
@@ -73,7 +73,7 @@ def hyper(name: str) -> Hyper:
     if name not in _TABLE:
         known()
     if name not in _TABLE:
-        raise ConfigError(f"no hyper-parameter {name!r} in the table of advcli.core.hyper: {nearest(name, _TABLE)}")
+        raise UnknownNameError(f"no hyper-parameter {name!r} in the table of advcli.core.hyper: {nearest(name, _TABLE)}")
     return _TABLE[name]
 
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, Generic, TypeVar
 
 from . import plugins
-from .errors import ConfigError, nearest
+from .errors import ConfigError, UnknownNameError, nearest
 
 Item = TypeVar("Item")
 Registered = TypeVar("Registered")
@@ -92,7 +92,7 @@ class Registry(Generic[Item]):
         if self._imported and name in self._items:  # a small fit asks some ten times
             return self._items[name]
         if name not in self:
-            raise ConfigError(f"unknown {self.noun} {name!r}: {nearest(name, [*self._items, *others])}")
+            raise UnknownNameError(f"unknown {self.noun} {name!r}: {nearest(name, [*self._items, *others])}")
         return self._items[name]
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import DataError
+from ..core.errors import DataError, MissingDataError
 from .catalogue import CATALOGUE, Authors, known_set
 from .dataset import Dataset, Splits, make_dataset
 from .source import common
@@ -75,7 +75,7 @@ def _read(name: str, file: str, sha256: str, data_dir: Path) -> list[str]:
     try:
         raw = path.read_bytes()
     except OSError:
-        raise DataError(
+        raise MissingDataError(
             f"the authors' splits of {name} are not here: no file {path}; run `advcli data fetch {name}`, "
             "or point data_dir= or ADVCLI_DATA to the folder that has them"
         ) from None

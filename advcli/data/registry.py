@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from ..core import paths, plugins
-from ..core.errors import ConfigError, DataError, nearest
+from ..core.errors import ConfigError, DataError, UnknownNameError, nearest
 from .author_splits import FOLDER, load_author_splits, published
 from .catalogue import CATALOGUE, known_set
 from .dataset import Dataset
@@ -45,7 +45,7 @@ def _source(name: str) -> Source:
         file_of_name = next((file for file in plugins.files("dataset") if file.stem == name), None)
         if file_of_name is not None:
             raise ConfigError(f"{file_of_name} defines no SOURCE with the name {name!r}; write SOURCE = Source({name!r}, options, load)")
-        raise ConfigError(f"dataset.source={name} does not exist; {nearest(name, by_name)}")
+        raise UnknownNameError(f"dataset.source={name} does not exist; {nearest(name, by_name)}")
     return by_name[name]
 
 

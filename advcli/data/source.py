@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.checks import ANY, at_least, or_null, refuse, rule
-from ..core.errors import ConfigError, nearest
+from ..core.errors import ConfigError, UnknownNameError, nearest
 from .dataset import Dataset
 
 # Options that every source understands.
@@ -174,7 +174,7 @@ class Source:
         defaults = self.defaults
         for key in options:
             if key not in defaults:
-                raise ConfigError(f"dataset.{key} is not an option of dataset.source={self.name}; {nearest(key, defaults)}")
+                raise UnknownNameError(f"dataset.{key} is not an option of dataset.source={self.name}; {nearest(key, defaults)}")
         complete = {**defaults, **options, "name": str(options["name"]), "source": self.name}
         check_options(complete, {"ordered": ANY, "allow_small_classes": ANY, "sizes": _SIZES})
         return complete

@@ -15,7 +15,7 @@ import numpy as np
 from ..core import plugins
 from ..core.arrays import checked_csr, dense, is_sparse
 from ..core.checks import POSITIVE
-from ..core.errors import ConfigError, nearest
+from ..core.errors import ConfigError, UnknownNameError, nearest
 from ..core.hyper import STRENGTH
 from ..core.registry import Registry, refuse_unknown_options
 from ..core.stored_arrays import Entries
@@ -217,7 +217,7 @@ class ExplicitMap(FeatureMap):
     def __init__(self, X: Any, n_classes: int, moments: str = "ball", tolerance: float = 1.0) -> None:
         super().__init__(X, n_classes)
         if moments not in MOMENTS:
-            raise ConfigError(f"features={self.name} has no moments={moments!r}: {nearest(moments, MOMENTS)}")
+            raise UnknownNameError(f"features={self.name} has no moments={moments!r}: {nearest(moments, MOMENTS)}")
         if not POSITIVE["valid"](tolerance):
             raise ConfigError(f"features={self.name} needs a tolerance above 0, in standard errors, got {tolerance!r}")
         self.box, self.width = moments == "box", float(tolerance)

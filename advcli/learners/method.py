@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import losses
 from ..core.checks import POSITIVE, refuse
-from ..core.errors import ConfigError, IncompatibleError, nearest
+from ..core.errors import ConfigError, IncompatibleError, UnknownNameError, nearest
 from ..core.hyper import SCALES, STRENGTH, refuse_two_scales
 from ..core.typing import Options
 from ..features import feature_class, make_features
@@ -221,7 +221,7 @@ class Method:
         """
         valid = self.fixable | {*self.candidates}
         for name in sorted(set(self.hyper) - valid):
-            raise ConfigError(f"hyper.{name} is no hyper-parameter of features={self.features['name']}: {nearest(name, valid)}")
+            raise UnknownNameError(f"hyper.{name} is no hyper-parameter of features={self.features['name']}: {nearest(name, valid)}")
         features, learner = own_options(self.features), cast(Any, self.learner)
         mapped = feature_class(self.features["name"]).searched(features)
         options = learner.options_of(self.loss, self.solver, self.hyper)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..core.checks import POSITIVE
-from ..core.errors import ConfigError, IncompatibleError, nearest
+from ..core.errors import ConfigError, IncompatibleError, UnknownNameError, nearest
 from ..core.typing import Array, Options
 from ..features import feature_class
 
@@ -105,7 +105,7 @@ def check_options(loss: Options, names: Iterable[str]) -> None:
     """Refuse the first option of the group ``loss`` that is none of these."""
     for key in (*own_options(loss), *read_grid(loss)):
         if key not in names:
-            raise ConfigError(f"loss={loss['name']} has no option {key!r}; {nearest(key, names)}")
+            raise UnknownNameError(f"loss={loss['name']} has no option {key!r}; {nearest(key, names)}")
 
 
 def refuse_solver(loss: Options, solver: Options) -> None:
@@ -140,7 +140,7 @@ def mass_of(n: int, weights: Array | None) -> float:
 def one_of(what: str, value: Any, known: Iterable[str]) -> str:
     """Return an option's value; `ConfigError` if it is none of the known."""
     if value not in known:
-        raise ConfigError(f"{what}={value} is unknown; {nearest(str(value), known)}")
+        raise UnknownNameError(f"{what}={value} is unknown; {nearest(str(value), known)}")
     return str(value)
 
 

@@ -21,7 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
 from ..core.arrays import dense
-from ..core.errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning, nearest
+from ..core.errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning, UnknownNameError, nearest
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Options
 from .base import Bound, State, register
@@ -253,7 +253,7 @@ def _imported(path: str) -> Any:
         raise ConfigError(f"loss.estimator={path}: cannot import {module}: {type(error).__name__}: {text}") from error
     if not hasattr(home, name):
         classes = [key for key, value in vars(home).items() if isinstance(value, type)]
-        raise ConfigError(f"loss.estimator={path}: no {name!r} in {module}; {nearest(name, classes)}")
+        raise UnknownNameError(f"loss.estimator={path}: no {name!r} in {module}; {nearest(name, classes)}")
     named = getattr(home, name)
     if not isinstance(named, type) or not all(callable(getattr(named, method, None)) for method in ("fit", "predict", "get_params")):
         kind = "class without fit and predict" if isinstance(named, type) else type(named).__name__
@@ -280,14 +280,14 @@ def _made(estimator: Any, options: dict[str, Any]) -> Any:
             signature = inspect.signature(source).parameters
             for name in arguments:
                 if name not in signature and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.values()):
-                    raise ConfigError(f"loss.options.{name}: {said} has no parameter {name!r}; {nearest(name, signature)}")
+                    raise UnknownNameError(f"loss.options.{name}: {said} has no parameter {name!r}; {nearest(name, signature)}")
             model = source(**arguments)
         if not hasattr(model, "get_params"):
             return model
         parameters = model.get_params()
         for name in later:
             if name not in parameters:
-                raise ConfigError(f"loss.options.{name}: {said} has no parameter {name!r}; {nearest(name, parameters)}")
+                raise UnknownNameError(f"loss.options.{name}: {said} has no parameter {name!r}; {nearest(name, parameters)}")
         _check_values(model.set_params(**later), said)
     except ConfigError:
         raise

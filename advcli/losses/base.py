@@ -21,7 +21,7 @@ import numpy as np
 
 from ..core import plugins
 from ..core.compiled import kernels
-from ..core.errors import ConfigError, nearest
+from ..core.errors import ConfigError, UnknownNameError, nearest
 from ..core.registry import Registry, refuse_unknown_options
 from ..core.typing import Array, Labels
 
@@ -280,7 +280,7 @@ class AdversarialLoss(SimplexLoss):
     def predict(self, F: Array, rule: str = "default") -> Labels:
         """Return a prediction code in [0, l) for every row of scores (n, k); `ConfigError` for a rule that the loss does not have."""
         if rule not in RULES:
-            raise ConfigError(f"unknown prediction rule {rule!r}: {nearest(rule, RULES)}")
+            raise UnknownNameError(f"unknown prediction rule {rule!r}: {nearest(rule, RULES)}")
         if rule == "default":
             rule = self.default_rule
         if rule == "potentials":

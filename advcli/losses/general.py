@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..core.compiled import kernels
-from ..core.errors import ConfigError, nearest
+from ..core.errors import UnknownNameError, nearest
 from ..core.highs import pass_program, quiet_solver
 from ..core.typing import Array, Labels
 from . import matrices
@@ -147,7 +147,7 @@ class GeneralLoss(AdversarialLoss):
     ) -> None:
         super().__init__(n_classes)
         if backend not in BACKENDS:
-            raise ConfigError(f"loss=general has no backend {backend!r}: {nearest(backend, BACKENDS)}")
+            raise UnknownNameError(f"loss=general has no backend {backend!r}: {nearest(backend, BACKENDS)}")
         source = matrices.matrix_from(matrix, file, n_classes, "general", classes=classes, predictions=predictions)
         self.matrix, self.row_names, self.column_names = source
         self.backend = backend

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.checks import FRACTION, NUMBER, POSITIVE, between, refuse_parameter
-from ..core.errors import ConfigError, nearest
+from ..core.errors import ConfigError, UnknownNameError, nearest
 from ..core.paths import expanded, refuse_pipe
 from ..core.typing import Array
 
@@ -113,7 +113,7 @@ class CostMatrix(NamedTuple):
         columns = names if columns is None else columns
         for name in names:
             if name not in columns:
-                raise ConfigError(f"{where} has no column for class {name!r}: {nearest(name, columns)}")
+                raise UnknownNameError(f"{where} has no column for class {name!r}: {nearest(name, columns)}")
         extra = [name for name in columns if name not in names]
         if extra:
             raise ConfigError(f"{where} has a column {extra[0]!r} but the data have no such class: remove it")
@@ -250,7 +250,7 @@ def columns_of(frame: Any, classes: Sequence[object], where: str) -> list[int] |
         return None
     for name in names:
         if name not in columns:
-            raise ConfigError(f"{where} have no column for class {name!r}: {nearest(name, columns)}")
+            raise UnknownNameError(f"{where} have no column for class {name!r}: {nearest(name, columns)}")
     if len(columns) > len(names):
         extra = next((name for name in columns if name not in names), "twice")
         raise ConfigError(f"{where} have a column {extra!r} but there is no such class: remove it")

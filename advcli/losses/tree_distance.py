@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import shortest_path
 
-from ..core.errors import ConfigError, nearest
+from ..core.errors import ConfigError, UnknownNameError, nearest
 from ..core.label_graph import LabelGraph
 from ..core.typing import Array
 from . import matrices
@@ -22,7 +22,7 @@ def distances(edges: Sequence[tuple[str, str]], classes: Sequence[str]) -> Array
     graph = LabelGraph.from_edges(edges, several_tops=True)
     for name in classes:
         if name not in graph.number:
-            raise ConfigError(f"loss=tree_distance: the class {name!r} is no node of the hierarchy; {nearest(name, graph.number)}")
+            raise UnknownNameError(f"loss=tree_distance: the class {name!r} is no node of the hierarchy; {nearest(name, graph.number)}")
     root, tops = graph.size, graph.tops if len(graph.tops) > 1 else graph.tops[:0]
     above = np.concatenate([np.repeat(np.arange(root), np.diff(graph.child_start)), np.full(len(tops), root)])
     below = np.concatenate([graph.children, tops])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..core.errors import ConfigError, nearest
+from ..core.errors import ConfigError, UnknownNameError, nearest
 from .summary import in_order, with_unique_methods
 
 
@@ -131,7 +131,7 @@ def _chosen(key: str, wanted: Sequence[str] | None, aliases: Mapping[str, list[s
 
 def _checked(key: str, name: str, choices: Iterable[str]) -> str:
     if name not in choices:
-        raise ConfigError(f"{key}: there is no {name!r} in these results; {nearest(name, choices)}")
+        raise UnknownNameError(f"{key}: there is no {name!r} in these results; {nearest(name, choices)}")
     return name
 
 

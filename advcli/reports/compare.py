@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ..core.checks import collected
-from ..core.errors import AdvcliError, ConfigError, nearest
+from ..core.errors import AdvcliError, ConfigError, UnknownNameError, nearest
 from ..core.files import write_bytes
 from ..core.paths import expanded
 from ..evaluation import sweep
@@ -137,7 +137,7 @@ def _refuse(frame: pd.DataFrame, target: str, losses: Any) -> None:
     """Raise `ConfigError` for a target that is not one column, and for no losses."""
     columns = list(frame.columns)
     if target not in columns:
-        raise ConfigError(f"compare: the frame has no column {target!r}; {nearest(target, columns)}")
+        raise UnknownNameError(f"compare: the frame has no column {target!r}; {nearest(target, columns)}")
     if isinstance(losses, str) or not len(losses):
         raise ConfigError(f"compare: losses={losses!r} must be a list of at least one loss")
     if columns.count(target) > 1:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..core.errors import ConfigError, nearest
+from ..core.errors import UnknownNameError, nearest
 from ..metrics import shown_as
 from ..results.folder import ResultsFolder
 from .choice import Choice, Names
@@ -71,7 +71,7 @@ def published_keys() -> tuple[str, ...]:
 def check_published(key: str) -> None:
     """Raise ConfigError unless there are published numbers of that name."""
     if key not in published_keys():
-        raise ConfigError(f"no published numbers {key!r}; {nearest(key, published_keys())}")
+        raise UnknownNameError(f"no published numbers {key!r}; {nearest(key, published_keys())}")
 
 
 def load_published(key: str) -> pd.DataFrame:

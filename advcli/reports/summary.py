@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..core.errors import ConfigError, ResultsError, nearest
+from ..core.errors import ConfigError, ResultsError, UnknownNameError, nearest
 from ..metrics import check_metric, meaning
 from ..results.tables import GROWING, canonical_json, option_text
 from ..statistics.across import row_ranks
@@ -193,7 +193,7 @@ def summarise(runs: pd.DataFrame, significance: Significance = DEFAULT, metric: 
     runs = with_unique_methods(runs)
     recorded = list(dict.fromkeys(name for name in runs["metric"] if name))
     if metric is not None and metric not in recorded:
-        raise ConfigError(f"no rows with the metric {metric!r}; {nearest(metric, recorded)}")
+        raise UnknownNameError(f"no rows with the metric {metric!r}; {nearest(metric, recorded)}")
     wanted = [metric] if metric is not None else recorded
     lines: list[dict[str, Any]] = []
     apart = unpaired(runs)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ..core.errors import AdvcliError, ConfigError, ResultsError, nearest
+from ..core.errors import AdvcliError, ConfigError, ResultsError, UnknownNameError, nearest
 from ..core.files import write_bytes, write_text
 from ..core.spreadsheets import as_text
 from ..metrics import names as metric_names
@@ -152,7 +152,7 @@ def _refuse_unknown(metric: str, runs: pd.DataFrame, sources: Sources) -> None:
             f"report.metric={metric} is not recorded; predictions are kept: the sweep's own command with protocol.metrics=[{listed}] "
             "adds it without a fit"
         )
-    raise ConfigError(f"no rows with the metric {metric!r}; {nearest(metric, recorded)}")
+    raise UnknownNameError(f"no rows with the metric {metric!r}; {nearest(metric, recorded)}")
 
 
 def _csv(frame: pd.DataFrame) -> str:

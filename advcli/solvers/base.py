@@ -12,7 +12,7 @@ import numpy as np
 
 from ..core import plugins
 from ..core.checks import POSITIVE, at_least, refuse
-from ..core.errors import ConfigError, nearest
+from ..core.errors import ConfigError, UnknownNameError, nearest
 from ..core.registry import Registry
 from ..core.typing import Array
 from ..problems.risk import Problem, Solution
@@ -139,7 +139,7 @@ def make_solver(name: str, **options: Any) -> Solver:
     for option in options:
         if option not in names:
             every = [f"solver.{key}" for key in (*names, "tol", "search_tol", "search_passes", "max_passes", "max_seconds")]
-            raise ConfigError(f"unknown key 'solver.{option}' of solver={name}; {nearest(f'solver.{option}', every)}")
+            raise UnknownNameError(f"unknown key 'solver.{option}' of solver={name}; {nearest(f'solver.{option}', every)}")
     try:
         return chosen(**options)
     except TypeError as error:

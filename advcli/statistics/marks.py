@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..core.errors import ConfigError, nearest
+from ..core.errors import UnknownNameError, nearest
 from .tests import TESTS, TestResult, holm, paired_test
 
 
@@ -46,7 +46,7 @@ class Significance:
     def __post_init__(self) -> None:
         for what, name, choices in (("test", self.test, TESTS), ("correction", self.correction, CORRECTIONS)):
             if name not in choices:
-                raise ConfigError(f"no {what} {name!r}; {nearest(name, choices)}")
+                raise UnknownNameError(f"no {what} {name!r}; {nearest(name, choices)}")
 
     @classmethod
     def chosen(cls, *options: Mapping[str, Any]) -> Significance:

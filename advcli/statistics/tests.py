@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.checks import NOT_NEGATIVE, refuse
-from ..core.errors import ConfigError, nearest
+from ..core.errors import UnknownNameError, nearest
 
 MIN_WILCOXON_SPLITS = 6  # five pairs of one sign still have the two-sided p-value 2/32 = 0.0625
 _EXACT_PAIRS = 100
@@ -238,7 +238,7 @@ def paired_test(test: str, a: ArrayLike, b: ArrayLike, n_train: float = math.nan
         return paired_t(a, b)
     if test == "corrected_ttest":
         return corrected_t(a, b, n_train, n_test)
-    raise ConfigError(f"no test {test!r}; {nearest(test, TESTS)}")
+    raise UnknownNameError(f"no test {test!r}; {nearest(test, TESTS)}")
 
 
 def holm(p_values: Sequence[float]) -> NDArray[np.float64]:

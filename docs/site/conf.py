@@ -21,6 +21,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
+    "sphinx_llm.txt",
 ]
 root_doc = "index"
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}

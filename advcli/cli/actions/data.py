@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...config import Settings, presets
 from ...config.words import typed
-from ...core.errors import ConfigError, nearest
+from ...core.errors import ConfigError, UnknownNameError, nearest
 from ...core.paths import conf_dir, expanded
 from ..console import columns, filled, print_lines, say, terminal_width
 from ..task import Task
@@ -66,7 +66,7 @@ class Data(Task):
             self.overrides = [word for word in rest if not word.startswith("url=")]
             if self.name.startswith(OF_PRESET) and self.name.removeprefix(OF_PRESET) not in presets.names():
                 named = self.name.removeprefix(OF_PRESET)
-                raise ConfigError(f"there is no preset {named}; {nearest(named, presets.names())} (see advcli experiment list)")
+                raise UnknownNameError(f"there is no preset {named}; {nearest(named, presets.names())} (see advcli experiment list)")
         # what has no file in conf/dataset (data that cannot be loaded yet) can still be shown
         self.composed = self.choice == "show" and ((conf_dir() / "dataset" / f"{self.name}.yaml").is_file() or "--config-dir" in rest)
         if self.composed:
@@ -92,7 +92,7 @@ class Data(Task):
             if not equals and "path" not in self.about_file:
                 key, value = "path", word
             if key not in self.file_keys:
-                raise ConfigError(f"advcli data check takes {keys}; {nearest(key, self.file_keys)}")
+                raise UnknownNameError(f"advcli data check takes {keys}; {nearest(key, self.file_keys)}")
             self.about_file[key] = value
         if "path" not in self.about_file:
             raise ConfigError("advcli data check needs path=FILE, as in advcli data check path=my.csv target=label")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...config import Settings
 from ...config.words import command
-from ...core.errors import ConfigError, nearest
+from ...core.errors import ConfigError, UnknownNameError, nearest
 from ..console import counted, short, warn
 from ..folders import existing_folder
 from ..task import Task
@@ -52,7 +52,7 @@ class Drop(Task):
             names = [name for text in texts for name in ([text] if text in names_there else map(str.strip, text.split(",")))]
             for name in names:
                 if name not in names_there:
-                    raise ConfigError(f"no {key} {name!r} in {short(folder.path)}; {nearest(name, cells[columns[0]])}")
+                    raise UnknownNameError(f"no {key} {name!r} in {short(folder.path)}; {nearest(name, cells[columns[0]])}")
             cells = cells[cells[list(columns)].isin(names).any(axis=1)]
         if cells.empty:
             raise ConfigError(f"no cell of {short(folder.path)} has all of these names")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...config import Settings
 from ...config.presets import Preset, about, names
-from ...core.errors import ConfigError, nearest
+from ...core.errors import UnknownNameError, nearest
 from ...data import list_datasets, missing_files
 from ..console import columns, print_lines, short
 from ..task import Task
@@ -41,7 +41,7 @@ class Experiment(Task):
     def __init__(self, words: list[str]) -> None:
         super().__init__(words)
         if self.name and self.name not in names():
-            raise ConfigError(f"there is no preset {self.name}; {nearest(self.name, names())} (see advcli experiment list)")
+            raise UnknownNameError(f"there is no preset {self.name}; {nearest(self.name, names())} (see advcli experiment list)")
 
     @classmethod
     def names(cls) -> Iterable[str]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...core.checks import at_least, between, choice, is_number, or_null, refuse, rule
-from ...core.errors import ConfigError, nearest
+from ...core.errors import ConfigError, UnknownNameError, nearest
 from ...core.paths import expanded
 from ...core.typing import Array, Labels
 from ..source import check_options
@@ -41,7 +41,7 @@ def check_noise(options: Mapping[str, Any]) -> None:
     keys = _KINDS[name][1] if name != "none" else ()
     for key in options:
         if key not in (*keys, "name"):
-            raise ConfigError(f"noise.{key} is not an option of noise={name}; {nearest(key, keys) if keys else 'it has none'}")
+            raise UnknownNameError(f"noise.{key} is not an option of noise={name}; {nearest(key, keys) if keys else 'it has none'}")
     for key in keys:
         if key not in options:
             raise ConfigError(f"noise={name} needs noise.{key}")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 
 from ...core.checks import NOT_NEGATIVE, refuse_parameter
-from ...core.errors import ConfigError, nearest
+from ...core.errors import ConfigError, UnknownNameError, nearest
 from ...core.typing import Array, Labels
 
 _SHOWN = 6  # labels that a message writes out
@@ -70,7 +70,7 @@ def in_order(classes: NDArray[Any], codes: Labels, order: Any) -> tuple[NDArray[
     missing = [str(label) for label in classes.tolist() if label not in place]
     if missing:
         codes_of = f"; where these are codes of an ensemble of scikit-learn, y must have all {len(listed)} labels" if text and coded else ""
-        raise ConfigError(f"order lacks the labels {', '.join(missing[:_SHOWN])}: {nearest(missing[0], map(str, place))}{codes_of}")
+        raise UnknownNameError(f"order lacks the labels {', '.join(missing[:_SHOWN])}: {nearest(missing[0], map(str, place))}{codes_of}")
     ranks = np.array([place[label] for label in classes.tolist()], dtype=np.intp)
     return listed, np.asarray(ranks[codes], dtype=np.intp)
 
@@ -140,7 +140,7 @@ def weighted_by_class(class_weight: Any, classes: NDArray[Any], codes: Labels, w
         by_class, place = np.ones(len(classes)), {label: code for code, label in enumerate(classes.tolist())}
         for label, weight in class_weight.items():
             if label not in place:
-                raise ConfigError(f"class_weight names {label!r}, which is not a class: {nearest(str(label), map(str, place))}")
+                raise UnknownNameError(f"class_weight names {label!r}, which is not a class: {nearest(str(label), map(str, place))}")
             refuse_parameter(f"class_weight of {label!r}", weight, NOT_NEGATIVE)
             by_class[place[label]] = float(weight)
     else:

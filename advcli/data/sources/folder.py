@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import ConfigError, DataError, nearest
+from ...core.errors import ConfigError, DataError, MissingDataError, nearest
 from ..catalogue import CATALOGUE, known_set
 from ..dataset import Dataset
 from ..manifest import check_file, entries_by_file, find_file, missing_line, own_file, read_manifest
@@ -76,7 +76,7 @@ def _load_table(options: Mapping[str, Any], data_dir: Path, manifest: Mapping[st
         names = {*CATALOGUE["folder"], *CATALOGUE["hierarchical"], *CATALOGUE["sequences"], *manifest}
         if name not in names and options["file"] is None:
             raise DataError(f"no data set is named {name!r}, and {path} does not exist; {nearest(name, names)} (see `advcli data list`)")
-        raise DataError(missing_line(name, path))
+        raise MissingDataError(missing_line(name, path))
     raw = read_bytes(path)
     check_file(path, raw, manifest.get(name), f"run `advcli data fetch {name}`")
     table = replace(read_table(path, replace(chosen, categorical=()), raw=raw), options=chosen)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.checks import ANY, at_least, choice, or_null
-from ...core.errors import DataError, nearest
+from ...core.errors import DataError, MissingDataError, nearest
 from ..dataset import Dataset, make_dataset
 from ..manifest import check_file, entries_by_file, find_file, missing_line, own_file, read_manifest
 from ..source import Source, check_options, common, options_give_order
@@ -40,7 +40,7 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     name, manifest = options["name"], read_manifest(data_dir)
     path = find_file(name, options["file"], data_dir, manifest)
     if not path.is_file():
-        raise DataError(missing_line(name, path))
+        raise MissingDataError(missing_line(name, path))
     raw, row = read_bytes(path), manifest.get(name)
     check_file(path, raw, row, f"run `advcli data fetch {name}`")
     chosen = TableOptions.read(options)

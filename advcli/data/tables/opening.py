@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from ...core.errors import ConfigError, DataError, nearest
+from ...core.errors import DataError, MissingDataError, UnknownNameError, nearest
 from ...core.paths import read_once, refuse_pipe
 
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\0": "xz", b"PK\x03\x04": "zip"}
@@ -79,7 +79,7 @@ def check_encoding(name: Any) -> str | None:
     try:
         io.TextIOWrapper(io.BytesIO(), encoding=str(name))  # refuses codecs that make no text too
     except (LookupError, ValueError):
-        raise ConfigError(f"dataset.encoding={name} is not an encoding of text; {nearest(str(name), ENCODINGS)}") from None
+        raise UnknownNameError(f"dataset.encoding={name} is not an encoding of text; {nearest(str(name), ENCODINGS)}") from None
     return str(name)
 
 
@@ -135,11 +135,11 @@ def opened(path: Path, raw: bytes | None = None) -> Iterator[IO[bytes]]:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from None
 
 
-def missing_file(path: Path) -> DataError:
+def missing_file(path: Path) -> MissingDataError:
     """Return the error for a missing file, with the nearest name of a file in its folder."""
     beside = [item.name for item in path.parent.iterdir() if item.is_file()] if path.parent.is_dir() else []
     close = nearest(path.name, beside) if beside else ""
-    return DataError(f"there is no file {path}; {close if close.startswith('did you mean') else 'check the path'}")
+    return MissingDataError(f"there is no file {path}; {close if close.startswith('did you mean') else 'check the path'}")
 
 
 def _member(path: Path, file: IO[bytes]) -> IO[bytes]:

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ...core.errors import ConfigError, DataError, nearest
+from ...core.errors import DataError, UnknownNameError, nearest
 from ...core.files import check_unpacked
 from ...core.paths import refuse_pipe
 from .cells import cell_text, is_number, number_columns
@@ -273,7 +273,7 @@ def format_of(path: Path, form: str = "csv") -> str:
     """Return the format of a file: ``form``, or, where that is ``csv``, the format by the end of the file's name."""
     if form != "csv":
         if form not in FORMATS:
-            raise ConfigError(f"dataset.format={form} does not exist; {nearest(form, ['csv', 'svmlight', *FORMATS])}")
+            raise UnknownNameError(f"dataset.format={form} does not exist; {nearest(form, ['csv', 'svmlight', *FORMATS])}")
         return form
     return SUFFIXES.get(path.suffix.lower(), "csv")
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import ConfigError, IncompatibleError, nearest
+from ...core.errors import ConfigError, IncompatibleError, UnknownNameError, nearest
 from ...core.stored_arrays import Entries
 from ...core.typing import Array, Labels, Options
 from ...features import FeatureMap, feature_class
@@ -310,7 +310,7 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
     def predict_codes(self, X: Any, rule: str = "default") -> NDArray[np.intp]:
         """Return predictions as codes: the likeliest of the predictor's p, or with ``rule="potentials"`` the largest score."""
         if rule not in _RULES:
-            raise ConfigError(f"unknown prediction rule {rule!r}: {nearest(rule, _RULES)}")
+            raise UnknownNameError(f"unknown prediction rule {rule!r}: {nearest(rule, _RULES)}")
         view = self.look(X)
         return np.argmax(self.potentials(view) if rule == "potentials" else self.predictor_distribution(view), axis=1).astype(np.intp)
 

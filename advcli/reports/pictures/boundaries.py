@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.arrays import dense
-from ...core.errors import ConfigError, nearest
+from ...core.errors import ConfigError, UnknownNameError, nearest
 from ...core.hyper import STRENGTH
 from ...evaluation.cell import Cell
 from ...evaluation.recipe import Recipe
@@ -42,7 +42,7 @@ def two_columns(X: Any, y: NDArray[np.intp], names: tuple[str, ...], wanted: tup
         raise ConfigError(f"draw.columns={list(wanted)} must name two features")
     for name in wanted:
         if name not in names:
-            raise ConfigError(f"draw.columns: no feature {name!r}; {nearest(name, names)}")
+            raise UnknownNameError(f"draw.columns: no feature {name!r}; {nearest(name, names)}")
     return [names.index(name) for name in wanted]
 
 

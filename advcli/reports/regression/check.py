@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.checks import FRACTION, refuse_parameter
-from ...core.errors import ConfigError, nearest
+from ...core.errors import UnknownNameError, nearest
 from ...metrics import meaning
 from ...results.folder import ResultsFolder
 from ...statistics.tests import TESTS, equivalence, paired_test
@@ -145,7 +145,7 @@ def compare(
     gives the p-value beside an entry that moved; ``alpha`` is the level of the equivalence test; ``made`` is from `made_texts`.
     """
     if test not in TESTS:
-        raise ConfigError(f"no test {test!r}; {nearest(test, TESTS)}")
+        raise UnknownNameError(f"no test {test!r}; {nearest(test, TESTS)}")
     refuse_parameter("the level of the check", alpha, FRACTION)
     old_entries = {entry.name: entry for entry in map(stored_entry, baseline.to_dict("records"))}
     new_entries = {entry.name: entry for entry in read_entries(runs, splits, made)}

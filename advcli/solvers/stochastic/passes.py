@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.arrays import is_sparse
 from ...core.compiled import compiled_rows, kernels
-from ...core.errors import ConfigError, nearest
+from ...core.errors import UnknownNameError, nearest
 from ...core.typing import Array, Labels
 from ...features.base import KernelMap
 from ...features.threshold import ThresholdFeatures
@@ -91,7 +91,7 @@ class Passes:
 def known_option(name: str, value: str, choices: Sequence[str]) -> str:
     """Return a solver's option that must be one of some names, or raise `ConfigError`."""
     if value not in choices:
-        raise ConfigError(f"solver.{name}={value!r} is not known: {nearest(str(value), choices)}")
+        raise UnknownNameError(f"solver.{name}={value!r} is not known: {nearest(str(value), choices)}")
     return value
 
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ....core.errors import ConfigError, nearest
+from ....core.errors import ConfigError, UnknownNameError, nearest
 from ....core.typing import Array
 
 
@@ -222,7 +222,7 @@ def make_psi(name: str, beta: float | None = None) -> Psi:
     (3, 2.0)
     """
     if name not in SURROGATES:
-        raise ConfigError(f"loss.surrogate={name} is unknown; {nearest(str(name), SURROGATES)}")
+        raise UnknownNameError(f"loss.surrogate={name} is unknown; {nearest(str(name), SURROGATES)}")
     if beta is not None and name != "scaling":
         raise ConfigError(f"loss.beta={beta} is an option of loss.surrogate=scaling; {name} has none")
     return Scaling(float(beta)) if beta is not None else SURROGATES[name]()

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....core import plugins
-from ....core.errors import ConfigError, IncompatibleError, nearest
+from ....core.errors import IncompatibleError, UnknownNameError, nearest
 from ....core.registry import Registry
 from .psi import Psi, Scaling
 from .space import LabelPoint, LabelSpace
@@ -118,7 +118,7 @@ def search_of(name: str, space: LabelSpace) -> Search:
     if name == "auto":
         name = "levels" if "levels" in space.offers else "hull"
     if name not in SEARCHES:
-        raise ConfigError(f"loss.search={name} is unknown; {nearest(str(name), search_names())}")
+        raise UnknownNameError(f"loss.search={name} is unknown; {nearest(str(name), search_names())}")
     return SEARCHES.get(name)
 
 
