@@ -156,7 +156,8 @@ def _get(name: str, facts: Known | None, data_dir: Path, url: str | None, get: C
 def _from_mirror(name: str, facts: Known | None, data_dir: Path, base: str, get: Callable[..., bytes]) -> list[Path]:
     manifest = parse_manifest(get(f"{base}/{FILE}", progress=None), f"{base}/{FILE}")
     if name not in manifest:
-        raise DataError(f"the mirror {base} has no data set {name!r}; {nearest(name, manifest)}")
+        has = nearest(name, manifest) if manifest else f"its {FILE} names none"
+        raise DataError(f"the mirror {base} has no data set {name!r}; {has}")
     row = manifest[name]
     contents = {row["file"]: get(f"{base}/{row['file']}", row["sha256"].lower())}
     if facts is not None:

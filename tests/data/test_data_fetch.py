@@ -173,6 +173,32 @@ def test_a_transfer_that_breaks_goes_on_where_it_stopped(
     assert sum(arrived) == len(PACKED) + (0 if resumes else 50)
 
 
+def test_a_transfer_that_breaks_every_time_says_so(server: Server, toy: Known, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(downloading, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(downloading, "CHUNK", 10)
+    server.put("toy", PACKED)
+    server.breaks = [10**9, 30, 20, 10]
+    remedy = f"put toy.csv.gz into {tmp_path}, or use a mirror"
+    said = refused("broke off 3 times, at last after 60 bytes; nothing was written", "toy", tmp_path, server.url)
+    assert remedy in said
+    assert "no connection" not in said
+    assert files(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("manifest", "words"),
+    [
+        (b"<html><body>Please log in</body></html>", "MANIFEST.csv is no list of data sets: its first line lacks name, file"),
+        (b"name,file\n", "MANIFEST.csv is no list of data sets: its first line lacks rows"),
+        (b"", "has no data set 'toy'; its MANIFEST.csv names none"),
+    ],
+)
+def test_an_address_that_is_no_mirror(server: Server, toy: Known, tmp_path: Path, manifest: bytes, words: str) -> None:
+    server.files["/mirror/MANIFEST.csv"] = manifest
+    refused(words, "toy", tmp_path, server.url)
+    assert files(tmp_path) == []
+
+
 def test_a_busy_server_is_asked_again_and_a_wrong_address_is_not(
     server: Server, toy: Known, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
