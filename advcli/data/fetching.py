@@ -147,9 +147,9 @@ def _get(name: str, facts: Known | None, data_dir: Path, url: str | None, get: C
         return _from_upstream(facts, data_dir, get)
     try:
         return _from_mirror(name, facts, data_dir, HOME.format(version=version("advcli")), get)
-    except DataError:
+    except DataError as error:
         if facts.upstream is None:
-            raise
+            raise DataError(f"{error} (the address is a placeholder until the repository of advcli is public)") from None
         return _from_upstream(facts, data_dir, get)
 
 

@@ -227,6 +227,9 @@ def test_a_shipped_set_comes_from_the_repository_else_from_its_public_files(
     server.put("toy", PACKED)
     assert fetch("toy", tmp_path / "two").paths[0].read_bytes() == PACKED
     assert server.asked[2:] == ["/mirror/MANIFEST.csv", "/mirror/toy.csv.gz"]
+    monkeypatch.setitem(CATALOGUE["folder"], "toy", dataclasses.replace(toy, shipped=True, upstream=None))
+    server.files.clear()
+    refused(r"404.*\(the address is a placeholder until the repository of advcli is public\)", "toy", tmp_path / "three")
 
 
 def test_a_set_of_several_files_comes_whole(server: Server, toy: Known, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
