@@ -66,8 +66,9 @@ def shipped() -> str:
         row = manifest[known.name]
         repository, commit = row["source_repo"].split("@")
         link = f"[{repository}](https://github.com/{repository}/tree/{commit}): {row['source_path'].replace(';', ', ')}"
-        rows.append([f"`{row['file']}`", row["upstream_citation"], link, known.licence, row["changes"]])
-    return table(["file", "citation", "copied from", "licence", "what was changed"], rows)
+        licence = f"{known.licence}: [page]({row['owner_page']}), {row['licence_found']}"
+        rows.append([f"`{row['file']}`", row["upstream_citation"], link, licence, row["changes"]])
+    return table(["file", "citation", "copied from", "licence, and where it was found", "what was changed"], rows)
 
 
 def pages() -> dict[Path, str]:

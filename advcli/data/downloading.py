@@ -15,7 +15,7 @@ TIMEOUT = 30.0
 """Seconds without an answer."""
 PAUSES = (0.5, 2.0, 5.0)
 """Seconds before each further attempt."""
-CHUNK = 1 << 16
+CHUNK = 1 << 13
 """Bytes that are taken at a time; those of one that breaks off are asked for again."""
 _AGAIN = (408, 429, 500, 502, 503, 504)  # answers that may differ a moment later
 
@@ -44,13 +44,13 @@ def download(url: str, sha256: str | None = None, progress: Progress | None = No
             answer = error.response
             if pause is None or answer is None or answer.status_code not in _AGAIN:
                 words = str(error) if answer is None else f"{answer.status_code} {answer.reason}"
-                raise DataError(f"cannot fetch {url}: the server answers {words}") from None
+                raise DataError(f"cannot fetch {url}: the server answers {words}; {remedy}") from None
         except (requests.RequestException, OSError) as error:
             if pause is None or not _may_pass(error):
-                raise DataError(f"cannot fetch {url}: no connection ({type(error).__name__}); {remedy}") from None
+                raise DataError(f"cannot fetch {url}: {_trouble(error, len(got))}; {remedy}") from None
         time.sleep(pause)
     if sha256 is not None and hashlib.sha256(got).hexdigest() != sha256:
-        raise DataError(f"what {url} sends has not the expected checksum: it was changed or damaged; nothing was written")
+        raise DataError(f"what {url} sends has not the expected checksum: it was changed or damaged; nothing was written, {remedy}")
     return bytes(got)
 
 
@@ -59,6 +59,18 @@ def _may_pass(error: Exception) -> bool:
     import requests
 
     return isinstance(error, (requests.exceptions.ChunkedEncodingError, requests.Timeout)) or "Connection broken" in str(error)
+
+
+def _trouble(error: Exception, arrived: int) -> str:
+    """Say what kept a content from arriving."""
+    import requests
+
+    tries = f"{len(PAUSES) + 1} times"
+    if isinstance(error, requests.Timeout):
+        return f"no answer within {TIMEOUT:g} s, {tries}"
+    if _may_pass(error):
+        return f"the connection broke off {tries}, at last after {arrived} bytes; nothing was written"
+    return f"no connection ({type(error).__name__})"
 
 
 def _receive(url: str, got: bytearray, progress: Progress | None) -> None:

@@ -147,16 +147,17 @@ def _get(name: str, facts: Known | None, data_dir: Path, url: str | None, get: C
         return _from_upstream(facts, data_dir, get)
     try:
         return _from_mirror(name, facts, data_dir, HOME.format(version=version("advcli")), get)
-    except DataError:
+    except DataError as error:
         if facts.upstream is None:
-            raise
+            raise DataError(f"{error} (the address is a placeholder until the repository of advcli is public)") from None
         return _from_upstream(facts, data_dir, get)
 
 
 def _from_mirror(name: str, facts: Known | None, data_dir: Path, base: str, get: Callable[..., bytes]) -> list[Path]:
     manifest = parse_manifest(get(f"{base}/{FILE}", progress=None), f"{base}/{FILE}")
     if name not in manifest:
-        raise DataError(f"the mirror {base} has no data set {name!r}; {nearest(name, manifest)}")
+        has = nearest(name, manifest) if manifest else f"its {FILE} names none"
+        raise DataError(f"the mirror {base} has no data set {name!r}; {has}")
     row = manifest[name]
     contents = {row["file"]: get(f"{base}/{row['file']}", row["sha256"].lower())}
     if facts is not None:

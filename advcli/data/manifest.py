@@ -34,9 +34,12 @@ def read_manifest(data_dir: Path) -> dict[str, dict[str, str]]:
 def parse_manifest(raw: bytes, where: str) -> dict[str, dict[str, str]]:
     """Return the lines of a manifest by name, after checking the columns that are needed and the file names."""
     try:
-        rows = list(csv.DictReader(io.StringIO(raw.decode("utf-8-sig"), newline=""), strict=True))
+        reader = csv.DictReader(io.StringIO(raw.decode("utf-8-sig"), newline=""), strict=True)
+        rows, heading = list(reader), reader.fieldnames or ()
     except (UnicodeDecodeError, csv.Error):
         raise DataError(f"{where} is damaged: not CSV in UTF-8") from None
+    if raw.strip() and not set(_NEEDED) <= set(heading):
+        raise DataError(f"{where} is no list of data sets: its first line lacks {', '.join(one for one in _NEEDED if one not in heading)}")
     manifest: dict[str, dict[str, str]] = {}
     for number, row in enumerate(rows, start=1):
         missing = [column for column in _NEEDED if row.get(column) is None]

@@ -61,3 +61,9 @@ def test_fetching_for_an_unknown_preset_is_refused(capfd: pytest.CaptureFixture[
 def test_showing_a_set_that_nobody_can_get(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "show", "mediamill"]) == 0
     assert "no, and not available: no public copy at a fixed commit is known; use scene" in " ".join(capfd.readouterr().out.split())
+
+
+@pytest.mark.parametrize("words", [["--experiment"], ["experiment="], ["+experiment="]])
+def test_fetching_for_no_preset_is_refused(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["data", "fetch", *words]) == 2
+    assert capfd.readouterr().err == "advcli: data fetch experiment= needs the name of a preset; advcli experiment list has them\n"

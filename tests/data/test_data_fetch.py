@@ -173,6 +173,32 @@ def test_a_transfer_that_breaks_goes_on_where_it_stopped(
     assert sum(arrived) == len(PACKED) + (0 if resumes else 50)
 
 
+def test_a_transfer_that_breaks_every_time_says_so(server: Server, toy: Known, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(downloading, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(downloading, "CHUNK", 10)
+    server.put("toy", PACKED)
+    server.breaks = [10**9, 30, 20, 10]
+    remedy = f"put toy.csv.gz into {tmp_path}, or use a mirror"
+    said = refused("broke off 3 times, at last after 60 bytes; nothing was written", "toy", tmp_path, server.url)
+    assert remedy in said
+    assert "no connection" not in said
+    assert files(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("manifest", "words"),
+    [
+        (b"<html><body>Please log in</body></html>", "MANIFEST.csv is no list of data sets: its first line lacks name, file"),
+        (b"name,file\n", "MANIFEST.csv is no list of data sets: its first line lacks rows"),
+        (b"", "has no data set 'toy'; its MANIFEST.csv names none"),
+    ],
+)
+def test_an_address_that_is_no_mirror(server: Server, toy: Known, tmp_path: Path, manifest: bytes, words: str) -> None:
+    server.files["/mirror/MANIFEST.csv"] = manifest
+    refused(words, "toy", tmp_path, server.url)
+    assert files(tmp_path) == []
+
+
 def test_a_busy_server_is_asked_again_and_a_wrong_address_is_not(
     server: Server, toy: Known, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,6 +227,9 @@ def test_a_shipped_set_comes_from_the_repository_else_from_its_public_files(
     server.put("toy", PACKED)
     assert fetch("toy", tmp_path / "two").paths[0].read_bytes() == PACKED
     assert server.asked[2:] == ["/mirror/MANIFEST.csv", "/mirror/toy.csv.gz"]
+    monkeypatch.setitem(CATALOGUE["folder"], "toy", dataclasses.replace(toy, shipped=True, upstream=None))
+    server.files.clear()
+    refused(r"404.*\(the address is a placeholder until the repository of advcli is public\)", "toy", tmp_path / "three")
 
 
 def test_a_set_of_several_files_comes_whole(server: Server, toy: Known, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

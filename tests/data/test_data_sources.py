@@ -440,7 +440,8 @@ def test_reserved_columns(tmp_path: Path, column: str) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("name,file\ntoy,toy.csv\n", "row 1 has no rows"),
+        ("name,file\ntoy,toy.csv\n", "is no list of data sets: its first line lacks rows"),
+        ("name,file,rows,features,classes,task,sha256\ntoy,toy.csv\n", "row 1 has no rows"),
         (b"\xff\xfe\xff", "not CSV in UTF-8"),
         ("name,file,rows,features,classes,task,sha256\ntoy,../toy.csv,3,2,2,multiclass,\n", "only plain names"),
     ],
@@ -478,7 +479,7 @@ def test_list_and_show_with_the_folder(shared: Path) -> None:
     lines = show("diabetes", shared)
     assert lines["authors' splits"] == "protocol=author_splits"
     assert lines["classes"].startswith("5: 1 (5), 2 (6)")
-    assert lines["used in"] == "fathony2018 Table 3"
+    assert lines["used in"] == "fathony2018 Tables 3, 4, 5"
     assert all(isinstance(key, str) and isinstance(value, str) and "\n" not in value for key, value in lines.items())
     assert show(options("iris", source="folder"), shared)["source"] == "folder"
 

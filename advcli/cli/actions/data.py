@@ -79,6 +79,8 @@ class Data(Task):
             key, _, preset = word.lstrip("+-").replace(" ", "=").partition("=")
             if key == "experiment" and preset:
                 return "fetch", OF_PRESET + preset, words[3 if words[1] == "--experiment" else 2 :]
+            if key == "experiment":
+                raise ConfigError("data fetch experiment= needs the name of a preset; advcli experiment list has them")
         return super()._chosen(words)
 
     def _take(self, words: list[str]) -> None:
