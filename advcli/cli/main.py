@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _answered(words: list[str]) -> int:
     """Run one command; an error that people can cause is one line."""
     try:
-        with _ended_as_interrupted(), warnings.catch_warnings():
+        with _ended_as_interrupted(), _seen_through_libraries(), warnings.catch_warnings():
             # Python would name a line of this package, or none ("sys:1")
             warnings.showwarning = lambda message, *_: say(warning(str(message)))
             code = _command(words)
@@ -118,6 +118,24 @@ def _ended_as_interrupted() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _seen_through_libraries() -> Iterator[None]:
+    """Raise an interruption again that a library has turned into an error of its own.
+
+    OmegaConf puts a place holder into a list before it makes the item, and fails on it if a signal comes in between.
+    """
+    handled = sys.exception()  # by the caller: its interruptions are none of this command
+    try:
+        yield
+    except Exception as error:
+        cause = error.__context__
+        while cause is not handled and not isinstance(cause, KeyboardInterrupt | None):
+            cause = cause.__context__
+        if cause is handled or cause is None:
+            raise
+        raise cause from None
 
 
 def _command(words: list[str]) -> int:
@@ -190,8 +208,9 @@ def _perform(task: Task, verb: str) -> int:
     if task.single and not flags.cfg and not flags.shell_completion:
         overrides.append("hydra.mode=RUN")  # a preset given to find its results folder would ask for a sweep
     try:
-        code = run_hydra(task, [*options, *overrides], flags)
-        return task.finish() if code is None else code
+        with _seen_through_libraries():
+            code = run_hydra(task, [*options, *overrides], flags)
+            return task.finish() if code is None else code
     except KeyboardInterrupt as error:
         with contextlib.suppress(OSError):
             task.abandoned(error)

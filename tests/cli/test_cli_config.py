@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import hydra
@@ -31,6 +32,7 @@ def compose(*overrides: str) -> DictConfig:
         return hydra.compose("config", list(overrides))
 
 
+@cache
 def options_of(path: Path) -> dict[str, bool]:
     """Return the options that a file sets, and whether a comment stands above each (Hydra's own keys left out)."""
     lines = path.read_text(encoding="utf-8").splitlines()

@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from omegaconf import ListConfig, OmegaConf
 from support.nursery import nursery
 from support.waiting import HANG, listens_to_interrupts, processes_of_session, until
 
@@ -307,3 +308,33 @@ def test_an_interrupt_before_any_action_has_its_exit_code(monkeypatch: pytest.Mo
     monkeypatch.setattr(sys.modules[main.__module__], "_command", interrupted)
     assert main([]) == 130
     assert capfd.readouterr().err == "advcli: interrupted\n"
+
+
+@pytest.mark.parametrize("words", [["help"], ["dataset=iris", "hyper.C=1", "name=cut"]], ids=" ".join)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_is_seen_where_a_library_fails_on_it(
+    words: list[str], number: int, code: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """OmegaConf fails with an error of its own on a list that an interrupt has left half made."""
+    load = OmegaConf.load
+
+    def interrupted(*item: object, **more: object) -> None:
+        signal.raise_signal(number)
+
+    def loaded(file: Any) -> Any:
+        with monkeypatch.context() as patched:
+            patched.setattr(ListConfig, "_set_item_impl", interrupted)
+            OmegaConf.create({"items": [1]})
+        return load(file)
+
+    monkeypatch.setattr(OmegaConf, "load", staticmethod(loaded))
+    assert main(words) == code
+    assert "interrupted" in capfd.readouterr().err
+
+
+def test_an_interrupt_that_the_caller_handles_is_none_of_the_command(capfd: pytest.CaptureFixture[str]) -> None:
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        assert main(["hepl"]) == 2
+    assert "did you mean help" in capfd.readouterr().err

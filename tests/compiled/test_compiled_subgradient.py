@@ -1,6 +1,7 @@
 """The compiled stochastic passes against the same passes in plain Python, step for step."""
 
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -8,10 +9,15 @@ import scipy.sparse as sp
 from support import python_dual
 from support import python_subgradient as plain
 from support import surrogates as cases
+from support.pairwise import pairwise
 
 LINEAR, THRESHOLD, KERNEL = 0, 1, 2
 LAM = 0.2
 NAMES = cases.compiled_names()
+SGD = [(0, 3, 0, 0), (0, 9, 1, 1), (1, 4, 0, 1), (1, 3, 1, 0)]
+"""Shape, classes, weights, sparse rows."""
+BATCHES = [(0, 3, 0, 0, 1), (0, 9, 1, 1, 4), (1, 4, 1, 1, 1), (1, 3, 0, 0, 5)]
+"""The same, and rows a step."""
 
 
 def data(k, weights, n=14, d=3):
@@ -67,10 +73,9 @@ def answers_of(kernels, loss):
     return lambda f, y: kernels.oracle(loss.family, f[None], np.array([y]))[1][0]
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("shape", "k", "weights", "sparse"), [(0, 3, 0, 0), (0, 9, 1, 1), (1, 4, 0, 1), (1, 3, 1, 0)])
-@pytest.mark.parametrize("late", [-1, 0, 1])
-def test_sgd_steps(kernels, name, shape, k, weights, sparse, late):
+@pytest.mark.parametrize(("name", "case", "late"), pairwise(product(NAMES, SGD, [-1, 0, 1])))
+def test_sgd_steps(kernels, name, case, late):
+    shape, k, weights, sparse = case
     X, y, sample, cost, random = data(k, weights)
     n, d = X.shape
     loss = cases.surrogates(name, k)[0]
@@ -139,11 +144,9 @@ def test_pegasos_potentials_of_step_t_use_one_over_lambda_times_t_minus_one(kern
     assert np.array_equal(counts, np.bincount(order, minlength=n))
 
 
-@pytest.mark.parametrize("boxed", [False, True])
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("shape", "k", "weights", "sparse", "batch"), [(0, 3, 0, 0, 1), (0, 9, 1, 1, 4), (1, 4, 1, 1, 1), (1, 3, 0, 0, 5)])
-@pytest.mark.parametrize("betas", [(0.0, 0.0), (0.9, 0.99)])
-def test_adaptive_steps(kernels, name, shape, k, weights, sparse, batch, betas, boxed):
+@pytest.mark.parametrize(("name", "case", "betas", "boxed"), pairwise(product(NAMES, BATCHES, [(0.0, 0.0), (0.9, 0.99)], [False, True])))
+def test_adaptive_steps(kernels, name, case, betas, boxed):
+    shape, k, weights, sparse, batch = case
     X, y, sample, cost, random = data(k, weights)
     n, d = X.shape
     loss = cases.surrogates(name, k)[0]
@@ -163,10 +166,9 @@ def test_adaptive_steps(kernels, name, shape, k, weights, sparse, batch, betas, 
     assert np.abs(R[:, :k] - answers).max() <= 1e-9
 
 
-@pytest.mark.parametrize("boxed", [False, True])
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("shape", "k", "weights", "sparse", "batch"), [(0, 3, 0, 0, 1), (0, 9, 1, 1, 4), (1, 4, 1, 1, 1), (1, 3, 0, 0, 5)])
-def test_averaged_gradient_steps(kernels, name, shape, k, weights, sparse, batch, boxed):
+@pytest.mark.parametrize(("name", "case", "boxed"), pairwise(product(NAMES, BATCHES, [False, True])))
+def test_averaged_gradient_steps(kernels, name, case, boxed):
+    shape, k, weights, sparse, batch = case
     X, y, sample, cost, random = data(k, weights)
     n, d = X.shape
     loss = cases.surrogates(name, k)[0]
@@ -187,10 +189,9 @@ def test_averaged_gradient_steps(kernels, name, shape, k, weights, sparse, batch
     assert np.abs(R[:, :k] - answers).max() <= 1e-6
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("shape", "k", "weights", "sparse", "batch"), [(0, 3, 0, 0, 1), (0, 9, 1, 1, 4), (1, 4, 1, 1, 1), (1, 3, 0, 0, 5)])
-@pytest.mark.parametrize("late", [-1, 0, 1])
-def test_dual_averaging_steps(kernels, name, shape, k, weights, sparse, batch, late):
+@pytest.mark.parametrize(("name", "case", "late"), pairwise(product(NAMES, BATCHES, [-1, 0, 1])))
+def test_dual_averaging_steps(kernels, name, case, late):
+    shape, k, weights, sparse, batch = case
     X, y, sample, cost, random = data(k, weights)
     n, d = X.shape
     loss = cases.surrogates(name, k)[0]

@@ -13,9 +13,9 @@ import pytest
 
 from advcli.cli import main
 from advcli.config.composing import compose_cells
+from advcli.config.meanings import choices, keys_of
 from advcli.core import plugins
 from advcli.core.errors import AdvcliError
-from advcli.core.paths import conf_dir
 from advcli.data import path_names
 from advcli.data.labels.noise import PATHS
 from advcli.data.registry import sources
@@ -48,14 +48,26 @@ def cell(group: str, options: dict[str, Any]) -> Cell:
 
 
 def declared() -> list[tuple[str, dict[str, Any], str]]:
-    """Return every option of a loss or of noise that is a path: its group, the options around it, its name."""
-    result = [("noise", {"name": "csv"}, name) for name in PATHS]
-    for file in sorted((conf_dir() / "loss").glob("*.yaml")):
-        _, (config,) = compose_cells([["dataset=iris", f"loss={file.stem}"]], {})
-        result += [("loss", config["loss"], name) for name in sorted(paths_of_loss(config["loss"]) & config["loss"].keys())]
+    """Return every option of a loss or of noise that is a path: its group, options around it or the name of the choice, its name."""
+    result: list[tuple[str, dict[str, Any], str]] = [("noise", {"name": "csv"}, name) for name in PATHS]
+    for loss in choices("loss"):
+        paths = paths_of_loss({"name": loss}) & {key.name.removeprefix("loss.") for key in keys_of("loss", loss)}
+        result += [("loss", {"name": loss}, name) for name in sorted(paths)]
     nested = {"name": "weighted", "base": "general", "options": {"file": None}}
     outside = {"name": "mine", "learner": "sklearn", "estimator": "some.Estimator", "options": {"words": [None]}}
     return [*result, ("loss", nested, "options.file"), ("loss", outside, "options.words.0")]
+
+
+DECLARED = declared()
+
+
+def whole(group: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a choice that is given by its name: composed here, because Hydra takes long and an import is to be short."""
+    if group != "loss" or len(options) > 1:
+        return options
+    _, (config,) = compose_cells([["dataset=iris", f"loss={options['name']}"]], {})
+    loss: dict[str, Any] = config["loss"]
+    return loss
 
 
 def given(options: dict[str, Any], name: str, value: str) -> dict[str, Any]:
@@ -68,8 +80,10 @@ def given(options: dict[str, Any], name: str, value: str) -> dict[str, Any]:
     return options
 
 
-@pytest.mark.parametrize(("group", "options", "name"), declared(), ids=lambda each: each if isinstance(each, str) else each["name"])
+@pytest.mark.parametrize(("group", "options", "name"), DECLARED, ids=lambda each: each if isinstance(each, str) else each["name"])
 def test_the_key_of_a_cell_holds_the_content_of_every_file(group: str, options: dict[str, Any], name: str) -> None:
+    options = whole(group, options)
+
     def keys(path: str) -> set[str]:
         made = cell(group, given(options, name, path))
         return {made.request_key(), made.options}
@@ -89,7 +103,7 @@ def test_the_key_of_a_cell_holds_the_content_of_every_file(group: str, options: 
 
 
 def test_what_is_declared_is_known() -> None:
-    names = {loss["name"] for group, loss, _ in declared() if group == "loss"}
+    names = {loss["name"] for group, loss, _ in DECLARED if group == "loss"}
     assert {"general", "convex", "csosr", "red_th", "adversarial_costs", "uma", "forward", "backward"} <= names
     assert paths_of_loss({"name": "nothing of that name"}) == frozenset()
     assert path_names({"source": "nothing of that name"}) == frozenset()

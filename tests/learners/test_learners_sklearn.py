@@ -29,7 +29,8 @@ def test_every_learner_passes(name):
     graph = {"hierarchy": TREE} if "hierarchy" in chosen.needs({"name": name}) else {}
     # abstaining is no argmax of decision_function
     skip = {"check_classifiers_train"} if issubclass(chosen, AbstainingClassifier) else without_level(chosen(**graph))
-    check_learner(chosen(**graph), skip, scikit_learn=not issubclass(chosen, OverLabelGraph))
+    limit = {"max_passes": 100} if name == "sets" else {}  # rows without a pattern take all passes, and show no more
+    check_learner(chosen(**graph, **limit), skip, scikit_learn=not issubclass(chosen, OverLabelGraph))
 
 
 ABSTAINING = [AbstainingClassifier("cs", alpha=0.3), AbstainingClassifier("adversarial"), AbstainingClassifier("ova", features="rbf")]

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from support import reference
+from support.pairwise import pairwise
 from support.registered import canonical_losses, examples
 
 from advcli.core import compiled
@@ -280,8 +281,9 @@ def test_answers_and_their_mixtures_are_feasible_and_stay_as_they_are(name: str,
     check_feasible(loss, *dual_points(loss, np.random.default_rng(k)))
 
 
-@pytest.mark.parametrize("size", [1e-9, 1e-4, 0.0021, 0.3])
-@pytest.mark.parametrize(("name", "k", "number"), set_cases())
+@pytest.mark.parametrize(
+    ("name", "k", "number", "size"), pairwise((*case.values, size) for case in set_cases() for size in (1e-9, 1e-4, 0.0021, 0.3))
+)
 def test_points_that_were_moved_out_are_found_and_brought_back(name: str, k: int, number: int, size: float) -> None:
     """Shifted alike or by label, one number changed, a corner lengthened or turned round: at least about as far out as they were moved."""
     loss = make_loss(name, k, **examples(name, k)[number])
@@ -368,8 +370,10 @@ def test_compiled_offset_is_the_readable_one(name: str, k: int, number: int) -> 
     check_offset(loss, np.stack([random_point(loss, int(label), random) for label in y]), y)
 
 
-@pytest.mark.parametrize("curvature", [1e-3, 0.3, 20.0])
-@pytest.mark.parametrize(("name", "k", "number"), [case for case in compiled_cases() if case.values[1] <= 6])
+@pytest.mark.parametrize(
+    ("name", "k", "number", "curvature"),
+    pairwise((*case.values, curvature) for case in compiled_cases() if case.values[1] <= 6 for curvature in (1e-3, 0.3, 20.0)),
+)
 @SIZE
 def test_compiled_block_step_is_the_conic_program(more: int, name: str, k: int, number: int, curvature: float) -> None:
     options = examples(name, k)[number]

@@ -67,7 +67,7 @@ def test_the_folder_itself_is_left(folder, summary):
 
 
 def test_every_figure_honours_it():
-    made = _material(datasets=7, methods=3, splits=4)
+    made = _material(datasets=5, methods=3, splits=4)
     names = {"loss_2": "Third", made.runs["dataset"].iloc[0]: "First"}
     choice = Choice(["loss_2", "loss_0"], sorted(set(made.runs["dataset"]))[::-1], names)
     runs, shown = choice.rows(made.runs)

@@ -63,17 +63,17 @@ def test_equal_methods_are_not_told_apart(planted):
     assert lines[1:] == ("no method is significantly worse than the best: chance may explain the differences",)
 
 
-@pytest.mark.parametrize("exponent", range(-40, 41))
 @pytest.mark.parametrize("factor", [1.0, 3.0])
-def test_strengths_are_read_back(exponent, factor):
-    value = factor * 2.0**exponent
-    text = power_text(value)
-    if text.startswith("2^"):
-        assert Fraction(2) ** int(text[2:]) == Fraction(value)
-        assert not 0.1 <= value <= 1000
-    else:
-        assert math.isclose(float(text), value, rel_tol=1e-5)
-        assert factor != 1 or 0.1 <= value <= 1000
+def test_strengths_are_read_back(factor):
+    for exponent in range(-40, 41):
+        value = factor * 2.0**exponent
+        text = power_text(value)
+        if text.startswith("2^"):
+            assert Fraction(2) ** int(text[2:]) == Fraction(value), value
+            assert not 0.1 <= value <= 1000, value
+        else:
+            assert math.isclose(float(text), value, rel_tol=1e-5), value
+            assert factor != 1 or 0.1 <= value <= 1000, value
 
 
 def test_strengths_of_splits_are_median_and_range():

@@ -159,8 +159,7 @@ def test_rounds_that_do_not_rise_need_no_whole_matrix(large, monkeypatch):
     assert limited.store.matrix is None
 
 
-@pytest.mark.parametrize("name", ["zero_one", "llw", "absolute"])
-@pytest.mark.parametrize("C", [1.0, 5000.0])
+@pytest.mark.parametrize(("name", "C"), [("zero_one", 1.0), ("zero_one", 5000.0), ("llw", 5000.0), ("absolute", 1.0)])
 def test_rounded_copies_of_K_reach_the_same_optimum(name, C, large, monkeypatch):
     """In single precision, in double precision after rounds that do not rise, and in double precision from the start."""
     _, y, features = large

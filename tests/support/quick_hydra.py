@@ -7,6 +7,7 @@ import pickle
 from dataclasses import replace
 from functools import cache
 from itertools import takewhile
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -90,9 +91,10 @@ def patch(patched: pytest.MonkeyPatch) -> None:
 
     def cached(file: Any) -> Any:
         """Only the package's own files, by their content."""
-        if not str(getattr(file, "name", "")).startswith(own):
+        path = file if isinstance(file, str | Path) else getattr(file, "name", "")
+        if not str(path).startswith(own):
             return load(file)
-        return pickle.loads(parsed(file.read()))
+        return pickle.loads(parsed(Path(path).read_text(encoding="utf-8")))
 
     def mode(application: Hydra, config_name: str | None, overrides: list[str]) -> Any:
         """Hydra composes a first time to read hydra.mode, which presets set, words, and files that are not the package's."""
