@@ -27,6 +27,7 @@ from advcli.config.meanings import Key, choices, defaults, described, keys_of, n
 from advcli.core import errors
 from advcli.core.environment import VARIABLES
 from advcli.core.files import write_text
+from advcli.core.notes import NOTES
 from advcli.evaluation import traces
 from advcli.features import feature_class, feature_names
 from advcli.learners import learner_class
@@ -123,6 +124,10 @@ def exit_codes() -> Iterator[str]:
         for kind in errors.error_classes()
     )
     yield from table(["code", "class", "derives from", "exit code", "meaning"], rows)
+    yield "## Notes and warnings\n"
+    yield "A note or a warning ends with its code as well; `quiet_notes=[ADV102,ADV117]` leaves out these kinds.\n"
+    yield from table(["code", "meaning"], NOTES.items())
+    yield "## Warnings in Python\n"
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, UserWarning)]
     yield from table(["warning", "meaning"], ([f"`{kind.__name__}`", first_paragraph(kind.__doc__)] for kind in kinds))
 

@@ -11,14 +11,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..core.notes import code_of
 from ..results.progress import warning
 
 _NARROW = 30
 """Columns below which a text is hard to read."""
 
 
+_silenced: set[str] = set()
+
+
+def silence(codes: Iterable[str]) -> None:
+    """Leave out notes and warnings of these codes (`advcli.core.notes.NOTES`) from now on."""
+    _silenced.clear()
+    _silenced.update(codes)
+
+
 def say(text: str) -> None:
-    """Write whole lines to stderr in one go: lines of several processes do not mix."""
+    """Write whole lines to stderr in one go: lines of several processes do not mix. Silenced notes are left out."""
+    text = "\n".join(line for line in text.split("\n") if code_of(line) not in _silenced)
+    if not text:
+        return
     sys.stderr.flush()
     sys.stderr.write(f"{text}\n" if text.startswith(("[", "advcli: ")) else f"advcli: {text}\n")
     sys.stderr.flush()

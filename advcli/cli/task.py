@@ -12,6 +12,7 @@ from omegaconf import DictConfig
 from ..config import Settings, validate
 from ..config.words import refuse_added_keys
 from ..core.errors import ConfigError, UnknownNameError, nearest
+from .console import silence
 
 T = TypeVar("T")
 
@@ -96,13 +97,14 @@ class Task:
         try:
             refuse_added_keys(HydraConfig.get())
             settings = validate(config)
-            self.refuse_unread(settings)
+            self.begin(settings)
             self.act(settings)
         except Exception as error:
             self.error = error
 
-    def refuse_unread(self, settings: Settings) -> None:
-        """Refuse a key that this action would ignore: whoever writes ``advcli model=my.model`` wants another one."""
+    def begin(self, settings: Settings) -> None:
+        """Silence the notes that nobody wants, and refuse a key that this action ignores, such as ``advcli model=my.model``."""
+        silence(settings.quiet_notes)
         for key, readers in PARTICULAR.items():
             if getattr(settings, key) and self.action not in readers:
                 raise ConfigError(

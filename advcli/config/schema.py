@@ -23,6 +23,7 @@ from ..core.checks import ANY, FRACTION, NAME, POSITIVE, SEED, at_least, choice,
 from ..core.errors import ConfigError, InvalidValueError, UnknownNameError, nearest
 from ..core.hyper import SCALES, STRENGTH, refuse_two_scales
 from ..core.hyper import known as known_hyper
+from ..core.notes import NOTES
 from .protocol import CORRECTIONS, TESTS, TOLERANCES, Protocol, check_grid
 
 STARTED = "ADVCLI_STARTED"
@@ -50,6 +51,7 @@ _TOP = _group(
     cells_per_job=_SOME,
     **dict.fromkeys(("quiet", "verbose", "dry_run", "update", "trust", "spreadsheets"), _FLAG),
     **dict.fromkeys(("results", "plugins"), _TEXTS),
+    quiet_notes=(list[str] | None, choice(*NOTES)),
     **dict.fromkeys(("calibrate", "published", "figure", "baseline", "junit", "out", "model", "input"), _TEXT),
     chunk_rows=_WHOLE,
 )
@@ -118,6 +120,7 @@ class Settings:
     workers: int | None
     cells_per_job: int | None
     quiet: bool
+    quiet_notes: tuple[str, ...]
     verbose: bool
     dry_run: bool
     results: tuple[Path, ...]
@@ -184,6 +187,7 @@ def check(values: Mapping[str, Any]) -> Settings:
         groups["loss"] = {**groups["loss"], "calibrate": calibrate}
     files = {key: _path(top[key]) for key in ("baseline", "junit", "out", "model", "input")}
     folders: dict[str, Any] = {"results_dir": paths.results_dir(top["results_dir"]), "data_dir": paths.data_dir(top["data_dir"])}
+    top["quiet_notes"] = tuple(top["quiet_notes"] or ())
     folders["plugins"] = tuple(map(plugins.add_named, top["plugins"] or ()))
     folders["results"] = tuple(paths.expanded(text).absolute() for text in top["results"] or ())
     return Settings(**{**top, **groups, **files, **folders, "hyper": _hyper(values["hyper"])})

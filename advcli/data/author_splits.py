@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import DataError, MissingDataError
+from ..core.notes import noted
 from .catalogue import CATALOGUE, Authors, known_set
 from .dataset import Dataset, Splits, make_dataset
 from .source import common
@@ -50,7 +51,7 @@ def load_author_splits(options: Mapping[str, Any], data_dir: Path, load: Callabl
             f"the rows of data set {name!r} differ from the rows of {data_dir / FOLDER / (name + '.csv')}: the authors' splits "
             "do not apply; leave dataset.features and dataset.drop at their defaults or use protocol=standard"
         )
-    return dataclasses.replace(dataset, splits=splits, notes=(*dataset.notes, f"the authors' {len(splits)} splits"))
+    return dataclasses.replace(dataset, splits=splits, notes=(*dataset.notes, noted("ADV113", f"the authors' {len(splits)} splits")))
 
 
 def _from_author_file(options: Mapping[str, Any], values: Any, splits: Splits, authors: Authors) -> Dataset:
@@ -65,7 +66,7 @@ def _from_author_file(options: Mapping[str, Any], values: Any, splits: Splits, a
         feature_names=facts.upstream.columns,
         ordered=True,  # levels of a continuous target
         splits=splits,
-        notes=[authors.own_table, f"the authors' {len(splits)} splits"],
+        notes=[noted("ADV111", authors.own_table), noted("ADV113", f"the authors' {len(splits)} splits")],
         **common(options),
     )
 

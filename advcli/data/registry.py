@@ -16,6 +16,7 @@ from typing import Any
 
 from ..core import paths, plugins
 from ..core.errors import ConfigError, DataError, UnknownNameError, nearest
+from ..core.notes import noted
 from .author_splits import FOLDER, load_author_splits, published
 from .catalogue import CATALOGUE, known_set
 from .dataset import Dataset
@@ -94,9 +95,9 @@ def load(options: Mapping[str, Any], data_dir: Path, author_splits: bool = False
     facts = known_set(complete["name"], source.name)
     if facts is None:
         return dataset
-    notes, occurring = [facts.note] if facts.note else [], len(dataset.classes)
+    notes, occurring = [noted("ADV111", facts.note)] if facts.note else [], len(dataset.classes)
     if facts.printed_classes not in (None, occurring) and complete.get("cut") in (None, "none"):
-        notes.append(f"{occurring} classes occur; the papers print {facts.printed_classes}")
+        notes.append(noted("ADV111", f"{occurring} classes occur; the papers print {facts.printed_classes}"))
     return replace(dataset, notes=(*dataset.notes, *notes))
 
 

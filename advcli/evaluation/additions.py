@@ -9,6 +9,7 @@ from typing import Any
 from .. import metrics
 from ..core import plugins
 from ..core.errors import ConfigError, ResultsError
+from ..core.notes import noted
 from ..results.folder import ResultsFolder
 from ..results.tables import GROWING, NUMBERS_VERSION, canonical_json, lasting
 from .cell import Cell
@@ -34,8 +35,10 @@ def beyond(cell: Cell, stored: tuple[int, list[str]]) -> list[str]:
     """Return what a stored cell has beyond what is asked for, in words."""
     n_splits = cell.protocol.n_splits
     others = [name for name in stored[1] if name not in {*cell.protocol.metrics, cell.protocol.metric}]
-    remarks = [f"{stored[0]} splits are kept and all of them count, {n_splits} were asked for"] if stored[0] > n_splits else []
-    return remarks + ([f"metrics that were not asked for are kept: {', '.join(others)}"] if others else [])
+    remarks = (
+        [noted("ADV119", f"{stored[0]} splits are kept and all of them count, {n_splits} were asked for")] if stored[0] > n_splits else []
+    )
+    return remarks + ([noted("ADV119", f"metrics that were not asked for are kept: {', '.join(others)}")] if others else [])
 
 
 def content_of(dataset: Mapping[str, Any], splits: str) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from ..core.notes import noted
 from ..results.predictions import PredictedRows, Predictions, entry
 from ..results.tables import over_splits, plain
 from .learning import ConfusionCounts
@@ -134,7 +135,7 @@ class Fits:
         method = self._recipe.cell.method
         return [
             *self.counted["notes"],
-            *(f"{method}: {remark} ({count} of {self._n} fits)" for remark, count in self.counted["remarks"].items()),
+            *(noted("ADV117", f"{method}: {remark} ({count} of {self._n} fits)") for remark, count in self.counted["remarks"].items()),
         ]
 
     def about(self) -> dict[str, Any]:

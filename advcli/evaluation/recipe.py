@@ -20,6 +20,7 @@ from ..config.protocol import Protocol, check_tolerances
 from ..core.errors import ConfigError, DataError, IncompatibleError
 from ..core.groups import group_starts
 from ..core.label_graph import LabelGraph
+from ..core.notes import noted
 from ..core.row_blocks import BlockRows
 from ..data import check_trainable, lonely_classes
 from ..data import load as load_data
@@ -182,7 +183,7 @@ class Recipe:
     def notes(self) -> list[str]:
         """What was done to the data, to be said to the user."""
         sparse = hasattr(self.dataset.X, "indptr") and self.protocol.standardise != "none"
-        return [*self.dataset.notes, *([self.lonely] if self.lonely else []), *([SPARSE_NOTE] if sparse else [])]
+        return [*self.dataset.notes, *([noted("ADV112", self.lonely)] if self.lonely else []), *([SPARSE_NOTE] if sparse else [])]
 
     def part(self, rows: Any = slice(None)) -> Part:
         """Return rows of the data set with their labels and weights."""

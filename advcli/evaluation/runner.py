@@ -16,6 +16,7 @@ from typing import Any
 
 from ..core.compiled import kernels
 from ..core.errors import AdvcliError, DataError, KilledError, NotConvergedWarning, ResultsError
+from ..core.notes import noted
 from ..core.plugins import one_line
 from ..core.processes import call_limited
 from ..core.streams import standard_streams
@@ -313,7 +314,7 @@ def _unconverged(cell: Cell, dataset: str, cell_fits: Fits, search_rows: list[di
     if searched:
         parts.append(f"{len(searched)} of {len(search_rows)} fits of the search")
     hints = dict.fromkeys([*map(advice, cell_fits.counted["stopped"]), *(_search_advice(cell, row) for row in searched)])
-    return f"{dataset}, {cell.method}: not converged: {' and '.join(parts)}; {'; '.join(hints)}"
+    return noted("ADV150", f"{dataset}, {cell.method}: not converged: {' and '.join(parts)}; {'; '.join(hints)}")
 
 
 def _search_advice(cell: Cell, row: Mapping[str, Any]) -> str:

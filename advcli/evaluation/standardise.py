@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..core.notes import noted
 from ..core.row_blocks import BlockRows
 
-SPARSE_NOTE = "sparse features are divided by their standard deviation but not centred, so that they stay sparse"
+SPARSE_NOTE = noted("ADV109", "sparse features are divided by their standard deviation but not centred, so that they stay sparse")
 
 
 class Standardiser:

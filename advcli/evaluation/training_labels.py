@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import ConfigError, DataError
+from ..core.notes import noted
 from ..core.typing import Labels
 from ..data.labels.confusion import conditioning, estimate_confusion
 from ..data.labels.noise import corrupt, make_confusion
@@ -99,7 +100,9 @@ def _rough_labels(cell: Cell, X: Any, truth: Labels, classes: tuple[Any, ...], s
         if not len(rows):
             raise DataError(f"data set {seeds.dataset!r}: class {classes[label]} has no row in the training part of split {seeds.split}")
         if len(rows) < m:
-            notes.append(f"protocol.rough_per_class={m} takes all rows of class {classes[label]} where a training part has fewer")
+            notes.append(
+                noted("ADV114", f"protocol.rough_per_class={m} takes all rows of class {classes[label]} where a training part has fewer")
+            )
         chosen.append(rows)
     rough_rows = np.concatenate(chosen).astype(np.intp)
     # a separate order: the perceptron's rows come first in the other one
@@ -114,6 +117,6 @@ def _rough_labels(cell: Cell, X: Any, truth: Labels, classes: tuple[Any, ...], s
     counted = np.concatenate([fresh, sample[~np.isin(truth[sample], truth[fresh])]])
     confusion, missing = estimate_confusion(seen[counted], truth[counted], k)
     if missing:
-        notes.append("a class without a row in the clean sample counts as labelled right")
+        notes.append(noted("ADV114", "a class without a row in the clean sample counts as labelled right"))
     facts = _facts(truth, seen, confusion, confusion)
     return TrainingLabels(truth, seen, confusion, sample, facts, tuple(notes))

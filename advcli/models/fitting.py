@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ConfigError
+from ..core.notes import noted
 from ..data.registry import complete_options
 from ..data.tables.encoding import Column, Encoding
 from ..evaluation.learning import missed_rows
@@ -56,7 +57,7 @@ def fit(cell: Cell, data_dir: Path) -> Model:
         "searched": pooled_score(selection),
         "metric": recipe.metric(learner),
         "guarantee": None if worst is None else str(worst),
-        "notes": [*recipe.notes, *learner.remarks_, *missed_rows(recipe, fitted, everything)],
+        "notes": [*recipe.notes, *(noted("ADV117", remark) for remark in learner.remarks_), *missed_rows(recipe, fitted, everything)],
         "edges": list(selection.edges),
         "versions": versions(),
         "fitted": _now(),

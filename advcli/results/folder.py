@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ResultsError
 from ..core.files import atomic_file, create_text, locked, own_name, read_json, reason, remove_of_the_dead, write_text
+from ..core.notes import noted
 from . import provenance
 from .cell_file import DAMAGED, FAILED, DamagedError, cell_files, cell_text, read_cell_file, read_current
 from .cell_tables import CellTables
@@ -230,7 +231,7 @@ class ResultsFolder:
                 os.rename(path, aside)
             except OSError as refusal:
                 raise ResultsError(f"cannot set aside the damaged {path}: {reason(refusal)}; remove it") from refusal
-            text = f"{path} is damaged ({error}); kept as {aside.name}, and its cell is computed again"
+            text = noted("ADV152", f"{path} is damaged ({error}); kept as {aside.name}, and its cell is computed again")
             self.remarks[text] = None
             return text
         return ""

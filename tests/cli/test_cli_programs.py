@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -13,6 +14,7 @@ from advcli.config import meanings
 from advcli.config.composing import compose_cells
 from advcli.config.json_schema import json_schema
 from advcli.core import errors
+from advcli.core.notes import NOTES, code_of
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
 
@@ -107,3 +109,21 @@ def test_all_keys_are_listed_as_text(capfd: pytest.CaptureFixture[str]) -> None:
     text = capfd.readouterr().out
     for key in meanings.named_keys():
         assert not key.meaning or f"{key.name}=" in text
+
+
+NOISY = ["dataset=csv", "dataset.path=table.csv", "dataset.target=y", "dataset.categorical=auto", "hyper.C=1", "protocol.n_splits=2"]
+
+
+@pytest.mark.parametrize("multirun", [False, True])
+def test_notes_end_with_a_code_that_silences_them(multirun: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    rows = "\n".join(f"{i % 7},{'abc'[i % 3]},{['no', 'yes'][i % 2]}" for i in range(40))
+    Path("table.csv").write_text(f"x,colour,y\n{rows}\n", encoding="utf-8")
+    words = [*(["-m"] if multirun else []), *NOISY]
+    assert main([*words, "name=n"]) == 0
+    notes = [line for line in capfd.readouterr().err.splitlines() if "note: " in line]
+    assert notes
+    assert {code_of(line) for line in notes} <= NOTES.keys()
+    codes = ",".join({code_of(line) for line in notes})
+    assert main([*words, f"quiet_notes=[{codes}]", "name=m"]) == 0
+    assert "note: " not in capfd.readouterr().err
+    assert "ADV999" in refused(capfd, *words, "quiet_notes=[ADV999]")

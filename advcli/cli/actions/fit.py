@@ -7,6 +7,7 @@ import warnings
 
 from ...config import Settings
 from ...core.errors import NotConvergedWarning
+from ...core.notes import noted
 from ..console import hyper_words, say, short
 from ..folders import beside, refuse_unwritable
 from ..task import METHOD, Task
@@ -39,10 +40,10 @@ class Fit(Task):
         models.save(model, out)
         about, certificate = model.about, model.certificate
         remarks = [f"note: {about['dataset']}: {note}" for note in about["notes"]]
-        remarks += [f"warning: {edge}" for edge in about["edges"]]
+        remarks += [noted("ADV151", f"warning: {edge}") for edge in about["edges"]]
         remarks += [f"warning: {warning.message}" for warning in caught if not issubclass(warning.category, NotConvergedWarning)]
         if certificate is not None and not certificate.converged:
-            remarks.append(f"warning: not converged ({certificate.status}); {certificate.advice}")
+            remarks.append(noted("ADV150", f"warning: not converged ({certificate.status}); {certificate.advice}"))
         for remark in dict.fromkeys(remarks):
             say(" ".join(remark.split()))
         tell = beside(out)

@@ -20,6 +20,7 @@ from ...config.composing import compose_all
 from ...config.words import refuse_added_keys, scalar_override, without_hydra, words_of
 from ...core.errors import AdvcliError, ConfigError
 from ...core.files import read_json
+from ...core.notes import noted
 from ...results.progress import Journal, Progress
 from ..console import counted, hyper_words, print_table, say, short, warn
 from ..folders import unmake
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from ...results.folder import ResultsFolder
 
 
-_ABOUT_THE_RUN = {"name", "results_dir", "data_dir", "workers", "cells_per_job", "quiet", "verbose", "plugins"}
+_ABOUT_THE_RUN = {"name", "results_dir", "data_dir", "workers", "cells_per_job", "quiet", "quiet_notes", "verbose", "plugins"}
 """Keys that say where and how cells are computed."""
 
 
@@ -58,6 +59,7 @@ class Run(Task):
         "data_dir",
         "workers",
         "quiet",
+        "quiet_notes",
         "verbose",
         "dry_run",
         "calibrate",
@@ -93,7 +95,7 @@ class Run(Task):
         try:
             refuse_added_keys(node)
             settings = validate(config)
-            self.refuse_unread(settings)
+            self.begin(settings)
             self.config = configuration.plain(config)
             self._with_data([words_of(node)], [settings])
             if settings.dry_run:
@@ -137,7 +139,7 @@ class Run(Task):
         refuse_added_keys(first.hydra)
         plans = compose_all(cells, lambda words: configuration.plain(without_hydra(compose(words))), scalar_override)
         settings = [configuration.check(values) for values in plans]
-        self.refuse_unread(settings[0])
+        self.begin(settings[0])
         cells, settings = self._with_data(cells, settings)
         if settings[0].dry_run:
             self._show(settings, cells)
@@ -165,8 +167,8 @@ class Run(Task):
 
         kept, line = sort_out(settings, cells, self.words)
         if line:
-            say(f"note: {line}")
-            self.notes.add(f"note: {line}")
+            say(noted("ADV118", f"note: {line}"))
+            self.notes.add(noted("ADV118", f"note: {line}"))
         return [cells[number] for number in kept], [settings[number] for number in kept]
 
     def _show(self, cells: list[Settings], words: list[list[str]]) -> None:

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from ...core.errors import DataError
 from ...core.label_graph import LabelGraph, stub
+from ...core.notes import noted
 from ...core.paths import expanded
 from ..dataset import Edges
 from ..tables.cells import PLAIN
@@ -69,7 +70,11 @@ def read_label_sets(table: Table, notes: list[str]) -> CodedLabels:
         occurring = set(leaf_of.values())
         classes = [graph.names[leaf] for leaf in graph.leaves if graph.names[leaf] in occurring]
         if len(classes) < len(graph.leaves):
-            notes.append(f"{len(graph.leaves) - len(classes)} of {len(graph.leaves)} leaves of the hierarchy are the label of no row")
+            notes.append(
+                noted(
+                    "ADV108", f"{len(graph.leaves) - len(classes)} of {len(graph.leaves)} leaves of the hierarchy are the label of no row"
+                )
+            )
     number = {label: code for code, label in enumerate(classes)}
     if not several:
         return CodedLabels(np.array([number[row[0]] for row in rows], dtype=np.intp), tuple(classes), edges, stubs)
@@ -77,7 +82,7 @@ def read_label_sets(table: Table, notes: list[str]) -> CodedLabels:
     codes = np.array([number[label] for row in rows for label in row], dtype=np.int32)
     start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     without = f", {(counts == 0).sum()} rows have none" if (counts == 0).any() else ""
-    notes.append(f"{counts.mean():.2f} labels a row, at most {counts.max()}{without}")
+    notes.append(noted("ADV108", f"{counts.mean():.2f} labels a row, at most {counts.max()}{without}"))
     y = csr_array((np.ones(len(codes), dtype=np.int8), codes, start), shape=(len(rows), len(classes)))
     return CodedLabels(y, tuple(classes), edges, stubs)
 
@@ -126,7 +131,7 @@ def _attach(edges: Edges, rows: list[list[str]], options: TableOptions, notes: l
             f"(the first is {lifted[0]!r}); attach a leaf to each with dataset.stub_leaves=true"
         )
     if lifted:
-        notes.append(f"{len(lifted)} labels of {touched} rows are inner nodes: each has a stub leaf below it")
+        notes.append(noted("ADV108", f"{len(lifted)} labels of {touched} rows are inner nodes: each has a stub leaf below it"))
     added = tuple((label, stub(label)) for label in lifted)
     return (*edges, *added), tuple(leaf for _, leaf in added), {label: stub(label) if label in inner else label for label in named}
 

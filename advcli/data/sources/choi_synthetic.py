@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ...core.checks import FRACTION, at_least, choice
 from ...core.errors import ConfigError
+from ...core.notes import noted
 from ..dataset import Dataset, Edges, make_dataset
 from ..source import Source, check_options, check_size, common, options_give_order
 
@@ -83,7 +84,7 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         classes=[f"leaf {leaf + 1}" for leaf in range(leaves)],
         feature_names=[f"x{column + 1}" for column in range(d)],
         ordered=options["ordered"],
-        notes=[f"{runs} runs, each with its own concept, training and test rows; the splits are the runs"],
+        notes=[noted("ADV110", f"{runs} runs, each with its own concept, training and test rows; the splits are the runs")],
         **common(options),
         hierarchy=_edges(kind, leaves),
         splits=tuple(splits),

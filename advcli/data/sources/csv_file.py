@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ...core.errors import ConfigError, DataError
+from ...core.notes import noted
 from ...core.paths import expanded
 from ..dataset import Dataset, make_dataset
 from ..source import LABEL_OPTIONS, SEQUENCE_OPTIONS, TABLE_OPTIONS, Source, asks_for_label_sets, common, notes_with, options_give_order
@@ -61,7 +62,7 @@ def _load_svmlight(path: Path, options: Mapping[str, Any], chosen: TableOptions)
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         raise DataError(f"{path}: row {int(bad[0]) + 1} has a label that is not a finite number; correct it")
-    notes = [f"sparse features: {X.nnz} of {X.shape[0] * X.shape[1]} values are not zero"]
+    notes = [noted("ADV109", f"sparse features: {X.nnz} of {X.shape[0] * X.shape[1]} values are not zero")]
     if chosen.cut != "none":
         y, levels, cut_notes = cut_target(values, chosen)
         labels, ordered = list(levels), True

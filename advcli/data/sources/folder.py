@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import ConfigError, DataError, MissingDataError, nearest
+from ...core.notes import noted
 from ..catalogue import CATALOGUE, known_set
 from ..dataset import Dataset
 from ..manifest import check_file, entries_by_file, find_file, missing_line, own_file, read_manifest
@@ -87,9 +88,8 @@ def _load_table(options: Mapping[str, Any], data_dir: Path, manifest: Mapping[st
         if column == "split":
             reserved.append(column)
             parts = table.frame[column].value_counts()
-            notes.append(
-                f"official split, used by protocol.splits=official alone ({', '.join(f'{part} {count}' for part, count in parts.items())})"
-            )
+            sizes = ", ".join(f"{part} {count}" for part, count in parts.items())
+            notes.append(noted("ADV113", f"official split, used by protocol.splits=official alone ({sizes})"))
     dataset = table_dataset(table, notes, reserved)
     if "split" in reserved:
         split = table.frame["split"].to_numpy()

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ...core.checks import at_least, choice, is_number, rule
 from ...core.errors import ConfigError
+from ...core.notes import noted
 from ..dataset import Dataset, make_dataset
 from ..source import Source, check_options, check_size, common, options_give_order
 
@@ -85,9 +86,14 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         order = np.arange(start, stop, dtype=np.intp)
         splits.append((order[: options["rows"]], order[options["rows"] :]))
         start = stop
-    notes = [f"{options['runs']} runs, each with its own concept, training and test rows; the splits are the runs"]
+    notes = [noted("ADV110", f"{options['runs']} runs, each with its own concept, training and test rows; the splits are the runs")]
     if emptied:
-        notes.append(f"the margin leaves {emptied / options['runs']:.1f} of {k} classes without rows in a run, on average; they are kept")
+        notes.append(
+            noted(
+                "ADV110",
+                f"the margin leaves {emptied / options['runs']:.1f} of {k} classes without rows in a run, on average; they are kept",
+            )
+        )
     return make_dataset(
         X=np.vstack([X for X, _ in parts]),
         y=np.concatenate([y for _, y in parts]),

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...core.errors import ConfigError, DataError, nearest
 from ...core.files import atomic_bytes
+from ...core.notes import noted
 from ...core.paths import expanded, refuse_pipe
 from ...core.row_blocks import BlockRows, can_be_read, coded_by_parts
 from ..dataset import Dataset, make_dataset
@@ -40,7 +41,7 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         paths = {key: stem.with_name(f"{stem.name}.{name}.npy") for key, name in zip(_PATHS, ("rows", "labels", "weight"), strict=True)}
         names = [str(name) for name in _array(stem.with_name(f"{stem.name}.names.npy"))]
         where = f"column {options['labels']!r} of {source}"
-        notes.append(f"the parquet files of {source} were written once as {paths['features']}")
+        notes.append(noted("ADV109", f"the parquet files of {source} were written once as {paths['features']}"))
     X, labels = _rows(paths["features"]), _array(paths["labels"])
     weight = None if options["weight"] is None else _array(paths["weight"])
     n, d = X.shape

@@ -12,6 +12,7 @@ from typing import Any
 
 from ...core.checks import at_least, refuse
 from ...core.errors import DataError
+from ...core.notes import noted
 from ..dataset import Dataset
 from ..source import LABEL_OPTIONS, TABLE_OPTIONS, Source, notes_with, options_give_order
 from ..tables.options import TableOptions
@@ -49,7 +50,7 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         kinds = {str(name): str(kind) for name, kind in frame.dtypes.items() if str(name) != str(target)}
         text = [name for name, kind in kinds.items() if kind in ("object", "str", "string")]
         left_out = Inspection(table, text).suspects(text)
-        notes += left_out.values()
+        notes += [noted("ADV101", text) for text in left_out.values()]
         nominal = [name for name, kind in kinds.items() if kind == "category"]
         nominal += [name for name in text if name not in left_out]
         table = replace(table, options=replace(chosen, categorical=tuple(nominal), drop=(*chosen.drop, *left_out)))

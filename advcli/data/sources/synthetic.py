@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core.checks import NOT_NEGATIVE, at_least, between, choice
 from ...core.errors import ConfigError
+from ...core.notes import noted
 from ..dataset import Dataset, make_dataset
 from ..source import Source, check_options, check_size, common, options_give_order
 
@@ -49,7 +50,7 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         flipped = random.random(n) < options["flip"]
         flipped[[int(np.flatnonzero(y == label)[0]) for label in range(k)]] = False  # every class keeps a row
         y = np.where(flipped, (y + random.integers(1, k, size=n)) % k, y)
-        notes.append(f"{int(flipped.sum())} labels moved to another class at random (dataset.flip={options['flip']:g})")
+        notes.append(noted("ADV110", f"{int(flipped.sum())} labels moved to another class at random (dataset.flip={options['flip']:g})"))
     return make_dataset(
         X=X,
         y=y,

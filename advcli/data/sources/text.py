@@ -11,6 +11,7 @@ import numpy as np
 
 from ...core.checks import ANY, at_least, choice, or_null
 from ...core.errors import DataError, MissingDataError, nearest
+from ...core.notes import noted
 from ..dataset import Dataset, make_dataset
 from ..manifest import check_file, entries_by_file, find_file, missing_line, own_file, read_manifest
 from ..source import Source, check_options, common, options_give_order
@@ -51,7 +52,7 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         )
     labels = cell_text(frame[options["target"]]).tolist()
     distinct = sorted(set(labels))
-    notes = ["TF-IDF of words; the document frequencies count all rows, training and test, without their labels"]
+    notes = [noted("ADV109", "TF-IDF of words; the document frequencies count all rows, training and test, without their labels")]
     codes = np.array([distinct.index(label) for label in labels], dtype=np.intp)
     y, classes, ordered = order_labels(codes, distinct, chosen, str(path), notes)
     vectorizer = TfidfVectorizer(**{key: options[key] for key in _RULES})

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ...core.arrays import is_sparse
 from ...core.errors import ConfigError, DataError, ProblemsError, refuse_all
+from ...core.notes import noted
 from ..dataset import Dataset, make_dataset
 from ..labels.sets import read_label_sets
 from .cells import TRUTHS, cell_text, gaps_in, numbers_of, reads_as_numbers
@@ -78,7 +79,7 @@ def table_dataset(table: Table, notes: Sequence[str] = (), ignore: Sequence[str]
     groups = encoding.groups(table)
     if groups is not None:
         lengths = np.bincount(groups)
-        all_notes.append(f"{len(lengths)} sequences of {lengths.mean():.1f} rows, the longest of {lengths.max()}")
+        all_notes.append(noted("ADV104", f"{len(lengths)} sequences of {lengths.mean():.1f} rows, the longest of {lengths.max()}"))
     learned = encoding.fit(cells)
     return make_dataset(
         name=options.name,
@@ -153,7 +154,7 @@ def learn_encoding(inspection: Inspection, notes: list[str]) -> Encoding:
         encoded = set(options.categorical) & set(columns)
         like_ids = [name for name in named_as_ids(columns) if name in table.numbers and name not in encoded and name not in options.keep]
         notes += [
-            f"column {name!r} {SUSPECT} an identifier and is taken as a number; dataset.drop=[{name}] leaves it out"
+            noted("ADV101", f"column {name!r} {SUSPECT} an identifier and is taken as a number; dataset.drop=[{name}] leaves it out")
             for name in sorted(like_ids)
             if looks_like(frame[name])
         ]
@@ -173,7 +174,7 @@ def learn_encoding(inspection: Inspection, notes: list[str]) -> Encoding:
         elif not refuses and 0 < len(values) < len(text) and values.nunique() == 1:  # a box that is ticked or empty
             value = code_labels(cell_text(values.iloc[:1]))[1][0]
             learned.append(Column(name, (value,)))
-            notes.append(f"column {name!r} holds {value} or nothing: nothing counts as a value, and each has a feature")
+            notes.append(noted("ADV102", f"column {name!r} holds {value} or nothing: nothing counts as a value, and each has a feature"))
         else:
             if not is_number:
                 _refuse_mixed_truths(table, values)
@@ -197,7 +198,7 @@ def _automatic(inspection: Inspection, notes: list[str]) -> tuple[list[str], set
     table, options = inspection.table, inspection.table.options
     written = {*inspection.look.columns, *inspection.nearly_numbers}
     left_out = inspection.suspects([name for name in inspection.columns if name not in written])
-    notes += left_out.values()
+    notes += [noted("ADV101", text) for text in left_out.values()]
     columns = [name for name in inspection.columns if name not in left_out]
     if not columns:
         raise DataError(f"{table.path} has no feature columns left; keep one of these: {listed(notes)}")
@@ -210,12 +211,10 @@ def _category_column(values: pd.Series, most: int | None, notes: list[str]) -> C
     name = str(values.name)
     labels = sorted(code_labels(values)[1], key=_place) if len(values) else []
     if most is None or len(labels) <= most:
-        notes.append(f"column {name!r} one-hot encoded: {len(labels)} features ({listed(labels)})")
+        notes.append(noted("ADV102", f"column {name!r} one-hot encoded: {len(labels)} features ({listed(labels)})"))
     else:
-        notes.append(
-            f"column {name!r} one-hot encoded: {most} features, of which one is for the rarest of {len(labels)} categories "
-            f"({listed(labels)}); dataset.max_categories is the bound"
-        )
+        text = f"{most} features, of which one is for the rarest of {len(labels)} categories ({listed(labels)})"
+        notes.append(noted("ADV102", f"column {name!r} one-hot encoded: {text}; dataset.max_categories is the bound"))
     return Column(name, tuple(labels))
 
 
@@ -252,7 +251,7 @@ def gap_note(encoding: Encoding, cells: Any) -> list[str]:
     }
     text = any(column.categories is not None for column in encoding.columns)
     default = f"hold the {way} of their column over the training rows" + (", text its most frequent category" if text else "")
-    return [f"{count} cells without a value {words.get(way, default)}"]
+    return [noted("ADV103", f"{count} cells without a value {words.get(way, default)}")]
 
 
 def _token_column(table: Table, tokens: list[str], notes: list[str]) -> Column:
@@ -263,7 +262,7 @@ def _token_column(table: Table, tokens: list[str], notes: list[str]) -> Column:
     rows = (table.frame["split"] == "train").to_numpy() if train else np.ones(len(tokens), dtype=bool)
     attributes = attribute_columns(tokens, groups, rows)
     of_train = ", met in the training rows" if train else ""
-    notes.append(f"{len(attributes)} attributes of the tokens of column {options.tokens!r}{of_train}")
+    notes.append(noted("ADV104", f"{len(attributes)} attributes of the tokens of column {options.tokens!r}{of_train}"))
     return Column(str(options.tokens), attributes=attributes)
 
 
@@ -301,7 +300,7 @@ def _costs(table: Table, notes: list[str]) -> NDArray[np.float64]:
         raise DataError(
             f"{table.path}: the cost {costs[row, column]:g} in column {names[column]!r}, {table.place(int(row))}, is below 0; {remedy}"
         )
-    notes.append(f"rows have their own costs of {len(names)} predictions; the label of a row is its first cheapest")
+    notes.append(noted("ADV105", f"rows have their own costs of {len(names)} predictions; the label of a row is its first cheapest"))
     return costs
 
 
@@ -321,5 +320,5 @@ def _weights(table: Table, notes: list[str]) -> dict[str, Any]:
         total = weights.sum()
     if not np.isfinite(total):
         raise DataError(f"{table.path}: the weights in column {name!r} add up to more than a number can hold; divide them by their largest")
-    notes.append(f"examples weighted by column {name!r}")
+    notes.append(noted("ADV105", f"examples weighted by column {name!r}"))
     return {"example_weight": weights}

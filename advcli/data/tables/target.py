@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ...core.errors import ConfigError, DataError
+from ...core.notes import noted
 from .cells import PLAIN, TRUTHS, Notation
 from .options import TableOptions
 from .suspects import SUSPECT, likely_order, order_words
@@ -110,12 +111,17 @@ def target_codes(table: Table, notes: list[str]) -> tuple[NDArray[np.intp], list
         return codes, list(levels), True
     codes, labels = code_labels(text, notation)
     notes += [
-        f"column {target!r} holds what {SUSPECT} one label in several writings, each a separate class: {', '.join(map(repr, group))}"
+        noted(
+            "ADV106",
+            f"column {target!r} holds what {SUSPECT} one label in several writings, each a separate class: {', '.join(map(repr, group))}",
+        )
         for group in written_alike(labels)
     ]
     likely = likely_order(labels) if isinstance(labels[0], str) else None
     if likely is not None and options.order is None and not options.ordered:
-        notes.append(f"{ORDERED}; dataset.order={order_words(likely)} makes them so, for losses and metrics of ordered classes")
+        notes.append(
+            noted("ADV106", f"{ORDERED}; dataset.order={order_words(likely)} makes them so, for losses and metrics of ordered classes")
+        )
     return order_labels(codes, labels, options, f"{table.path}: column {target!r}", notes)
 
 
@@ -141,7 +147,7 @@ def order_labels(
         raise DataError(f"{where} has the label {missing[0]!r}, which dataset.order={list(map(str, order))} misses; add it in its place")
     unused = [str(label) for place, label in zip(wanted, order, strict=True) if place is None]
     if unused:
-        notes.append(f"labels of dataset.order without rows dropped: {', '.join(unused)}")
+        notes.append(noted("ADV107", f"labels of dataset.order without rows dropped: {', '.join(unused)}"))
     rank = np.empty(len(labels), dtype=np.intp)
     rank[places] = np.arange(len(places))
     return rank[codes], [labels[place] for place in places], True
@@ -170,8 +176,8 @@ def cut_target(values: NDArray[Any], options: TableOptions) -> tuple[NDArray[np.
     codes = np.searchsorted(occupied, interval).astype(np.intp)
     text = ", ".join(f"{edge:.6g}" for edge in inner)
     way = options.cut.replace("_", " ")
-    notes = [f"target cut into {k} classes ({way}), inner edges {text}; rows {', '.join(map(str, counts[occupied]))}"]
+    notes = [noted("ADV107", f"target cut into {k} classes ({way}), inner edges {text}; rows {', '.join(map(str, counts[occupied]))}")]
     if len(occupied) < k:
         empty = ", ".join(str(level + 1) for level in range(k) if not counts[level])
-        notes.append(f"empty classes dropped: {empty} of 1 to {k}; {len(occupied)} classes remain")
+        notes.append(noted("ADV107", f"empty classes dropped: {empty} of 1 to {k}; {len(occupied)} classes remain"))
     return codes, tuple((occupied + 1).tolist()), notes

@@ -17,6 +17,7 @@ from ...config.protocol import Protocol
 from ...core import plugins
 from ...core.errors import AdvcliError, ConfigError, NotConvergedWarning, ResultsError
 from ...core.hyper import SCALES
+from ...core.notes import noted
 from ...data import foresee, is_ordered
 from ...data.labels.noise import check_noise
 from ...learners import Method
@@ -74,7 +75,7 @@ def check_cells(
 
 def _refuse_differing(cells: Sequence[Settings]) -> None:
     """Refuse cells that differ in what a sweep has once, and data sets that differ under one name."""
-    for key in ("name", "results_dir", "data_dir", "workers", "cells_per_job", "quiet", "results", "dry_run"):
+    for key in ("name", "results_dir", "data_dir", "workers", "cells_per_job", "quiet", "quiet_notes", "results", "dry_run"):
         if len({str(getattr(cell, key)) for cell in cells}) > 1:
             raise ConfigError(f"{key} must be the same for all cells of a sweep; give one value")
     if cells[0].results:
@@ -93,7 +94,8 @@ def _check_methods(cells: Sequence[Cell], note: Callable[[str], None]) -> None:
     if plain and len(plain) == len(cells):
         _ = Method.of(cells[0]).learner  # no method of the sweep: the error of one of them
     if plain:
-        note(f"calibrate is for potentials: no part of the cells of {', '.join(dict.fromkeys(cell.loss['name'] for cell in plain))}")
+        names = ", ".join(dict.fromkeys(cell.loss["name"] for cell in plain))
+        note(noted("ADV115", f"calibrate is for potentials: no part of the cells of {names}"))
     games: dict[str, Method] = {}
     checked: set[str] = set()
     used: set[str] = set()
@@ -114,12 +116,17 @@ def _check_methods(cells: Sequence[Cell], note: Callable[[str], None]) -> None:
         if _scores_strategy(cell.protocol, method):
             games[name] = method
     if games:
-        note(f"probabilities of {', '.join(games)} are the strategy of a game, no estimate of chances; calibrate=vector estimates them")
+        note(
+            noted(
+                "ADV116",
+                f"probabilities of {', '.join(games)} are the strategy of a game, no estimate of chances; calibrate=vector estimates them",
+            )
+        )
     for key, methods in unused.items():
         # some methods have no regularisation, so C may apply to none; for any other key a word is missing, such as features=rbf
         if key not in used and key not in SCALES:
             Method.of(next(iter(methods.values()))).calibratable.fixed()
-        note(f"hyper.{key} is no hyper-parameter of {', '.join(methods)}: no part of these cells")
+        note(noted("ADV115", f"hyper.{key} is no hyper-parameter of {', '.join(methods)}: no part of these cells"))
 
 
 def _scores_strategy(protocol: Protocol, method: Method) -> bool:
@@ -281,6 +288,6 @@ def run_one(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[Ce
     if settings.verbose and outcome.choice and not outcome.skipped:
         first += f"; {outcome.choice}"
     remarks = [line for line in (outcome.remark, outcome.warning) if line]
-    remarks += [f"{head}: {edge}" for edge in outcome.edges]
+    remarks += [noted("ADV151", f"{head}: {edge}") for edge in outcome.edges]
     remarks += [str(message.message) for message in caught if not issubclass(message.category, NotConvergedWarning)]
     return outcome, [first, *map(warning, dict.fromkeys(remarks))]
