@@ -175,8 +175,8 @@ def losses_page() -> Iterator[str]:
     """Yield the page of losses and learners."""
     yield "# Losses\n"
     yield "`loss=NAME` chooses what is learned. A *game* is the adversarial surrogate of a cost matrix, a *hinge* another convex surrogate"
-    yield "of the scores, a *learner* an algorithm of its own. *Compiled*: compiled loops evaluate the surrogate."
-    yield "*Certified*: each fit carries a duality gap.\n"
+    yield "of the scores, a *learner* another algorithm. *Compiled*: compiled loops evaluate the surrogate."
+    yield "*Certified*: each fit carries a duality gap. Methods of scikit-learn have no paper here: its pages name them.\n"
     rows = ([f"[{name}](#{name})", *facts_of(file), papers(described(file))] for name, file in choices("loss").items())
     yield from table(["loss", "kind", "compiled", "certified", "in Python", "papers"], rows)
     for name in choices("loss"):

@@ -425,7 +425,7 @@ class OrdinalClassifier(Calibrated, ThresholdLearner):
 
     References
     ----------
-    Shashua and Levin (2003), "Ranking with large margin principle", NIPS 15: at and it.
+    Shashua and Levin (2003), "Ranking with large margin principle: two approaches", NIPS 15: at and it.
 
     Chu and Keerthi (2007), "Support vector ordinal regression", Neural Computation 19: svorim and svorex.
 

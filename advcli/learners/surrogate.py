@@ -121,7 +121,8 @@ class SurrogateClassifier(PlaysGame):
 
     References
     ----------
-    Fathony et al. (2018), arXiv 1812.07526: eq. 10 is the surrogate of a cost matrix, eq. 131 to 133 are the predictions.
+    Fathony et al. (2018), "Consistent robust adversarial prediction for general multiclass classification", arXiv 1812.07526:
+    eq. 10 is the surrogate of a cost matrix, eq. 131 to 133 are the predictions.
 
     Examples
     --------
@@ -530,7 +531,8 @@ class AdversarialClassifier(Calibrated, SurrogateClassifier):
 
     References
     ----------
-    Fathony et al. (2018), arXiv 1812.07526: eq. 10 is the surrogate of a cost matrix, section 3 the zero-one loss.
+    Fathony et al. (2018), "Consistent robust adversarial prediction for general multiclass classification", arXiv 1812.07526:
+    eq. 10 is the surrogate of a cost matrix, section 3 the zero-one loss.
 
     Examples
     --------
@@ -573,7 +575,8 @@ class OrdinalAdversarialClassifier(Calibrated, SurrogateClassifier):
 
     References
     ----------
-    Fathony et al. (2018), arXiv 1812.07526: Theorems 6 and 7 are the absolute and the squared loss, eq. 70 and 71 the feature maps.
+    Fathony et al. (2018), "Consistent robust adversarial prediction for general multiclass classification", arXiv 1812.07526:
+    Theorems 6 and 7 are the absolute and the squared loss, eq. 70 and 71 the feature maps.
 
     Examples
     --------

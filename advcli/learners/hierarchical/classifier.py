@@ -280,8 +280,8 @@ class HierarchicalClassifier(HierarchicalLearner):
 
     References
     ----------
-    Choi (2018), doctoral thesis, Toyota Technological Institute at Chicago: chapter 6; eq. 6.2 is hsvm, eq. 6.10 and 6.13 are nhsvm, eq.
-    6.17 is ssvm.
+    Choi (2018), "Efficient structured surrogate loss and regularization in structured prediction", doctoral thesis, Toyota Technological
+    Institute at Chicago: chapter 6; eq. 6.2 is hsvm, eq. 6.10 and 6.13 are nhsvm, eq. 6.17 is ssvm.
 
     Cai and Hofmann (2004), "Hierarchical document categorization with support vector machines", CIKM: hsvm.
 

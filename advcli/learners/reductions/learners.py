@@ -296,11 +296,14 @@ class CostSensitiveClassifier(LearnsFromCosts, ReductionLearner):
 
     References
     ----------
-    Tu and Lin (2010), "One-sided support vector regression for multiclass cost-sensitive classification", ICML.
+    Tu and Lin (2010), "One-sided support vector regression for multiclass cost-sensitive classification", ICML: csosr.
 
-    Lin (2014), "Reduction from cost-sensitive multiclass classification to one-versus-one binary classification", ACML.
+    Lin (2008), "From ordinal ranking to binary classification", doctoral thesis, California Institute of Technology: csova.
 
-    Lin and Li (2012), "Reduction from cost-sensitive ordinal ranking to weighted binary classification", Neural Computation 24.
+    Lin (2014), "Reduction from cost-sensitive multiclass classification to one-versus-one binary classification", ACML: csovo.
+
+    Lin and Li (2012), "Reduction from cost-sensitive ordinal ranking to weighted binary classification", Neural Computation 24:
+    red_mc.
 
     Examples
     --------

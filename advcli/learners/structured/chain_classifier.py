@@ -105,7 +105,8 @@ class ChainClassifier(StructuredLearner):
 
     References
     ----------
-    Choi (2018), doctoral thesis, Toyota Technological Institute at Chicago: chapter 3.
+    Choi (2018), "Efficient structured surrogate loss and regularization in structured prediction", doctoral thesis, Toyota Technological
+    Institute at Chicago: chapter 3.
 
     Nowak-Vila, Bach and Rudi (2020), "Consistent structured prediction with max-min margin Markov networks", ICML: the max-min margin.
 

@@ -408,7 +408,8 @@ class MultilabelClassifier(SetLearner):
 
     References
     ----------
-    Choi (2018), doctoral thesis, Toyota Technological Institute at Chicago: chapters 3 to 5.
+    Choi (2018), "Efficient structured surrogate loss and regularization in structured prediction", doctoral thesis, Toyota Technological
+    Institute at Chicago: chapters 3 to 5.
 
     Tsochantaridis, Joachims, Hofmann and Altun (2005), "Large margin methods for structured and interdependent output variables", JMLR 6:
     slack and margin.

@@ -169,7 +169,8 @@ class HierarchicalSetClassifier(OverLabelGraph, SetLearner):
 
     References
     ----------
-    Choi (2018), doctoral thesis, Toyota Technological Institute at Chicago: chapter 4 and section 6.7.1.
+    Choi (2018), "Efficient structured surrogate loss and regularization in structured prediction", doctoral thesis, Toyota Technological
+    Institute at Chicago: chapter 4 and section 6.7.1.
 
     Examples
     --------
