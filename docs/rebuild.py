@@ -39,9 +39,9 @@ KEY = ["dataset", "method", "metric"]
 COLUMNS = [*KEY, "loss", "features", "mean", "std", "n_splits", "worst_gap", "mark", "hyper", "commit", "origin", "note"]
 """Columns of a kept summary.
 
-``std`` has n - 1 in the denominator and is empty for a single split, ``worst_gap`` is the largest certified relative gap, ``mark`` is
-* for the best mean and = for means not significantly worse, ``hyper`` has the hyper-parameters that are the same in all splits, ``note``
-stands behind the number in the table.
+``std`` has n - 1 in the denominator and is empty for a single split. ``worst_gap`` is the largest certified relative gap. ``mark`` is * for
+the best mean and = for means not significantly worse. ``hyper`` has the hyper-parameters that are the same in all splits, ``note`` stands
+behind the number in the table.
 """
 
 MARKED = re.compile(r"^<!-- table (\w+) -->\n(?:.*\n)*?<!-- end \1 -->$", re.MULTILINE)

@@ -21,8 +21,8 @@ from .schema import leaves
 class Preset:
     """What the file of a preset says: the comment at its top, without how to run it, as ``description``.
 
-    ``published`` is the published table that its report sets beside the results, ``sweep`` the keys that it varies with the values of each
-    as they are written, ``fixed`` further keys that it sets, with dots, ``datasets`` the names of its data sets.
+    ``published`` is the published table that its report compares the results with. ``sweep`` has the keys that it varies and the values of
+    each as they are written, ``fixed`` the other keys that it sets, with dots. ``datasets`` are the names of its data sets.
     """
 
     name: str

@@ -222,8 +222,8 @@ class Kernels:
     ) -> tuple[float, Array, Array, Face, int]:
         """Return t, the scores F + t dF, the block steps (n, k) there, their faces, and how many t were tried, at most ``most``.
 
-        ``slope`` is (slope0, base, square, factor): the slope base + t square + factor sum_i s_i r_i.dF_i is slope0 < 0 at t = 0, and at
-        most half of it in size at the t returned. ``before`` are the block steps at t = 0 and their faces; ``cost`` and ``sample`` are
+        ``slope`` is (slope0, base, square, factor): the slope base + t square + factor sum_i s_i r_i.dF_i is slope0 < 0 at t = 0. At the t
+        returned it has at most half of this size. ``before`` are the block steps at t = 0 and their faces; ``cost`` and ``sample`` are
         weights (n,) or None.
         """
         F, y = _scores(F, y, family[1])

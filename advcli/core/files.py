@@ -1,7 +1,8 @@
 """Files that appear whole or not at all, and locks: the one place that writes.
 
-A file is written to a temporary name beside it, flushed to the disk and renamed, so that a process killed at any moment loses what it was
-writing and nothing else. Symlinks are followed; what cannot be replaced is written to where the caller asks for that, never made a file.
+A file is written to a temporary name in its folder, flushed to the disk and renamed. A process that is killed at any moment loses what it
+was writing and nothing else. Symlinks are followed; what cannot be replaced is written to where the caller asks for that, never made a
+file.
 """
 
 from __future__ import annotations

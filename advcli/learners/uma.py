@@ -1,7 +1,7 @@
 """UMA and the perceptrons: ultraconservative additive updates, from noisy labels and their confusion matrix (louche2015).
 
-UMA builds points z_pq that are, on average over the noise, sums of the rows of true class q that the present W predicts as p, and lets an
-ultraconservative algorithm (Crammer & Singer 2003) learn from these points. With C = I, UMA is a batch perceptron.
+UMA builds points z_pq. On average over the noise they are sums of the rows of true class q that the present W predicts as p. An
+ultraconservative algorithm (Crammer & Singer 2003) learns from these points. With C = I, UMA is a batch perceptron.
 """
 
 from __future__ import annotations

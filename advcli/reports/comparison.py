@@ -159,8 +159,8 @@ def comparison_table(
     str
         Cells are ``mean (std)`` with marks: ``*`` best, ``=`` not significantly worse, ``!`` a fit did not converge, ``failed``,
         ``undefined``; a single method is compared with nothing and has no marks of the first two.
-        The row ``average`` is given for methods with a result on every data set, the row ``count`` is the number of data sets
-        where the method is best or not significantly worse.
+        The row ``average`` is given for methods with a result on every data set. The row ``count`` is the number of data sets where the
+        method is best or not significantly worse.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Newton steps of the dual on the faces that block ascent has found: they end the long tail of passes at small lambda.
 
-Around an exact block step c is linear on a face of conv R(y_i), so that over all rows D(r + B a) is a quadratic function of the coordinates
-a along the tangents b_m of these faces. In units of e_m = s_i |x_i| / sqrt(lambda n), i the row of b_m, it has its maximum at rho = 0 in
+Around an exact block step c is linear on a face of conv R(y_i). So over all rows D(r + B a) is a quadratic function of the coordinates a
+along the tangents b_m of these faces. In units of e_m = s_i |x_i| / sqrt(lambda n), i the row of b_m, it has its maximum at rho = 0 in
 
     (G + rho I) z = e o h,  a = z / e,  G_ml = (x_i'x_j)(b_m'b_l) / (|x_i||x_j|),  h_m = (r_i' - r_i)'b_m                          (1)
 

@@ -1,8 +1,8 @@
 """Binary problems over shared rows (`advcli.problems.binary`): coordinate ascent, and Newton steps where that stalls.
 
-The compiled ascent (`_ext/ascent/ascent_binary.pyx`) solves one problem after the other. A problem that the ascent leaves open, at large C
-on data that do not separate, is solved by the proximal point method with semismooth Newton steps of docs/notes/large-c.md in one column.
-One proximal step from a*, in C form, minimises
+The compiled ascent (`_ext/ascent/ascent_binary.pyx`) solves one problem after the other. The ascent leaves some problems open, at large C
+on data that do not separate. These are solved by the proximal point method with semismooth Newton steps of docs/notes/large-c.md in one
+column. One proximal step from a*, in C form, minimises
 
     psi(v) = 1/2 |v|^2 + sum_i max over a in [0, c_i] of [a (m_i - s_i v.x_i) - rho/2 (a - a*_i)^2]
 

@@ -181,10 +181,10 @@ def levels(space: LabelSpace, psi: Psi) -> SearchResult:
 def hull(space: LabelSpace, psi: Psi, ban: Sequence[Hashable] = ()) -> SearchResult:
     """Search the upper right chain of the convex hull (choi2018 algorithm 4 with the errata's corrections).
 
-    With y the best label met, the next l is from the tangent of psi's level set at y, or of the edge to the neighbour of y that lies
-    above this tangent; a call that finds nothing above that line ends the search. The best vertex is found, and the largest psi over the
-    convex hull, which is the upper bound, in at most one call more than the hull has vertices. The true label belongs to the hull from the
-    start. A quasi-linear psi is largest at a vertex, so the search is exact; for ``f1`` it is Dinkelbach's method.
+    Let y be the best label met. The next l is the slope of the tangent of psi's level set at y, or of the edge to the neighbour of y that
+    lies above this tangent; a call that finds nothing above that line ends the search. The best vertex is found, and the largest psi over
+    the convex hull, which is the upper bound, in at most one call more than the hull has vertices. The true label belongs to the hull from
+    the start. A quasi-linear psi is largest at a vertex, so the search is exact; for ``f1`` it is Dinkelbach's method.
 
     Over a relaxation the label returned is the mixture of two vertices where psi is largest. Labels of ``ban`` are left out, by the oracle
     of that name.
