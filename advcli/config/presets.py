@@ -49,7 +49,7 @@ class Preset:
         return math.prod(len(values) for values in self.sweep.values())
 
     def lines(self, fits: Mapping[str, str]) -> dict[str, str]:
-        """Return what there is to say about it, as labelled lines of text; ``fits`` are those about its fits."""
+        """Return a description, as labelled lines of text; ``fits`` are those about its fits."""
         return {
             "name": self.name,
             "what": self.description,

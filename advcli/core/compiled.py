@@ -239,7 +239,7 @@ class Kernels:
         return t, scores, out, Face(state, normal, tight), trials
 
     def judge(self, family: Family, F: Array, R: Array, y: Labels, weight: Array) -> tuple[float, float, float]:
-        """Return the sums over the rows, weighted by (n,), of the surrogates S, of c(r) and of the block gaps S - c(r) - f.r."""
+        """Return three weighted sums over the rows: the surrogates S, c(r), and the block gaps S - c(r) - f.r."""
         F, y = _scores(F, y, family[1])
         sums: tuple[float, float, float]
         sums = self._oracle.judge(*self.arguments(family), F, np.ascontiguousarray(R, dtype=np.float64), y, weight)

@@ -128,7 +128,7 @@ class NotConvergedWarning(UserWarning):
 
 
 class StrategyWarning(UserWarning):
-    """A score of probability estimates of what is none: the strategy of a game."""
+    """A metric of probability estimates is applied to the strategy of a game, which estimates none."""
 
 
 def warn_not_converged(text: str) -> None:

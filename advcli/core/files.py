@@ -261,7 +261,7 @@ def locked(path: Path, wait: bool = True) -> Iterator[bool]:
 
 
 def own_name(stem: str) -> str:
-    """Return ``STEM.HOST.PROCESS``, the name of what lives no longer than this process (see `remove_of_the_dead`)."""
+    """Return ``STEM.HOST.PROCESS``, the name of a file that lives as long as this process (see `remove_of_the_dead`)."""
     return f"{stem}.{socket.gethostname()}.{os.getpid()}"
 
 

@@ -62,7 +62,7 @@ OURS = (STRENGTH, *_TABLE)  # the names that the package's YAML files declare
 
 
 def known() -> dict[str, Hyper]:
-    """Return the table, with what users' feature maps and learners have added."""
+    """Return all hyper-parameters by name, also those of users' feature maps and learners."""
     for group in ("features", "loss"):
         plugins.load(group)
     return dict(_TABLE)

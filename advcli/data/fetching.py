@@ -131,7 +131,7 @@ def _intact(name: str, facts: Known | None, data_dir: Path) -> list[Path] | None
 
 
 def _sha256_of_plain(raw: bytes) -> str:
-    """Return the checksum of what a gzip file holds; empty where it is none."""
+    """Return the checksum of the content of a gzip file; empty where it is none."""
     try:
         return hashlib.sha256(zlib.decompress(raw, wbits=31)).hexdigest()
     except zlib.error:

@@ -164,7 +164,7 @@ class _Stage:
         return sorted(numbers, reverse=hyper(str(self.axes.strength) if name == STRENGTH else name).strong == "large")
 
     def paths(self, new: Mapping[str, float] | None = None) -> list[list[Point]]:
-        """Return all combinations of what the stage tries: a path of strengths, strong to weak, for each combination of the others.
+        """Return all combinations of values that the stage tries: a path of strengths, strong to weak, for each combination of the others.
 
         With ``new`` only those with this value of this axis.
         """

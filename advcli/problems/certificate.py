@@ -117,7 +117,7 @@ class WorstCase:
 
     @classmethod
     def of(cls, certificate: Certificate, penalty: float, bound: float, seen: float, rule: str) -> WorstCase:
-        """Return what is guaranteed, from the penalty of the fit and the means over its rows of the bounds and of the costs seen."""
+        """Return the guarantee of a fit, from its penalty and the means over its rows of the bounds and of the costs at the true labels."""
         ridge = certificate.game_value - certificate.primal
         return cls(float(certificate.game_value), float(penalty + ridge + bound), float(seen), rule)
 

@@ -201,7 +201,7 @@ def selected_by(runs: pd.DataFrame, selected: Mapping[str, str]) -> dict[str, li
 
 
 def selection_lines(summary: pd.DataFrame, metric: str) -> list[str]:
-    """Return the line of what selected hyper-parameters; empty where that is the metric of the table for every method."""
+    """Return the line that says by which metric hyper-parameters were selected; none where that is the metric of the table for all."""
     selected = {name: methods for name, methods in summary.attrs.get("selected", {}).items() if methods}
     if {shown_as(name).name for name in selected} <= {shown_as(metric).name}:
         return []

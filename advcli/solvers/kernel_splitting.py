@@ -249,7 +249,7 @@ class _Iteration:
             self._refine(problem.parameters(R))
 
     def _sketch_first(self, A: Array) -> None:
-        """Begin with a sketch that should lose little of the dual value at coefficients of the size of A, or with one on the way to it."""
+        """Begin with a sketch that should lose little of the dual value at coefficients as large as A, or with a smaller first one."""
         coarsest = _COARSE * self.sigma
         loses = _MEAN_LEFT * self.lost * 0.5 * self.problem.lam * float(np.vdot(A, A))  # for each unit left
         left = min(_SHARE * self.allowed(self.best.primal, self.best.dual) / loses, coarsest) if loses > 0.0 else coarsest

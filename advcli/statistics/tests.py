@@ -158,7 +158,7 @@ def corrected_t(a: ArrayLike, b: ArrayLike, n_train: float, n_test: float) -> Te
 
 @dataclass(frozen=True)
 class Posterior:
-    """Probabilities of what the mean difference a - b is, given the values; they sum to 1.
+    """Probabilities that the mean difference a - b is negative, negligible or positive, given the values; they sum to 1.
 
     ``smaller`` is below -rope: ``a`` is practically smaller; ``equivalent`` in [-rope, rope], the region of practical equivalence;
     ``larger`` above.

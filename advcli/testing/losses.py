@@ -24,7 +24,7 @@ def require(true: Any, broken: str) -> None:
 
 @contextlib.contextmanager
 def named(subject: str) -> Iterator[None]:
-    """Put the name of what is checked before the sentence of what is broken."""
+    """Begin the message of a failed check with the name of the item."""
     try:
         yield
     except AssertionError as error:

@@ -78,7 +78,7 @@ class SurrogateOfMargin:
         return slope, self.value(ball(h), g, sizes) - slope * h
 
     def planes(self, h: Array, weight: Ball, sets: Array, true: Array) -> tuple[Ball, Ball]:
-        """Return weights times slopes of tangents at margins h of sets (p, k) beside the true ones, and the sum of their constants."""
+        """Return the planes of tangents at margins h of sets (p, k) against the true ones: weighted slopes, and the sum of the constants."""
         slope, constant = self.tangent(h, np.abs(sets - true).sum(axis=1), sets.sum(axis=1) + true.sum(axis=1))
         return weight * slope, (weight * constant).sum()
 
@@ -314,7 +314,7 @@ def planes_of(planes: Array, columns: int, examples: int, labels: int) -> tuple[
 
 
 def cut(alpha: Array, owner: Any, examples: int) -> Array:
-    """Return weights cut to be non-negative with sums of at most 1 for each example."""
+    """Return the weights with negative ones set to 0; an example whose weights exceed 1 in total has them scaled to 1."""
     alpha = np.maximum(alpha, 0.0)
     sums = outward(np.bincount(owner, weights=alpha, minlength=examples), len(owner))
     # a sum is above the exact one by more than the quotients round

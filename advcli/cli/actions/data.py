@@ -165,7 +165,7 @@ def _needed(preset: str, data_dir: Path) -> list[str]:
 
 
 def _began(facts: Known) -> Callable[[int], None] | None:
-    """Say what is about to be downloaded, and return what shows how much has arrived, on a terminal alone."""
+    """Announce a download; return the function that shows its progress, on a terminal only."""
     from ... import data
 
     say(f"{facts.name}: {data.size_text(facts.size)} to download; licence: {facts.licence}")

@@ -233,7 +233,7 @@ class LabelSets:
         return sparse.csr_array((values, ij), shape=(self.size, self.size))
 
     def _certain(self, r: Array) -> Array | None:
-        """Return a best set where a bound without a program proves it best, as it does where few scores are positive; else None.
+        """Return a best set where a bound proves it best without a program, as with few positive scores; else None.
 
         The bound: a set with leaf l holds the ancestors of l and at most all other nodes of positive score.
         """

@@ -63,7 +63,7 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class Search:
-    """A search by name: the oracles it calls, and whether it is of slack rescaling alone."""
+    """A named search for the worst label: the oracles that it calls, and whether it serves slack rescaling only."""
 
     name: str
     find: Callable[..., SearchResult]
