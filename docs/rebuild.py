@@ -1,6 +1,6 @@
 """The tables of the pages, made from kept summaries of runs and from the papers' numbers.
 
-A table stands in a page between ``<!-- table NAME -->`` and ``<!-- end NAME -->``; `TABLES` says how it is made. Its numbers come from
+A page has a table between ``<!-- table NAME -->`` and ``<!-- end NAME -->``; `TABLES` says how it is made. Its numbers come from
 ``results/published/SUMMARY.csv``, which has one row per data set, method and metric with the commit whose code computed it, and from
 ``advcli/reports/published``. Under it stands the command; the commits stand in ``benchmarks/journal/commits.md``.
 
@@ -549,7 +549,7 @@ def keep(path: Path) -> Path:
     Raises
     ------
     ResultsError
-        If the folder has no rows, failed ones, or no commit that stands for its numbers.
+        If the folder has no rows, failed ones, or no commit for its numbers.
     """
     folder = ResultsFolder(path)
     folder.merge()

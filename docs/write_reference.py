@@ -3,7 +3,7 @@
     python docs/write_reference.py            write all pages anew
     python docs/write_reference.py --check    write nothing; exit code 1 and a line for every page that would change
 
-A page has no fact of its own: what is wrong or missing in one is mended where the thing is defined.
+A page adds no facts: what is wrong or missing in one is mended where the thing is defined.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def facts_of(file: Path) -> tuple[str, str, str, str]:
 
 
 def learner_name(file: Path) -> str:
-    """Return the name of the learner of a file, which may stand in a file that it inherits from."""
+    """Return the name of the learner of a file; a file that it inherits from may have it."""
     content: Any = OmegaConf.load(file)
     inherited = [choices("loss")[entry] for entry in content.get("defaults", ()) if entry in choices("loss")]
     return str(content.get("learner") or content.get("name") or learner_name(inherited[0]))

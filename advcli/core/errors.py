@@ -85,7 +85,7 @@ class ProblemsError(DataError):
 
 
 def refuse_all(problems: Iterable[str], where: str = "the table") -> None:
-    """Raise what is wrong with a data set, all of it at once; where a line begins with ``where`` it is said once."""
+    """Raise what is wrong with a data set, all of it at once; where a line begins with ``where``, this appears once."""
     lines = tuple(dict.fromkeys(problems))
     if lines:
         raise DataError(lines[0]) if len(lines) == 1 else ProblemsError(where, tuple(line.removeprefix(f"{where}: ") for line in lines))

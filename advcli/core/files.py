@@ -94,7 +94,7 @@ def destination(path: Path) -> tuple[Path, bool]:
 
 
 def _descriptor(path: Path) -> int | None:
-    """Return the number of the open descriptor of this process that a path stands for."""
+    """Return the number of the open descriptor of this process that a path means."""
     if path.name.isdecimal() and os.path.realpath(path.parent) == f"/proc/{os.getpid()}/fd":
         return int(path.name)
     return None
@@ -151,7 +151,7 @@ def atomic_file(
 def _pour(content: IO[bytes], stream: Path) -> None:
     """Copy a whole file into a stream."""
     number = _descriptor(stream)
-    # a descriptor opened anew would have a position of its own, and what is printed later would stand above
+    # a descriptor opened anew would have another position, and what is printed later would stand above
     with stream.open("wb") if number is None else os.fdopen(os.dup(number), "wb") as out:
         sys.stdout.flush()
         content.seek(0)

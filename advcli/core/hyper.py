@@ -26,7 +26,7 @@ class Hyper:
     name: str
     meaning: str
     strong: str = "small"  # or large: the end of its range that regularises more; that value is tried first and wins ties
-    choice: bool = False  # whether its values are models of their own: an end of their list then is no edge to be widened
+    choice: bool = False  # whether its values are separate models: an end of their list then is not an edge to be widened
 
 
 _TABLE: dict[str, Hyper] = {}
@@ -62,7 +62,7 @@ OURS = (STRENGTH, *_TABLE)  # the names that the package's YAML files declare
 
 
 def known() -> dict[str, Hyper]:
-    """Return all hyper-parameters by name, also those of users' feature maps and learners."""
+    """Return all hyper-parameters by name, also of users' feature maps and learners."""
     for group in ("features", "loss"):
         plugins.load(group)
     return dict(_TABLE)

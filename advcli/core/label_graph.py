@@ -158,7 +158,7 @@ class LabelGraph:
 
 
 def stub(label: str) -> str:
-    """Return the name of the leaf that stands for examples whose most specific label is the inner node ``label``."""
+    """Return the name of the leaf of examples whose most specific label is the inner node ``label``."""
     return f"{label} (itself)"
 
 

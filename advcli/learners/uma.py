@@ -95,7 +95,7 @@ class UMAClassifier(LearnsFromConfusion):
     confusion_, condition_ : ndarray (k, k), float
         The matrix used and its condition number.
     prior_ : ndarray (k,)
-        Estimated shares of the true classes, pi = C^-1 (counts / n); an entry can be 0 or negative, and is no candidate of
+        Estimated shares of the true classes, pi = C^-1 (counts / n); an entry can be 0 or negative, and is not a candidate of
         ``rule="confusion"`` then.
     n_updates_ : int
         Updates made.

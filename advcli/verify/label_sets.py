@@ -78,7 +78,7 @@ class SurrogateOfMargin:
         return slope, self.value(ball(h), g, sizes) - slope * h
 
     def planes(self, h: Array, weight: Ball, sets: Array, true: Array) -> tuple[Ball, Ball]:
-        """Return the planes of tangents at margins h of sets (p, k) against the true ones: weighted slopes, and the sum of the constants."""
+        """Return the planes of tangents at margins h of sets (p, k) against the true ones: weighted slopes, and the constants' sum."""
         slope, constant = self.tangent(h, np.abs(sets - true).sum(axis=1), sets.sum(axis=1) + true.sum(axis=1))
         return weight * slope, (weight * constant).sum()
 

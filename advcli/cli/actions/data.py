@@ -1,4 +1,4 @@
-"""The action ``data``: list, show or fetch data sets, or check a file of one's own."""
+"""The action ``data``: list, show or fetch data sets, or check a user's file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_ROWS = 40
 
 
 class Data(Task):
-    """List, show or fetch data sets, or check a file of one's own."""
+    """List, show or fetch data sets, or check your own file."""
 
     section = "Data"
     place = 21

@@ -34,7 +34,7 @@ WAY_TOL = 3e-2  # gap at which the next is taken
 
 
 class ChainProblem(CuttingPlaneProblem):
-    """The problem of chains for `fit_cutting_planes`. Its shared weights are those of the transitions, K x K row by row.
+    """The problem of chains for `fit_cutting_planes`. Its shared weights are the transitions, K x K row by row.
 
     It trains in plain NumPy; fits use the compiled `ChainTrainer`.
     """

@@ -89,7 +89,7 @@ def _period(start: str, end: str) -> str:
 
 
 def settings_section(facts: Facts, names: Names | None = None) -> list[Section]:
-    """Return the section of settings: what varies between the cells, what is common and not the default, and, folded, all that is common."""
+    """Return the section of settings: what varies between the cells, what is common and no default, and, folded, all that is common."""
     if not facts.settings:
         return []
     names = names or Names()

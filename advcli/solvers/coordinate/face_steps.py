@@ -25,7 +25,7 @@ from ...core.compiled import kernels
 from ...core.typing import Array, Labels
 from ...problems.risk import Problem
 
-# Multiply-adds that cost as much as one of a visit: those of BLAS are faster, calls from Python wait.
+# Multiply-adds that cost as much as one of a visit: BLAS is faster per operation, calls from Python wait.
 _BLAS, _CALLS = 4.0, 1e7
 _FIRST = 20.0  # passes before the first step, at least
 _SERIES = 8.0  # steps that take most fits to their end

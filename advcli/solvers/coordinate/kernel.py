@@ -194,7 +194,7 @@ class _Working:
         return self.held if self.features.whole else self.features.block(self.rows)
 
     def choose(self, gap: Array, random: np.random.Generator) -> Labels | slice:
-        """Choose the rows of the next round by the gaps of all, and return those that join."""
+        """Choose the rows of the next round by the gaps of all, and return the rows that join."""
         if self.rows is None:
             return slice(0)
         features, n, held = self.features, len(gap), len(self.rows)
