@@ -172,9 +172,9 @@ class Posterior:
 def bayesian_correlated_t(a: ArrayLike, b: ArrayLike, n_train: float, n_test: float, rope: float = 0.0) -> Posterior:
     """Bayesian correlated t-test: how likely one of two methods is better by more than ``rope``, on one data set.
 
-    The mean difference has the posterior mean(d) + sqrt((1/J + n_test/n_train) var(d)) t_{J-1}, the correlation of the splits being n_test
-    / (n_train + n_test) (Corani and Benavoli 2015, Machine Learning 100, eq. 8; Benavoli et al. 2017, JMLR 18, section 3). It is nan with
-    fewer than two values or missing ones; differences without spread are taken for certain.
+    The mean difference has the posterior mean(d) + sqrt((1/J + n_test/n_train) var(d)) t_{J-1}. The correlation of the splits is taken as
+    n_test / (n_train + n_test) (Corani and Benavoli 2015, Machine Learning 100, eq. 8; Benavoli et al. 2017, JMLR 18, section 3). It is nan
+    with fewer than two values or missing ones; differences without spread are taken for certain.
 
     Parameters
     ----------

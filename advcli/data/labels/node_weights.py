@@ -114,8 +114,8 @@ def best_weights(graph: LabelGraph, squares: Array) -> tuple[Array, float]:
     |U_n|^2.
 
     choi2018, Algorithm 5, corrected (docs/notes/hierarchical.md, section 4): a leaf takes the rest of its path's budget, and shares are of
-    alpha, not of its root. Below a node with budget L the minimum is N_n / L, N_n = (|U_n| + sqrt(S))^2, S = sum of N over the children,
-    and the share of the node is |U_n| / (|U_n| + sqrt(S)). A node with U_n = 0 gets alpha 0 where another node of its path has U != 0.
+    alpha, not of its root. Below a node with budget L the minimum is N_n / L, N_n = (|U_n| + sqrt(S))^2, S = sum of N over the children.
+    The share of the node is |U_n| / (|U_n| + sqrt(S)). A node with U_n = 0 gets alpha 0 where another node of its path has U != 0.
     """
     _needs_tree(graph)
     parent = parents_of(graph)

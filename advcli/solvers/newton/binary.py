@@ -6,8 +6,8 @@ column. One proximal step from a*, in C form, minimises
 
     psi(v) = 1/2 |v|^2 + sum_i max over a in [0, c_i] of [a (m_i - s_i v.x_i) - rho/2 (a - a*_i)^2]
 
-whose maximisers are a_i(v) = clip(a*_i + (m_i - s_i v.x_i)/rho, 0, c_i), whose gradient is v - v(a(v)), and whose Hessian is
-I + 1/rho sum_F x_i x_i' over the rows F with 0 < a_i(v) < c_i.
+whose maximisers are a_i(v) = clip(a*_i + (m_i - s_i v.x_i)/rho, 0, c_i). Its gradient is v - v(a(v)), and its Hessian is I + 1/rho sum_F
+x_i x_i' over the rows F with 0 < a_i(v) < c_i.
 """
 
 from __future__ import annotations
