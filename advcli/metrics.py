@@ -301,7 +301,7 @@ ECE_BINS = 15  # bins of equal width of the largest probability, as Guo et al. (
 def reliability(
     y_true: Codes, probabilities: Any, bins: int = ECE_BINS
 ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-    """Return rows, mean confidence and accuracy of every bin that has rows, each (b,): what a reliability diagram shows.
+    """Return the numbers of a reliability diagram, each (b,): rows, mean confidence and accuracy of every bin that has rows.
 
     Bin b holds the rows whose confidence, the probability of the likeliest class, lies in ((b - 1)/bins, b/bins]; a row is right where its
     likeliest class, of equally likely ones the first, is the true one. ``probabilities`` (n, k) have rows that sum to 1.

@@ -33,7 +33,7 @@ _TABLE: dict[str, Hyper] = {}
 
 
 def register(hyper: Hyper) -> Hyper:
-    """Add a hyper-parameter to the table; the same one again does nothing, `ConfigError` for another under its name.
+    """Add a hyper-parameter to the table. Adding it again does nothing; `ConfigError` for another under its name.
 
     Examples
     --------

@@ -67,7 +67,7 @@ def add_named(folder: str) -> Path:
 
 
 def use_folders(paths: Iterable[str]) -> None:
-    """Take these folders and no others; what others have registered stays.
+    """Use these folders and no others; items that others have registered stay.
 
     Examples
     --------

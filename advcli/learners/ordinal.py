@@ -375,7 +375,7 @@ def _nothing(rows: ScoredRows) -> ThresholdPoint:
 @describes(Minimiser)
 @dataclass(kw_only=True, eq=False, repr=False)
 class OrdinalClassifier(Calibrated, ThresholdLearner):
-    """Threshold models for ordered classes by the name of the method, each fit with a duality gap.
+    """A threshold model for ordered classes, named by ``method``; each fit has a duality gap.
 
     Parameters
     ----------

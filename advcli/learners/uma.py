@@ -62,7 +62,7 @@ class LearnsFromConfusion(LinearLearner):
 @register("uma")
 @dataclass(kw_only=True, eq=False, repr=False)
 class UMAClassifier(LearnsFromConfusion):
-    """UMA, the unconfused ultraconservative multiclass algorithm (louche2015, Algorithm 2).
+    """UMA, the unconfused ultraconservative multiclass algorithm (Louche & Ralaivola 2015, Algorithm 2).
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ class UMAClassifier(LearnsFromConfusion):
 @register("perceptron")
 @dataclass(kw_only=True, eq=False, repr=False)
 class PerceptronClassifier(LinearLearner):
-    """The online ultraconservative algorithms (louche2015, Algorithm 1; Crammer & Singer 2003), several passes, last iterate.
+    """The online ultraconservative algorithms (Crammer & Singer 2003), several passes, last iterate.
 
     Parameters
     ----------

@@ -116,7 +116,7 @@ def _t_test(a: ArrayLike, b: ArrayLike, factor: float) -> TestResult:
 
 
 def paired_t(a: ArrayLike, b: ArrayLike) -> TestResult:
-    """Paired t-test, two-sided; all differences zero gives p = 1, one constant other difference 2^(1 - J) as a sign test does.
+    """Paired t-test, two-sided. If all differences are 0, p = 1; if they are equal and not 0, p = 2^(1 - J), as in a sign test.
 
     References
     ----------

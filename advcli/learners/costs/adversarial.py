@@ -91,7 +91,7 @@ class OutcomeScores(FeatureMap):
 @describes(Minimiser)
 @dataclass(kw_only=True, eq=False, repr=False)
 class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
-    """The adversarial surrogate of every row's own costs, certified; the module's equation (1).
+    """The adversarial surrogate of costs that every row has, equation (1) of the module; each fit is certified.
 
     Parameters
     ----------

@@ -240,7 +240,7 @@ class SharedSVM(HierarchicalLearner):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class HierarchicalClassifier(HierarchicalLearner):
-    """Classification of labels that are leaves of a tree or DAG; each model by its name, with a duality gap.
+    """A classifier whose labels are leaves of a tree or DAG; ``model`` names the method, and each fit has a duality gap.
 
     Equal rows of one label are one row of their summed weight, and the order of the rows does not matter.
 
