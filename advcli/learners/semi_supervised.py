@@ -1,4 +1,4 @@
-"""The semi-supervised SVM that louche2015, section 4.2, compares with UMA."""
+"""The semi-supervised SVM that Louche & Ralaivola 2015, section 4.2, compares with UMA."""
 
 from __future__ import annotations
 

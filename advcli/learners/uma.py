@@ -1,4 +1,4 @@
-"""UMA and the perceptrons: ultraconservative additive updates, from noisy labels and their confusion matrix (louche2015).
+"""UMA and the perceptrons: ultraconservative additive updates, from noisy labels and their confusion matrix (Louche & Ralaivola 2015).
 
 UMA builds points z_pq. On average over the noise they are sums of the rows of true class q that the present W predicts as p. An
 ultraconservative algorithm (Crammer & Singer 2003) learns from these points. With C = I, UMA is a batch perceptron.
@@ -257,8 +257,8 @@ def confusion_matrix(confusion: Any, k: int, names: Sequence[Any]) -> tuple[Arra
     return check_confusion(confusion, k, names)
 
 
-# louche2015, section 4.2: batch perceptrons, UMA with C = I, on the labels as they are seen, on the small clean sample alone, on the true
-# labels of all rows
+# Louche & Ralaivola 2015, section 4.2: batch perceptrons, UMA with C = I, on the labels as they are seen, on the small clean sample alone,
+# on the true labels of all rows
 for _name, _view in {"f_y": "noisy", "f_conf": "sample", "f_full": "true"}.items():
     _method: Any = register_method(_name, UMAClassifier, ("confusion", "alpha"))
     _method.takes, _method.view = (), _view

@@ -1,8 +1,8 @@
 """Paired tests over splits, the marks "best" and "not significantly worse", and tests across data sets.
 
-The papers test over 20 overlapping random splits as if they were independent (fathony2016: paired t; fathony2018: Wilcoxon signed-rank);
-such tests reject a true null in about half of the data sets at a nominal 5 %. The corrected resampled t-test of Nadeau and Bengio (2003,
-Machine Learning 52, section 3, "corrected resampled t-test") replaces the variance factor 1/J by 1/J + n_test/n_train.
+The papers test over 20 overlapping random splits as if they were independent (Fathony et al. 2016: paired t; Fathony et al. 2018: Wilcoxon
+signed-rank); such tests reject a true null in about half of the data sets at a nominal 5 %. The corrected resampled t-test of Nadeau and
+Bengio (2003, Machine Learning 52, section 3, "corrected resampled t-test") replaces the variance factor 1/J by 1/J + n_test/n_train.
 """
 
 from __future__ import annotations

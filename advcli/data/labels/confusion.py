@@ -1,4 +1,4 @@
-"""Confusion matrices of labels: C[p, q] = P(label p is seen | the true class is q), every column a distribution (louche2015, eq. 4)."""
+"""Confusion matrices: C[p, q] = P(label p is seen | the true class is q), columns are distributions (Louche & Ralaivola 2015, eq. 4)."""
 
 from __future__ import annotations
 

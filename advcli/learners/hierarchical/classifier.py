@@ -206,7 +206,7 @@ class FlatSVM(HierarchicalLearner):
 @register("hsvm")
 @dataclass(kw_only=True, eq=False, repr=False)
 class HierarchicalSVM(HierarchicalLearner):
-    """The hierarchical support vector machine of Cai & Hofmann (2004), choi2018 (6.2): margins by the distance of labels in the graph."""
+    """The hierarchical support vector machine of Cai & Hofmann (2004), Choi 2018 (6.2): margins by the distance of labels in the graph."""
 
     in_python = 'HierarchicalClassifier(model="hsvm")'
     hyper: ClassVar[tuple[str, ...]] = ("regularisation", "margin_power")
@@ -218,7 +218,7 @@ class HierarchicalSVM(HierarchicalLearner):
 @register("nhsvm")
 @dataclass(kw_only=True, eq=False, repr=False)
 class NormalisedHierarchicalSVM(HierarchicalLearner):
-    """The normalised hierarchical support vector machine, choi2018 (6.10) and (6.13): the hierarchy weighs its nodes."""
+    """The normalised hierarchical support vector machine, Choi 2018 (6.10) and (6.13): the hierarchy weighs its nodes."""
 
     in_python = 'HierarchicalClassifier(model="nhsvm")'
     hyper: ClassVar[tuple[str, ...]] = ("regularisation", "rho")
@@ -230,7 +230,7 @@ class NormalisedHierarchicalSVM(HierarchicalLearner):
 @register("ssvm")
 @dataclass(kw_only=True, eq=False, repr=False)
 class SharedSVM(HierarchicalLearner):
-    """The shared support vector machine, choi2018 (6.17): the weights alpha of the nodes are learned, too; trees only."""
+    """The shared support vector machine, Choi 2018 (6.17): the weights alpha of the nodes are learned, too; trees only."""
 
     in_python = 'HierarchicalClassifier(model="ssvm")'
     own: ClassVar[tuple[str, ...]] = ("hierarchy", "margin", "rho", "updates")
