@@ -24,7 +24,7 @@ VARIABLES = {
         "`advcli export mlflow` sets it to true unless it is set, because newer releases of MLflow refuse to write files without it."
     ),
     "MLFLOW_DISABLE_TELEMETRY": "`advcli export mlflow` sets it to true unless it is set, so that MLflow reports nothing to its makers.",
-    "RAY_USAGE_STATS_ENABLED": "Where advcli starts or joins Ray it sets this to 0 unless it is set, so that Ray reports nothing to its makers.",
+    "RAY_USAGE_STATS_ENABLED": "advcli sets it to 0 before it starts Ray, unless it is set, so that Ray reports nothing to its makers.",
     "SOURCE_DATE_EPOCH": (
         "Time that `advcli fit` writes into a model file, in seconds since 1970: a repeated fit gives the same file. Unset: the"
         " time of the fit."
