@@ -267,8 +267,8 @@ def rank_biserial(a: ArrayLike, b: ArrayLike) -> float:
     """Matched-pairs rank-biserial correlation of values (J,), the effect size of the Wilcoxon signed-rank test, in [-1, 1].
 
     (R+ - R-) / (R+ + R-) with the sums of ranks of the positive and the negative differences a - b (Kerby 2014, "The simple difference
-    formula", Comprehensive Psychology 3): 1 if ``a`` is larger in every pair, 0 if all pairs are equal; nan with missing values or
-    without pairs.
+    formula: an approach to teaching nonparametric correlation", Comprehensive Psychology 3): 1 if ``a`` is larger in every pair, 0 if all
+    pairs are equal; nan with missing values or without pairs.
 
     Examples
     --------
