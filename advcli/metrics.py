@@ -301,7 +301,7 @@ ECE_BINS = 15  # bins of equal width of the largest probability, as Guo et al. (
 def reliability(
     y_true: Codes, probabilities: Any, bins: int = ECE_BINS
 ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-    """Return rows, mean confidence and accuracy of every bin that has rows, each (b,): what a reliability diagram shows.
+    """Return the numbers of a reliability diagram, each (b,): rows, mean confidence and accuracy of every bin that has rows.
 
     Bin b holds the rows whose confidence, the probability of the likeliest class, lies in ((b - 1)/bins, b/bins]; a row is right where its
     likeliest class, of equally likely ones the first, is the true one. ``probabilities`` (n, k) have rows that sum to 1.
@@ -333,7 +333,7 @@ def ece(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, A
 
 @register("abstention_loss", needs=("alpha",))
 def abstention_loss(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
-    """Mean of alpha for an abstention, 1 for a wrong class, 0 else (fathony2018 section 5; their table 6 has alpha = 1/2)."""
+    """Mean of alpha for an abstention, 1 for a wrong class, 0 else (Fathony et al. 2018, section 5; their table 6 has alpha = 1/2)."""
     abstained = int(np.count_nonzero(y_predicted >= n_classes))
     wrong = int(np.count_nonzero(y_true != y_predicted)) - abstained
     return (float(facts["alpha"]) * abstained + wrong) / len(y_true)
@@ -355,7 +355,8 @@ def abstain_rate(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mappi
 def confusion_rate(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
     """Frobenius norm of the confusion matrix with zero diagonal, each column (true class) a distribution over predictions.
 
-    louche2015 section 4, on the scale of their figures, which do not divide by sqrt(Q). Classes without rows have a zero column.
+    Louche & Ralaivola 2015, section 4, on the scale of their figures, which do not divide by sqrt(Q). Classes without rows have a zero
+    column.
     """
     counts = np.zeros((max(n_classes, int(y_predicted.max(initial=0)) + 1), n_classes))
     np.add.at(counts, (y_predicted, y_true), 1.0)
@@ -366,7 +367,7 @@ def confusion_rate(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Map
 
 @register("confusion_rate_scaled")
 def confusion_rate_scaled(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
-    """Return the confusion rate divided by sqrt(Q), as louche2015 section 4 defines it: within [0, 1] without abstentions."""
+    """Return the confusion rate divided by sqrt(Q), as Louche & Ralaivola 2015, section 4 defines it: within [0, 1] without abstentions."""
     return confusion_rate(y_true, y_predicted, n_classes, facts) / n_classes**0.5
 
 
@@ -448,7 +449,7 @@ def micro_f1(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, 
 
 @register("instance_f1", higher_is_better=True, percent=True, sets=True)
 def instance_f1(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
-    """Mean over rows of 2 |y & y'| / (|y| + |y'|), which choi2018 calls Micro-F1; a row with neither counts 1."""
+    """Mean over rows of 2 |y & y'| / (|y| + |y'|), which Choi 2018 calls Micro-F1; a row with neither counts 1."""
     true, predicted = _sets(y_true, n_classes), _sets(y_predicted, n_classes)
     both, total = _counts(true.multiply(predicted)), _counts(true) + _counts(predicted)
     return float(np.mean(np.where(total > 0, 2 * both / np.maximum(total, 1), 1.0)))
@@ -456,7 +457,7 @@ def instance_f1(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[st
 
 @register("jaccard", higher_is_better=True, percent=True, sets=True)
 def jaccard(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
-    """Mean over rows of |y & y'| / |y or y'|, which choi2018 calls accuracy; a row with neither counts 1."""
+    """Mean over rows of |y & y'| / |y or y'|, which Choi 2018 calls accuracy; a row with neither counts 1."""
     true, predicted = _sets(y_true, n_classes), _sets(y_predicted, n_classes)
     both, either = _counts(true.multiply(predicted)), _counts((true + predicted) > 0)
     return float(np.mean(np.where(either > 0, both / np.maximum(either, 1), 1.0)))

@@ -33,7 +33,7 @@ STYLE = """
 
 
 def room_of(path: Path) -> str:
-    """Return the room that a file stands in: its folder, or its own name at the top of the package."""
+    """Return the room of a file: its folder, or its own name at the top of the package."""
     return path.relative_to(PACKAGE).with_suffix("").parts[0]
 
 

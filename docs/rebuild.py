@@ -1,6 +1,6 @@
 """The tables of the pages, made from kept summaries of runs and from the papers' numbers.
 
-A table stands in a page between ``<!-- table NAME -->`` and ``<!-- end NAME -->``; `TABLES` says how it is made. Its numbers come from
+A page has a table between ``<!-- table NAME -->`` and ``<!-- end NAME -->``; `TABLES` says how it is made. Its numbers come from
 ``results/published/SUMMARY.csv``, which has one row per data set, method and metric with the commit whose code computed it, and from
 ``advcli/reports/published``. Under it stands the command; the commits stand in ``benchmarks/journal/commits.md``.
 
@@ -39,9 +39,9 @@ KEY = ["dataset", "method", "metric"]
 COLUMNS = [*KEY, "loss", "features", "mean", "std", "n_splits", "worst_gap", "mark", "hyper", "commit", "origin", "note"]
 """Columns of a kept summary.
 
-``std`` has n - 1 in the denominator and is empty for a single split, ``worst_gap`` is the largest certified relative gap, ``mark`` is
-* for the best mean and = for means not significantly worse, ``hyper`` has the hyper-parameters that are the same in all splits, ``note``
-stands behind the number in the table.
+``std`` has n - 1 in the denominator and is empty for a single split. ``worst_gap`` is the largest certified relative gap. ``mark`` is * for
+the best mean and = for means not significantly worse. ``hyper`` has the hyper-parameters that are the same in all splits, ``note`` stands
+behind the number in the table.
 """
 
 MARKED = re.compile(r"^<!-- table (\w+) -->\n(?:.*\n)*?<!-- end \1 -->$", re.MULTILINE)
@@ -549,7 +549,7 @@ def keep(path: Path) -> Path:
     Raises
     ------
     ResultsError
-        If the folder has no rows, failed ones, or no commit that stands for its numbers.
+        If the folder has no rows, failed ones, or no commit for its numbers.
     """
     folder = ResultsFolder(path)
     folder.merge()

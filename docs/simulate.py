@@ -1,7 +1,7 @@
 """How often the tests of the tables err: equal methods on random splits, and how many rows deny one of them its mark.
 
     python docs/simulate.py          the tables of docs/explanation/statistics.md, in some two minutes
-    python docs/simulate.py 100      the same from 100 data sets in the place of 1,000
+    python docs/simulate.py 100      the same from 100 data sets instead of 1,000
 
 The methods of a row are equally good by construction: each sees one of equally informative features. A stable learner (nearest class
 mean) and an unstable one (nearest neighbour) are compared over 20 random splits, 70 % of the rows for training.

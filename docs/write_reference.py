@@ -3,7 +3,7 @@
     python docs/write_reference.py            write all pages anew
     python docs/write_reference.py --check    write nothing; exit code 1 and a line for every page that would change
 
-A page has no fact of its own: what is wrong or missing in one is mended where the thing is defined.
+A page adds no facts: what is wrong or missing in one is mended where the thing is defined.
 """
 
 from __future__ import annotations
@@ -183,8 +183,8 @@ def losses_page() -> Iterator[str]:
     """Yield the page of losses and learners."""
     yield "# Losses\n"
     yield "`loss=NAME` chooses what is learned. A *game* is the adversarial surrogate of a cost matrix, a *hinge* another convex surrogate"
-    yield "of the scores, a *learner* an algorithm of its own. *Compiled*: compiled loops evaluate the surrogate."
-    yield "*Certified*: each fit carries a duality gap.\n"
+    yield "of the scores, a *learner* another algorithm. *Compiled*: compiled loops evaluate the surrogate."
+    yield "*Certified*: each fit carries a duality gap. Methods of scikit-learn have no paper here: its pages name them.\n"
     rows = ([f"[{name}](#{name})", *facts_of(file), papers(described(file))] for name, file in choices("loss").items())
     yield from table(["loss", "kind", "compiled", "certified", "in Python", "papers"], rows)
     for name in choices("loss"):
@@ -206,7 +206,7 @@ def facts_of(file: Path) -> tuple[str, str, str, str]:
 
 
 def learner_name(file: Path) -> str:
-    """Return the name of the learner of a file, which may stand in a file that it inherits from."""
+    """Return the name of the learner of a file; a file that it inherits from may have it."""
     content: Any = OmegaConf.load(file)
     inherited = [choices("loss")[entry] for entry in content.get("defaults", ()) if entry in choices("loss")]
     return str(content.get("learner") or content.get("name") or learner_name(inherited[0]))

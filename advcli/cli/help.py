@@ -42,9 +42,24 @@ def page(words: Sequence[str]) -> str:
     if group in meanings.groups():
         return "\n".join(_choice(group, word.partition("=")[2]) if "=" in word else _group(group))
     keys = meanings.named_keys([word])
+    if not keys and (having := _choices_with(word)):
+        return "\n".join([*filled(f"Key of {' '.join(having)}"), *_keys([key for key in _keys_of_choice(having[0]) if key.name == word])])
     if not keys:
         raise ConfigError(f"advcli help knows no {word!r}; {suggestion(word, topics(), 'advcli help')}")
     return "\n".join(_keys(keys))
+
+
+def _choices_with(key: str) -> list[str]:
+    """Return the choices ``GROUP=CHOICE`` that have a key of its group, such as ``loss.confusion``."""
+    group = key.partition(".")[0]
+    words = [f"{group}={name}" for name in meanings.choices(group)] if group in meanings.groups() else []
+    return [word for word in words if any(each.name == key for each in _keys_of_choice(word))]
+
+
+def _keys_of_choice(word: str) -> list[meanings.Key]:
+    """Return the keys of ``GROUP=CHOICE``."""
+    group, _, name = word.partition("=")
+    return meanings.keys_of(group, name)
 
 
 def topics() -> list[str]:

@@ -107,6 +107,7 @@ class RayLauncher(Launcher):
             raise ConfigError('hydra/launcher=ray needs Ray; install it with: pip install "advcli[scale]"') from error
         started = not ray.is_initialized()
         if started:
+            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # else Ray reports its use to its makers
             ray.init(**self.options, log_to_driver=False, logging_level=logging.ERROR)
         try:
             task = ray.put(self.task)

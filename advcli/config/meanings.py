@@ -93,7 +93,7 @@ def named_keys(asked: Iterable[str] | None = None) -> list[Key]:
 
 
 def changed(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys of a plain composed config, with dots, whose value differs from the default configuration."""
+    """Return the settings of a composed configuration that differ from the defaults, by their dotted keys."""
     known = {key.name: key.default for key in named_keys()}
     values = {".".join(path): value for path, value in leaves(config).items()}
     return {key: value for key, value in values.items() if key in known and _typed(value) != known[key]}

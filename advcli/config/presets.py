@@ -21,8 +21,8 @@ from .schema import leaves
 class Preset:
     """What the file of a preset says: the comment at its top, without how to run it, as ``description``.
 
-    ``published`` is the published table that its report sets beside the results, ``sweep`` the keys that it varies with the values of each
-    as they are written, ``fixed`` further keys that it sets, with dots, ``datasets`` the names of its data sets.
+    ``published`` is the published table that its report compares the results with. ``sweep`` has the keys that it varies and the values of
+    each as they are written, ``fixed`` the other keys that it sets, with dots. ``datasets`` are the names of its data sets.
     """
 
     name: str
@@ -39,9 +39,9 @@ class Preset:
 
     @property
     def takes(self) -> str:
-        """The time of one core that the description states, ``4 min``; empty where it states none."""
-        stated = re.search(r"Takes about (\S+ \S+) of one core\.", self.description)
-        return stated[1] if stated else ""
+        """The time of one core that the description states, ``4 min``, else its number of fits, ``90 fits``; empty where it states none."""
+        stated = re.search(r"Takes about (\S+ \S+) of one core\.|Makes (\S+ fits?)\.", self.description)
+        return stated[1] or stated[2] if stated else ""
 
     @property
     def n_cells(self) -> int:
@@ -49,7 +49,7 @@ class Preset:
         return math.prod(len(values) for values in self.sweep.values())
 
     def lines(self, fits: Mapping[str, str]) -> dict[str, str]:
-        """Return what there is to say about it, as labelled lines of text; ``fits`` are those about its fits."""
+        """Return a description, as labelled lines of text; ``fits`` are those about its fits."""
         return {
             "name": self.name,
             "what": self.description,

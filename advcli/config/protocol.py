@@ -31,8 +31,8 @@ class Protocol:
     fixed between folds and refit, so lambda = 1/(n C) follows the rows of each fit. ``stage2`` holds multipliers of the winner of stage 1,
     ``extend`` how far stage 1 goes on past an end that wins. ``standard_errors``: values so near the best one are as good, and the
     strongest regularisation among them is chosen; 1 is the one-standard-error rule (Breiman, Friedman, Olshen and Stone 1984). ``metric``
-    None is the loss's own. ``rough_per_class`` rows train a rough classifier, whose predictions then are the training labels (louche2015,
-    section 4.2); ``labelled_share`` of the training rows also have known labels: the sample that estimates the confusion.
+    None is the loss's own. ``rough_per_class`` rows train a rough classifier, whose predictions then are the training labels (Louche &
+    Ralaivola 2015, section 4.2); ``labelled_share`` of the training rows also have known labels: the sample that estimates the confusion.
     """
 
     #: Keys that do not determine rows: how reports test.

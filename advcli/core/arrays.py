@@ -30,7 +30,7 @@ def checked_csr(X: Any, what: str = "X") -> Any:
         if X.format in ("csr", "csc", "bsr"):
             if len(X.indptr) > 1 and np.diff(X.indptr).min() < 0:  # SciPy's check leaves this out where the last start is 0
                 raise ValueError("index pointers must not fall")
-            # a matrix of its own around the same arrays: SciPy's check trims and converts in place
+            # a separate matrix around the same arrays: SciPy's check trims and converts in place
             X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
             X.check_format(full_check=True)
         elif X.format == "coo":

@@ -222,8 +222,8 @@ class Kernels:
     ) -> tuple[float, Array, Array, Face, int]:
         """Return t, the scores F + t dF, the block steps (n, k) there, their faces, and how many t were tried, at most ``most``.
 
-        ``slope`` is (slope0, base, square, factor): the slope base + t square + factor sum_i s_i r_i.dF_i is slope0 < 0 at t = 0, and at
-        most half of it in size at the t returned. ``before`` are the block steps at t = 0 and their faces; ``cost`` and ``sample`` are
+        ``slope`` is (slope0, base, square, factor): the slope base + t square + factor sum_i s_i r_i.dF_i is slope0 < 0 at t = 0. At the t
+        returned it has at most half of this size. ``before`` are the block steps at t = 0 and their faces; ``cost`` and ``sample`` are
         weights (n,) or None.
         """
         F, y = _scores(F, y, family[1])
@@ -239,7 +239,7 @@ class Kernels:
         return t, scores, out, Face(state, normal, tight), trials
 
     def judge(self, family: Family, F: Array, R: Array, y: Labels, weight: Array) -> tuple[float, float, float]:
-        """Return the sums over the rows, weighted by (n,), of the surrogates S, of c(r) and of the block gaps S - c(r) - f.r."""
+        """Return three weighted sums over the rows: the surrogates S, c(r), and the block gaps S - c(r) - f.r."""
         F, y = _scores(F, y, family[1])
         sums: tuple[float, float, float]
         sums = self._oracle.judge(*self.arguments(family), F, np.ascontiguousarray(R, dtype=np.float64), y, weight)

@@ -23,6 +23,8 @@ VARIABLES = {
     "MLFLOW_ALLOW_FILE_STORE": (
         "`advcli export mlflow` sets it to true unless it is set, because newer releases of MLflow refuse to write files without it."
     ),
+    "MLFLOW_DISABLE_TELEMETRY": "`advcli export mlflow` sets it to true unless it is set, so that MLflow reports nothing to its makers.",
+    "RAY_USAGE_STATS_ENABLED": "advcli sets it to 0 before it starts Ray, unless it is set, so that Ray reports nothing to its makers.",
     "SOURCE_DATE_EPOCH": (
         "Time that `advcli fit` writes into a model file, in seconds since 1970: a repeated fit gives the same file. Unset: the"
         " time of the fit."

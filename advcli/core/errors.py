@@ -115,7 +115,7 @@ class ProblemsError(DataError):
 
 
 def refuse_all(problems: Iterable[str], where: str = "the table") -> None:
-    """Raise what is wrong with a data set, all of it at once; where a line begins with ``where`` it is said once."""
+    """Raise what is wrong with a data set, all of it at once; where a line begins with ``where``, this appears once."""
     lines = tuple(dict.fromkeys(problems))
     if lines:
         raise DataError(lines[0]) if len(lines) == 1 else ProblemsError(where, tuple(line.removeprefix(f"{where}: ") for line in lines))
@@ -166,7 +166,7 @@ class NotConvergedWarning(UserWarning):
 
 
 class StrategyWarning(UserWarning):
-    """A score of probability estimates of what is none: the strategy of a game."""
+    """A metric of probability estimates is applied to the strategy of a game, which estimates none."""
 
 
 def error_classes() -> list[type[AdvcliError]]:

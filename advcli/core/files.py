@@ -1,7 +1,8 @@
 """Files that appear whole or not at all, and locks: the one place that writes.
 
-A file is written to a temporary name beside it, flushed to the disk and renamed, so that a process killed at any moment loses what it was
-writing and nothing else. Symlinks are followed; what cannot be replaced is written to where the caller asks for that, never made a file.
+A file is written to a temporary name in its folder, flushed to the disk and renamed. A process that is killed at any moment loses what it
+was writing and nothing else. Symlinks are followed; what cannot be replaced is written to where the caller asks for that, never made a
+file.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def destination(path: Path) -> tuple[Path, bool]:
 
 
 def _descriptor(path: Path) -> int | None:
-    """Return the number of the open descriptor of this process that a path stands for."""
+    """Return the number of the open descriptor of this process that a path means."""
     if path.name.isdecimal() and os.path.realpath(path.parent) == f"/proc/{os.getpid()}/fd":
         return int(path.name)
     return None
@@ -150,7 +151,7 @@ def atomic_file(
 def _pour(content: IO[bytes], stream: Path) -> None:
     """Copy a whole file into a stream."""
     number = _descriptor(stream)
-    # a descriptor opened anew would have a position of its own, and what is printed later would stand above
+    # a descriptor opened anew would have another position, and what is printed later would stand above
     with stream.open("wb") if number is None else os.fdopen(os.dup(number), "wb") as out:
         sys.stdout.flush()
         content.seek(0)
@@ -260,7 +261,7 @@ def locked(path: Path, wait: bool = True) -> Iterator[bool]:
 
 
 def own_name(stem: str) -> str:
-    """Return ``STEM.HOST.PROCESS``, the name of what lives no longer than this process (see `remove_of_the_dead`)."""
+    """Return ``STEM.HOST.PROCESS``, the name of a file that lives as long as this process (see `remove_of_the_dead`)."""
     return f"{stem}.{socket.gethostname()}.{os.getpid()}"
 
 

@@ -23,7 +23,7 @@ def _silent_class() -> Any:
 
 
 def quiet_solver(tolerance: float | None = None, presolve: bool = True) -> Any:
-    """Return HiGHS with one thread and no words; ``tolerance`` is that of both feasibilities, None its own."""
+    """Return HiGHS with one thread and no words; ``tolerance`` holds for both feasibilities; None is HiGHS' default."""
     solver = _silent_class()()
     solver.silent()
     solver.setOptionValue("threads", 1)

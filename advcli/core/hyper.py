@@ -26,14 +26,14 @@ class Hyper:
     name: str
     meaning: str
     strong: str = "small"  # or large: the end of its range that regularises more; that value is tried first and wins ties
-    choice: bool = False  # whether its values are models of their own: an end of their list then is no edge to be widened
+    choice: bool = False  # whether its values are separate models: an end of their list then is not an edge to be widened
 
 
 _TABLE: dict[str, Hyper] = {}
 
 
 def register(hyper: Hyper) -> Hyper:
-    """Add a hyper-parameter to the table; the same one again does nothing, `ConfigError` for another under its name.
+    """Add a hyper-parameter to the table. Adding it again does nothing; `ConfigError` for another under its name.
 
     Examples
     --------
@@ -62,7 +62,7 @@ OURS = (STRENGTH, *_TABLE)  # the names that the package's YAML files declare
 
 
 def known() -> dict[str, Hyper]:
-    """Return the table, with what users' feature maps and learners have added."""
+    """Return all hyper-parameters by name, also of users' feature maps and learners."""
     for group in ("features", "loss"):
         plugins.load(group)
     return dict(_TABLE)

@@ -23,9 +23,9 @@ _SHOWN = 5  # names that an error message lists
 class LabelGraph:
     """A rooted tree, forest or directed acyclic graph of M nodes whose L leaves are the labels.
 
-    A label y in {0, 1}^M is its leaf with all ancestors, scored by the sum of the nodes' scores (choi2018, section 6.1). Nodes are numbered
-    breadth first by the longest distance from a top, so that parents come before children; nodes of one level keep the order in which the
-    edges name them.
+    A label y in {0, 1}^M is its leaf with all ancestors, scored by the sum of the nodes' scores (Choi 2018, section 6.1). Nodes are
+    numbered breadth first by the longest distance from a top, so that parents come before children; nodes of one level keep the order in
+    which the edges name them.
 
     Examples
     --------
@@ -158,7 +158,7 @@ class LabelGraph:
 
 
 def stub(label: str) -> str:
-    """Return the name of the leaf that stands for examples whose most specific label is the inner node ``label``."""
+    """Return the name of the leaf of examples whose most specific label is the inner node ``label``."""
     return f"{label} (itself)"
 
 

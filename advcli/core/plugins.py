@@ -4,8 +4,8 @@
     FOLDER/loss/mine.yaml     its options, for the command line
     FOLDER/metric/mine.py     registers itself with advcli.metrics.register; likewise features, solver, dataset, figure, picture and search
 
-The folders stand in an environment variable, so that the worker processes of a sweep, and a notebook, find them too. A registry looks
-here for a name that the package does not have.
+An environment variable holds the folders, so that the worker processes of a sweep, and a notebook, find them too. A registry looks here for
+a name that the package does not have.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def folders() -> list[str]:
 
 
 def add_folder(folder: str | os.PathLike[str]) -> None:
-    """Add a folder for this process and those that it starts.
+    """Add a folder for this process and for processes that it starts.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def add_named(folder: str) -> Path:
 
 
 def use_folders(paths: Iterable[str]) -> None:
-    """Take these folders and no others; what others have registered stays.
+    """Use these folders and no others; items that others have registered stay.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 A limit must hold inside compiled code that never looks at signals, and a crash must not take the sweep along; so the call runs in a child
 process that the caller watches from outside. The child comes from a fork server: a process that has imported the libraries once and has no
-threads of its own, so that forking it is safe and takes milliseconds.
+threads, so that forking it is safe and takes milliseconds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a saved model holds under each name, checked where it is taken: a file may come from anywhere.
 
 Whoever owns a field asks for it with the shape, the kind of numbers and the range that it must have; what the file says is compared with
-that before memory is asked for. What nobody asks for is refused, too.
+that before memory is asked for. Entries that no field needs are refused, too.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Entries(Mapping[str, Any]):
         raise ModelError(f"{text} in model.json {why}" if name in self._plain else f"arrays/{self._prefix}{text}.npy {why}")
 
     def _read(self, name: str, shape: _Shape | None, kinds: str) -> NDArray[Any]:
-        """Return an array; shape, type and length are those of its heading, compared before the values are read."""
+        """Return an array; shape, type and length are as its heading says, compared before the values are read."""
         self._taken.add(name)
         content = self._arrays[name]
         file = io.BytesIO(content)

@@ -1,13 +1,13 @@
 """The data sets that are known by name, whether or not they are here: the facts of ``catalogue.csv``.
 
 One line is one data set of one source; an empty cell is a fact that it does not have. The data folder's manifest has the
-same counts, citations and addresses of the papers' sets; the sizes among ``options`` are printed in fathony2018, Tables 1 and 3.
+same counts, citations and addresses of the papers' sets; the sizes among ``options`` are printed in Fathony et al. 2018, Tables 1 and 3.
 
-``ordinal_edges.csv`` has the classes of the nine small sets of Table 3, taken from the class files (``NAME.ord``) of the ordinal benchmark
-of Chu and Ghahramani (2005, JMLR 6) in the repository bb515/probit at commit 900d069c82df98fb8d8074774b2d9dd8c14b8ad8, folder ``data``.
-The benchmark cuts by equal width, an inner edge belonging to the class below it, after it pulled in outliers of machinecpu and pyrimidines.
-An edge in the file lies strictly between two targets that occur, so it gives the same classes whichever side an edge belongs to. The three
-large sets are cut into equal frequencies, which were chosen because they give the published errors.
+``ordinal_edges.csv`` has the classes of the nine small sets of Table 3. They come from the class files (``NAME.ord``) of the ordinal
+benchmark of Chu and Ghahramani (2005, JMLR 6), in the repository bb515/probit at commit 900d069c82df98fb8d8074774b2d9dd8c14b8ad8, folder
+``data``. The benchmark cuts by equal width, an inner edge belonging to the class below it, after it pulled in outliers of machinecpu and
+pyrimidines. An edge in the file lies strictly between two targets that occur, so it gives the same classes whichever side an edge belongs
+to. The three large sets are cut into equal frequencies, which were chosen because they give the published errors.
 
 The source ``unavailable`` has the sets of the papers that nobody can fetch; ``note`` has the reason and the set to use instead.
 

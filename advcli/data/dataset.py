@@ -113,7 +113,7 @@ class Dataset:
 
 
 def content_sha256(data: Dataset) -> str:
-    """Return the SHA-256 of what a learner sees: X (dense or CSR), the codes, the labels, weights, hierarchy, costs, groups and cells."""
+    """Return the SHA-256 of a learner's data: X (dense or CSR), the codes, the labels, weights, hierarchy, costs, groups and cells."""
     import numpy as np
 
     from ..core.row_blocks import BlockRows

@@ -2,7 +2,7 @@
 
 Three ways. A mirror is any web folder that holds the one format (``MANIFEST.csv`` and ``NAME.csv.gz``): its address comes from the
 argument ``url`` or from ``ADVCLI_DATA_URL``. Without one, the sets that the repository of advcli ships come from its folder ``data`` at the
-release, and all others from the public files of the catalogue, at a pinned commit, which are converted here (`advcli.data.recipes`). The
+release. All others come from the public files of the catalogue, at a pinned commit, and are converted here (`advcli.data.recipes`). The
 checksums of the catalogue decide whether the right data arrived, and a file appears in the folder only after that.
 """
 
@@ -131,7 +131,7 @@ def _intact(name: str, facts: Known | None, data_dir: Path) -> list[Path] | None
 
 
 def _sha256_of_plain(raw: bytes) -> str:
-    """Return the checksum of what a gzip file holds; empty where it is none."""
+    """Return the checksum of the content of a gzip file; empty where it is none."""
     try:
         return hashlib.sha256(zlib.decompress(raw, wbits=31)).hexdigest()
     except zlib.error:

@@ -32,7 +32,7 @@ def union(asked: tuple[int, list[str]], stored: tuple[int, list[str]]) -> tuple[
 
 
 def beyond(cell: Cell, stored: tuple[int, list[str]]) -> list[str]:
-    """Return what a stored cell has beyond what is asked for, in words."""
+    """Return in words what a stored cell has more than the command asks for."""
     n_splits = cell.protocol.n_splits
     others = [name for name in stored[1] if name not in {*cell.protocol.metrics, cell.protocol.metric}]
     remarks = (

@@ -230,7 +230,7 @@ class Recipe:
 
     # ---- labels, search, fit ------------------------------------------------------------------------------------------
     def labels(self, part: Part, number: int | str) -> TrainingLabels:
-        """Return what methods may know of the labels of the training part of split ``number``, or of all rows, whose labels are known."""
+        """Return the labels that methods may see: of the training part of split ``number``, or of all rows if all labels are known."""
         if isinstance(number, str):
             return TrainingLabels(part.y, part.y, sample=np.arange(part.X.shape[0]))
         return training_labels(self.cell, part.X, part.y, self.dataset.classes, self.seeds(number))

@@ -318,7 +318,7 @@ def _unconverged(cell: Cell, dataset: str, cell_fits: Fits, search_rows: list[di
 
 
 def _search_advice(cell: Cell, row: Mapping[str, Any]) -> str:
-    """Return what to do about a fit of the search, of which only the numbers are kept."""
+    """Return the advice about a fit of the search; only its numbers are kept."""
     if row["dual_objective"] == -math.inf:
         return advice("infeasible_dual")
     if math.isnan(row["dual_objective"]):

@@ -1,6 +1,6 @@
 """Two-stage cross-validated selection of hyper-parameters.
 
-fathony2018 section 7.1 (and 7.2 for lambda): five folds of the training part of one split; stage 1 over a coarse grid, stage 2
+Fathony et al. 2018, section 7.1 (and 7.2 for lambda): five folds of the training part of one split; stage 1 over a coarse grid, stage 2
 over multipliers of its winner; ties go to the strongest regularisation. Beyond the papers the grid of stage 1 may go on past an end that
 wins (``protocol.extend``), and near-ties may count as ties (``protocol.standard_errors``).
 """
@@ -164,7 +164,7 @@ class _Stage:
         return sorted(numbers, reverse=hyper(str(self.axes.strength) if name == STRENGTH else name).strong == "large")
 
     def paths(self, new: Mapping[str, float] | None = None) -> list[list[Point]]:
-        """Return all combinations of what the stage tries: a path of strengths, strong to weak, for each combination of the others.
+        """Return all combinations of values that the stage tries: a path of strengths, strong to weak, for each combination of the others.
 
         With ``new`` only those with this value of this axis.
         """

@@ -85,10 +85,10 @@ def _facts(truth: Labels, seen: Labels, true: NDArray[np.float64], stated: NDArr
 
 
 def _rough_labels(cell: Cell, X: Any, truth: Labels, classes: tuple[Any, ...], seeds: SplitSeeds) -> TrainingLabels:
-    """Label all rows by a perceptron that saw m rows per class, and count its confusion on a small clean sample (louche2015, 4.2).
+    """Label all rows by a perceptron that saw m rows per class, and count its confusion on a small clean sample.
 
     The sample is drawn from all rows, so that small classes keep their share of it. Its rows that the perceptron learned from do not count
-    for the confusion, unless a class has no others.
+    for the confusion, unless a class has no others (Louche & Ralaivola 2015, section 4.2).
     """
     k, n, protocol = len(classes), len(truth), cell.protocol
     m = protocol.rough_per_class

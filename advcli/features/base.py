@@ -204,8 +204,8 @@ class ExplicitMap(FeatureMap):
     """A map whose moments can be listed: the adversary may have to match them in a ball or in a box.
 
     ``ball``: |moments - sample's| <= lambda |theta| together, the ridge penalty. ``box``: each moment within ``tolerance`` of its standard
-    errors, an L1 penalty without a ridge (Mazuelas, Romero & Grunwald 2023, "Minimax risk classifiers with 0-1 loss", JMLR 24), so that the
-    game value bounds the loss on new data wherever the true moments lie in the box (the rows themselves distributed as in the sample).
+    errors, an L1 penalty without a ridge (Mazuelas, Romero & Grunwald 2023, "Minimax risk classifiers with 0-1 loss", JMLR 24). The game
+    value then bounds the loss on new data, if the true moments lie in the box and rows are distributed as in the sample.
 
     Parameters
     ----------

@@ -105,7 +105,8 @@ class AbstainingClassifier(SurrogateClassifier):
     Ramaswamy, Tewari and Agarwal (2018), "Consistent algorithms for multiclass classification with an abstain option", Electronic Journal
     of Statistics 12: ova, cs and bep.
 
-    Mao, Mohri and Zhong (2024), ALT, arXiv 2310.14772: section 4.2 is two_stage.
+    Mao, Mohri and Zhong (2024), "Predictor-rejector multi-class abstention: theoretical analysis and algorithms", ALT, arXiv 2310.14772:
+    section 4.2 is two_stage.
 
     Fathony, Asif, Liu, Bashiri, Xing, Behpour, Zhang and Ziebart (2018), "Consistent robust adversarial prediction for general multiclass
     classification", arXiv 1812.07526: section 5 is adversarial.

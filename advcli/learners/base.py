@@ -74,7 +74,7 @@ class Bound:
 
     @classmethod
     def of(cls, learner: Learner, features: FeatureMap, codes: Any, weights: Array | None, **own: Any) -> Bound:
-        """Return features over rows that the learner has checked, their codes and weights, with what the kind of learner adds."""
+        """Return the features of checked rows with their codes and weights, and the entries that the kind of learner adds."""
         known = vars(learner)
         facts = {name: known[name] for name in _OF_ROWS if name in known}
         return cls({**facts, "features_": features if features.keeps_rows else None}, features, codes, weights, own)

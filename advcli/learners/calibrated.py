@@ -1,7 +1,7 @@
 """Estimates of class probabilities from the potentials of a learner, by a calibration of cross-fitted potentials.
 
 The p of an adversarial loss is a strategy of the game: it is 0 at most classes of most rows, whatever their chances are. An estimate needs
-labels of rows that the fit has not seen, so every fold is scored by a fit to the others, and `VectorScaling` or scikit-learn's
+labels of rows that the fit has not seen. So every fold is scored by a fit to the others; `VectorScaling` or scikit-learn's
 `CalibratedClassifierCV` learns from these scores.
 """
 

@@ -42,7 +42,7 @@ def learner_names() -> list[str]:
 
 
 def path_names(loss: Options) -> frozenset[str]:
-    """Return the names of the options of a method and of its base loss that are paths of files, as their classes declare them.
+    """Return which options of a method and of its base loss are paths of files; their classes declare them.
 
     An unknown method has none.
     """

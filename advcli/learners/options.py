@@ -82,7 +82,7 @@ def _as_tuples(value: Any) -> Any:
 
 
 def describes(base: type[Any]) -> Callable[[Kind], Kind]:
-    """Return a decorator of classes that puts the parameters in the docstring of a base behind those in the docstring of the class."""
+    """Return a class decorator. It appends the parameters in the docstring of a base to the parameters of the class."""
 
     def described(cls: Kind) -> Kind:
         doc, shared = inspect.getdoc(cls) or "", (inspect.getdoc(base) or "").partition(_PARAMETERS)[2].partition("\n\n")[0]

@@ -9,9 +9,9 @@ Here s_j = +1 where y > j, else -1. In red_th the costs c_y of a class weigh ter
 absolute costs. Each model minimises lambda/2 |penalised|^2 + 1/n times the sum over rows of weight and loss. With a kernel g is a function
 of the kernel's space. `advcli.problems.threshold` states the problem and `advcli.solvers.newton.threshold` solves it.
 
-Sources: Shashua & Levin 2003, "Ranking with large margin principle" (NIPS 15); Chu & Keerthi 2007, "Support vector ordinal regression"
-(Neural Computation 19:792-815), for svorim with implicit and svorex with explicit constraints; Li & Lin 2007, "Ordinal regression by
-extended binary classification" (NIPS 19:865-872).
+Sources: Shashua & Levin 2003, "Ranking with large margin principle: two approaches" (NIPS 15); Chu & Keerthi 2007, "Support vector
+ordinal regression" (Neural Computation 19:792-815), for svorim with implicit and svorex with explicit constraints; Li & Lin 2007,
+"Ordinal regression by extended binary classification" (NIPS 19:865-872).
 """
 
 from __future__ import annotations
@@ -375,7 +375,7 @@ def _nothing(rows: ScoredRows) -> ThresholdPoint:
 @describes(Minimiser)
 @dataclass(kw_only=True, eq=False, repr=False)
 class OrdinalClassifier(Calibrated, ThresholdLearner):
-    """Threshold models for ordered classes by the name of the method, each fit with a duality gap.
+    """A threshold model for ordered classes, named by ``method``; each fit has a duality gap.
 
     Parameters
     ----------
@@ -425,7 +425,7 @@ class OrdinalClassifier(Calibrated, ThresholdLearner):
 
     References
     ----------
-    Shashua and Levin (2003), "Ranking with large margin principle", NIPS 15: at and it.
+    Shashua and Levin (2003), "Ranking with large margin principle: two approaches", NIPS 15: at and it.
 
     Chu and Keerthi (2007), "Support vector ordinal regression", Neural Computation 19: svorim and svorex.
 

@@ -306,7 +306,7 @@ class Minimiser(Refitting):
         return self.theta_
 
     def _restore_theta(self, attributes: Entries, biases: bool = False) -> None:
-        """Take over ``theta_`` of a saved model, in the shape of the feature map's parameters and with a row of ``biases`` below them."""
+        """Restore ``theta_`` of a saved model: the parameters in the shape of the feature map, with a row of ``biases`` below."""
         if self.certificate_ is None:
             raise ModelError("its certificate is missing")
         bound = self.features_

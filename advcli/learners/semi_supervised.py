@@ -1,4 +1,4 @@
-"""The semi-supervised SVM that louche2015, section 4.2, compares with UMA."""
+"""The semi-supervised SVM that Louche & Ralaivola 2015, section 4.2, compares with UMA."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class SemiSupervisedSVM(LinearLearner):
     minimise  sum_labelled |f_i - c_{y_i}|^2 + ratio sum_unlabelled min_y |f_i - c_y|^2 + ridge |W|^2,  f_i = W'x_i, c_y = e_y - 1/k
 
     Bennett and Demiriz have a two-class mixed-integer program: every unlabelled row costs the smaller of its errors under the two labels.
-    Here there are k labels, the minimum runs over all of them, and errors are squared, so that W is exact for given labels and the labels
-    (argmax f) exact for given W. The two alternate to a local minimum, from the fit on the labelled rows, while ``ratio`` grows to its
-    value in ``stages`` steps (a start that trusts no guess). The hinge and integer programming are not reproduced: they do not reach 3,823
-    rows and 10 classes.
+    Here there are k labels, and the minimum runs over all of them. Errors are squared: W is exact for given labels, and the labels (argmax
+    f) are exact for given W. The two alternate to a local minimum, from the fit on the labelled rows, while ``ratio`` grows to its value in
+    ``stages`` steps (a start that trusts no guess). The hinge and integer programming are not reproduced: they do not reach 3,823 rows and
+    10 classes.
 
     Parameters
     ----------

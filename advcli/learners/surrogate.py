@@ -52,8 +52,8 @@ class SurrogateClassifier(PlaysGame):
         Name of the surrogate, ``"zero_one"``, ``"absolute"``, ``"ww"``, ... (`advcli.losses.loss_names`); or a cost matrix, rows =
         predictions, columns = classes, both in the order of `order_`: the adversarial loss of that matrix. A frame (pandas, or polars with
         a first column of text) with rows and columns named by the classes is put into that order; rows of other names are predictions that
-        are no class, and so are all rows where none is named by a class. Or a class of losses (`advcli.losses.Loss`), what makes one from
-        the number of classes and ``loss_options``, such as ``functools.partial(MyLoss, width=2)``, or a loss that was made for as many
+        are no class, and so are all rows where none is named by a class. Or a class of losses (`advcli.losses.Loss`); a function that makes
+        one from the number of classes and ``loss_options``, such as ``functools.partial(MyLoss, width=2)``; or a loss, made for as many
         classes as the labels have.
     C : float
         Weight of the summed loss against 1/2 |theta|^2; lambda = 1/(n C) with n the rows of `fit`.
@@ -82,9 +82,9 @@ class SurrogateClassifier(PlaysGame):
         ``"abstain"``, for one beyond the classes and ``"prediction K"`` for others. Among labels that are not text `predict` returns
         an array of objects.
     order : sequence or None
-        The labels from the lowest to the highest, absent ones too: `order_` then has this order. None: sorted; where the loss
-        or the features count steps between classes (``"absolute"``, ``"threshold"``, ...) the order of an ordered pandas Categorical
-        or a polars Enum, and text without an order is refused.
+        The labels from the lowest to the highest, absent ones too: `order_` then has this order. None: sorted; where the loss or the
+        features count steps between classes (``"absolute"``, ``"threshold"``, ...) the order of an ordered pandas Categorical or a polars
+        Enum; text without an order is then refused.
     class_weight : dict, "balanced" or None
         What every row of a class weighs, by label (1 where it is left out), beside its ``sample_weight``; ``"balanced"``: n / (classes x
         rows of the class), so that all classes weigh the same.
@@ -121,7 +121,8 @@ class SurrogateClassifier(PlaysGame):
 
     References
     ----------
-    Fathony et al. (2018), arXiv 1812.07526: eq. 10 is the surrogate of a cost matrix, eq. 131 to 133 are the predictions.
+    Fathony et al. (2018), "Consistent robust adversarial prediction for general multiclass classification", arXiv 1812.07526:
+    eq. 10 is the surrogate of a cost matrix, eq. 131 to 133 are the predictions.
 
     Examples
     --------
@@ -530,7 +531,8 @@ class AdversarialClassifier(Calibrated, SurrogateClassifier):
 
     References
     ----------
-    Fathony et al. (2018), arXiv 1812.07526: eq. 10 is the surrogate of a cost matrix, section 3 the zero-one loss.
+    Fathony et al. (2018), "Consistent robust adversarial prediction for general multiclass classification", arXiv 1812.07526:
+    eq. 10 is the surrogate of a cost matrix, section 3 the zero-one loss.
 
     Examples
     --------
@@ -573,7 +575,8 @@ class OrdinalAdversarialClassifier(Calibrated, SurrogateClassifier):
 
     References
     ----------
-    Fathony et al. (2018), arXiv 1812.07526: Theorems 6 and 7 are the absolute and the squared loss, eq. 70 and 71 the feature maps.
+    Fathony et al. (2018), "Consistent robust adversarial prediction for general multiclass classification", arXiv 1812.07526:
+    Theorems 6 and 7 are the absolute and the squared loss, eq. 70 and 71 the feature maps.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""UMA and the perceptrons: ultraconservative additive updates, from noisy labels and their confusion matrix (louche2015).
+"""UMA and the perceptrons: ultraconservative additive updates, from noisy labels and their confusion matrix (Louche & Ralaivola 2015).
 
-UMA builds points z_pq that are, on average over the noise, sums of the rows of true class q that the present W predicts as p, and lets an
-ultraconservative algorithm (Crammer & Singer 2003) learn from these points. With C = I, UMA is a batch perceptron.
+UMA builds points z_pq. On average over the noise they are sums of the rows of true class q that the present W predicts as p. An
+ultraconservative algorithm (Crammer & Singer 2003) learns from these points. With C = I, UMA is a batch perceptron.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class LearnsFromConfusion(LinearLearner):
 @register("uma")
 @dataclass(kw_only=True, eq=False, repr=False)
 class UMAClassifier(LearnsFromConfusion):
-    """UMA, the unconfused ultraconservative multiclass algorithm (louche2015, Algorithm 2).
+    """UMA, the unconfused ultraconservative multiclass algorithm (Louche & Ralaivola 2015, Algorithm 2).
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class UMAClassifier(LearnsFromConfusion):
     confusion_, condition_ : ndarray (k, k), float
         The matrix used and its condition number.
     prior_ : ndarray (k,)
-        Estimated shares of the true classes, pi = C^-1 (counts / n); an entry can be 0 or negative, and is no candidate of
+        Estimated shares of the true classes, pi = C^-1 (counts / n); an entry can be 0 or negative, and is not a candidate of
         ``rule="confusion"`` then.
     n_updates_ : int
         Updates made.
@@ -178,7 +178,7 @@ class UMAClassifier(LearnsFromConfusion):
 @register("perceptron")
 @dataclass(kw_only=True, eq=False, repr=False)
 class PerceptronClassifier(LinearLearner):
-    """The online ultraconservative algorithms (louche2015, Algorithm 1; Crammer & Singer 2003), several passes, last iterate.
+    """The online ultraconservative algorithms (Crammer & Singer 2003), several passes, last iterate.
 
     Parameters
     ----------
@@ -257,8 +257,8 @@ def confusion_matrix(confusion: Any, k: int, names: Sequence[Any]) -> tuple[Arra
     return check_confusion(confusion, k, names)
 
 
-# louche2015, section 4.2: batch perceptrons, UMA with C = I, on the labels as they are seen, on the small clean sample alone, on the true
-# labels of all rows
+# Louche & Ralaivola 2015, section 4.2: batch perceptrons, UMA with C = I, on the labels as they are seen, on the small clean sample alone,
+# on the true labels of all rows
 for _name, _view in {"f_y": "noisy", "f_conf": "sample", "f_full": "true"}.items():
     _method: Any = register_method(_name, UMAClassifier, ("confusion", "alpha"))
     _method.takes, _method.view = (), _view

@@ -1,7 +1,7 @@
 """Adversarial losses whose matrix has columns that are convex in the prediction: absolute, squared, power, Huber, pinball.
 
-Two adjacent predictions suffice: mixing them gives a position r in [0, l - 1] whose cost under truth j is Ltilde(r, j), the linear
-interpolation of column j, and no other mixture of the same mean costs less under any truth. So the game is one-dimensional,
+Two adjacent predictions suffice: mixing them gives a position r in [0, l - 1]. Its cost under truth j is Ltilde(r, j), the linear
+interpolation of column j. No other mixture of the same mean costs less under any truth. So the game is one-dimensional,
 
     V(f) = min over r in [0, l - 1] of max_j f_j + Ltilde(r, j),
 

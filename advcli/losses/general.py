@@ -4,8 +4,9 @@ The game of one example is the linear program (Fathony et al. 2018, eq. 11)
 
     maximise f.q + v   subject to   v <= (Lq)_i for every prediction i,  q a distribution.
 
-Its feasible set does not depend on f and every (e_j, min_i L_ij) is a vertex of it, so the simplex method starts at the best single label,
-without a first phase. The duals of the l constraints are the predictor's p, and the equality of both players' values certifies the answer.
+Its feasible set does not depend on f, and every (e_j, min_i L_ij) is a vertex of it. So the simplex method starts at the best single label
+and needs no first phase. The duals of the l constraints are the predictor's p, and the equality of both players' values certifies the
+answer.
 """
 
 from __future__ import annotations

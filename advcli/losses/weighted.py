@@ -1,7 +1,7 @@
 """Weights on the loss matrix: the game over w L.
 
 S_wL(f, y) = w S_L(f / w, y) (Fathony et al. 2018, Corollaries 9-11; their Theorem 8 holds for the set of extreme points, not for the
-adversary at the same f), so a weighted loss is its base with scores and values in units of w.
+adversary at the same f). So a weighted loss is its base with scores and values in units of w.
 """
 
 from __future__ import annotations

@@ -251,7 +251,7 @@ def _checksum(members: Mapping[str, bytes]) -> str:
 
 
 def load(path: str | Path, trust: bool = False) -> Any:
-    """Return the fitted estimator of a model file, or the fitted pipeline, as it predicted when it was saved.
+    """Return the fitted estimator or pipeline of a model file. It predicts as when it was saved.
 
     A model of ``advcli fit`` is a `sklearn.pipeline.Pipeline` that takes frames with the columns of its training file, or arrays of
     features, and predicts labels; `read` returns what else such a file says.

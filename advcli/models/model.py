@@ -204,7 +204,7 @@ def zeros(model: Model) -> Any:
 
 
 def describe(model: Model) -> dict[str, str]:
-    """Return what there is to say about a model, as labelled lines of text."""
+    """Return a description of a model, as labelled lines of text."""
     estimator, about = model.estimator, model.about
     cell, certificate = about.get("cell") or {}, model.certificate
     lines = {"kind": type(estimator).__name__}

@@ -226,7 +226,7 @@ def _restored_encoding(document: Any, d: int) -> Encoding | None:
 
 
 def _restored_column(stored: Mapping[str, Any]) -> Column:
-    """Return a column with what was learned of it, each by what it must be."""
+    """Return a column and what the fit learned of it; every entry is checked."""
     name, categories = _field(stored, "name", str), _field(stored, "categories", list, type(None))
     learned = {key: _field(stored, key, *kinds) for key, kinds in LEARNED.items() if key in stored}
     if categories is not None and not (categories and all(map(_is_label, categories)) and len(set(categories)) == len(categories)):

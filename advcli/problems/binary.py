@@ -5,9 +5,9 @@ For each of m problems on its own, with labels s_i = +-1, weights w_i >= 0 (0: t
     P(v) = lambda/2 |v|^2 + 1/n sum_i p_i w_i [m_i - s_i v.x_i]_+                                                          (1)
     D(a) = 1/n sum_i p_i a_i m_i - lambda/2 |v(a)|^2,   0 <= a_i <= w_i,   v(a) = 1/(lambda n) sum_i p_i a_i s_i x_i       (2)
 
-and the sum over the problems is what is minimised. The sample weights p count how often a row occurs, and n is their sum over all rows (the
-number of rows when all are 1), the same for every problem. With a kernel v is a function, its parameters are coefficients over the rows,
-and ``constant`` is added to the kernel: the regularised constant. Instead of it a problem may have a free bias, the last row of its
+and the sum over the problems is what is minimised. The sample weights p count how often a row occurs. Their sum over all rows is n, the
+number of rows when all are 1; it is the same for every problem. With a kernel v is a function, its parameters are coefficients over the
+rows, and ``constant`` is added to the kernel: the regularised constant. Instead of it a problem may have a free bias, the last row of its
 parameters: scores are v.x + b, b is not penalised, and (2) holds for
 
     sum_i p_i a_i s_i = 0                                                                                                  (3)

@@ -42,7 +42,7 @@ def advice(status: str) -> str:
 
 @dataclass(frozen=True)
 class Certificate:
-    """How good a fit is, in the scaling lambda/2 |theta|^2 + mean loss; made by `certify` and `judge` alone.
+    """The objective of a fit, a lower bound of the optimum and their gap, in the scaling lambda/2 |theta|^2 + mean loss.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Certificate:
 
 @dataclass(frozen=True)
 class WorstCase:
-    """What predictions on the rows of a fit cost at most, in expectation under every label distribution that the moments allow.
+    """The largest expected cost of predictions on the rows of a fit, under all label distributions that the moments allow.
 
     With theta the parameters, a distribution q_i of labels for every row is allowed where its moments J'q/n lie within lambda |theta| of
     the sample's (`Problem.game_value`). For predictions of expected costs a_i(j) under the label j, from any rule, the mean of q_i.a_i is
@@ -117,7 +117,7 @@ class WorstCase:
 
     @classmethod
     def of(cls, certificate: Certificate, penalty: float, bound: float, seen: float, rule: str) -> WorstCase:
-        """Return what is guaranteed, from the penalty of the fit and the means over its rows of the bounds and of the costs seen."""
+        """Return the guarantee of a fit, from its penalty and the means over its rows of the bounds and of the costs at the true labels."""
         ridge = certificate.game_value - certificate.primal
         return cls(float(certificate.game_value), float(penalty + ridge + bound), float(seen), rule)
 

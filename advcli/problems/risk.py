@@ -287,8 +287,8 @@ class Problem:
     def feasible(self, R: Any) -> tuple[Any, float]:
         """Return a feasible dual point near R, R itself where it is one up to rounding, and how far outside R lies.
 
-        Outside is the largest of: a row's distance from conv R(y_i) (`Loss.infeasibility`), what the constraint of a free parameter is
-        broken by, in mass per row (`FeatureMap.broken`), and the share by which r must be shortened to bring its moments into the box.
+        Outside is the largest of: a row's distance from conv R(y_i) (`Loss.infeasibility`); by how much the constraint of a free parameter
+        is violated, in mass per row (`FeatureMap.broken`); and the share by which r must be shortened to bring its moments into the box.
         nan where R holds a nan.
         """
         point, k = R, self.loss.n_classes

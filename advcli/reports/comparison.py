@@ -159,8 +159,8 @@ def comparison_table(
     str
         Cells are ``mean (std)`` with marks: ``*`` best, ``=`` not significantly worse, ``!`` a fit did not converge, ``failed``,
         ``undefined``; a single method is compared with nothing and has no marks of the first two.
-        The row ``average`` is given for methods with a result on every data set, the row ``count`` is the number of data sets
-        where the method is best or not significantly worse.
+        The row ``average`` is given for methods with a result on every data set. The row ``count`` is the number of data sets where the
+        method is best or not significantly worse.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def selected_by(runs: pd.DataFrame, selected: Mapping[str, str]) -> dict[str, li
 
 
 def selection_lines(summary: pd.DataFrame, metric: str) -> list[str]:
-    """Return the line of what selected hyper-parameters; empty where that is the metric of the table for every method."""
+    """Return the line that says by which metric hyper-parameters were selected; none where that is the metric of the table for all."""
     selected = {name: methods for name, methods in summary.attrs.get("selected", {}).items() if methods}
     if {shown_as(name).name for name in selected} <= {shown_as(metric).name}:
         return []

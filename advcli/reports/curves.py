@@ -1,4 +1,4 @@
-"""Curves: a metric along a numeric option that a sweep varied, with standard errors over the runs (the figures of louche2015)."""
+"""Curves: a metric along a numeric option that a sweep varied, with standard errors over the runs, as in Louche & Ralaivola 2015."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Published numbers compared with ours.
 
-The folder ``published/`` holds the tables that this project compares with, one CSV file per printed table, copied as facts from
-the papers with the columns paper, table, dataset, method, feature_map, metric, mean, std, extra, unit; ``columns.csv`` names our
-loss and our features for each printed column. A new table is one file there and its lines in ``columns.csv``.
+The folder ``published/`` holds the tables that this project compares with: one CSV file per printed table, with the numbers of the papers.
+Its columns are paper, table, dataset, method, feature_map, metric, mean, std, extra, unit; ``columns.csv`` names our loss and our features
+for each printed column. A new table is one file there and its lines in ``columns.csv``.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def cell_text(
     rows: Sequence[Mapping[str, Any]],
     search_rows: Sequence[Mapping[str, Any]],
 ) -> str:
-    """Return the text of a cell's file, with the keys of the cell and of its configuration alone, and the rows of runs.csv and search.csv.
+    """Return the text of a cell's file: the keys of the cell and of its configuration, and its rows of runs.csv and search.csv.
 
     ``identity`` is what all cells of the folder have in common, None where the folder belongs to no configuration; ``about`` are facts.
     """

@@ -17,9 +17,9 @@ class CellTables:
 
     ``paths`` are the cell files whose rows the tables have, in the order of the rows, which depends on the cells alone: data set, method,
     seed and name of the file. Damaged files and files of another schema are left out; ``remarks`` has a line each as its keys. So are
-    failures of cells that succeeded since, finished cells that failed to get more splits (the failure has their rows), and cells that the
-    folder has again from a newer `NUMBERS_VERSION`. ``headers`` are the columns of ``runs`` and ``search``, ``makers`` the makers of the
-    finished cells.
+    failures of cells that succeeded since, and finished cells that failed to get more splits (the failure has their rows). So are cells
+    that the folder has again from a newer `NUMBERS_VERSION`. ``headers`` are the columns of ``runs`` and ``search``, ``makers`` the makers
+    of the finished cells.
     """
 
     def __init__(self, folder: Path, files: Sequence[Path]) -> None:

@@ -41,7 +41,7 @@ PARTS = ("theta", "r", "predictor", "rejector_theta", "rejector_r")
 
 
 def digest(cell: Mapping[str, Any], split: int, arrays: Mapping[str, Array]) -> str:
-    """Return the SHA-256 of the arrays of a split, from 1, by the names of `PARTS`, and of its cell as plain data (`tables.lasting`)."""
+    """Return the SHA-256 of a split (from 1): of its arrays, by the names of `PARTS`, and of its cell as plain data (`tables.lasting`)."""
     checksum = hashlib.sha256(canonical_json({"cell": cell, "split": split}).encode())
     for part in PARTS:
         if part in arrays:

@@ -229,7 +229,7 @@ def pack(rows: Sequence[Mapping[str, Any]], base: Sequence[str]) -> dict[str, An
 
 
 def unpack(table: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of what `pack` made."""
+    """Return the rows that `pack` packed."""
     return [dict(zip(table["columns"], values, strict=True)) for values in table["values"]]
 
 

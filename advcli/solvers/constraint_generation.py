@@ -11,8 +11,8 @@ kernel, rows are first moved in turn, each to the optimum of its simplex, which 
 open, and more rows where the gap does not halve.
 
 Masters of early rounds end at a gap that is small beside the round's violation, since a nearer optimum would hardly change the next round.
-After a round without a violation the master is solved until every constraint with weight is the largest of its row, and the rounds go on
-from there, to one over all rows without a violation: with epsilon = 0, the paper's choice, none beyond the master's accuracy.
+After a round without a violation the master is solved until every constraint with weight is the largest of its row. The rounds go on from
+there, until a round over all rows finds no violation: with epsilon = 0, the paper's choice, none beyond the master's accuracy.
 `Solution.memory` counts the constraints added, and those with weight at the end, which are not unique where a row has more tight
 constraints than its distribution needs.
 

@@ -62,7 +62,7 @@ class Cuts(NamedTuple):
 class Turns(NamedTuple):
     """Labels of rows as sets of their K coordinates that are turned away from the true label, each of them free.
 
-    A set of l coordinates S is the plane slope_l sum over S of sign_ij u_ij + offset_l at scores u_i, so that at every l the plane of the l
+    A set of l coordinates S is the plane slope_l sum over S of sign_ij u_ij + offset_l at scores u_i. So at every l the plane of the l
     largest sign_ij u_ij is the highest. ``sign`` (n, K) is what the turn of a coordinate adds to the margin, times its score; ``slope`` and
     ``offset`` (K + 1,) are above 0 beyond l = 0, where both belong to the true label.
     """

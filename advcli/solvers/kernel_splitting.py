@@ -7,8 +7,8 @@ v - z converges to the scores over sigma. An iteration is two triangular solves,
 grow with the number of such rows, which under llw are nearly all. Cipolla and Gondzio (2022, EURO J. Comput. Optim. 10) train
 binary machines with such a shared factor.
 
-Where few rows of a Cholesky factor with pivoting leave little of K (small gamma), the iterations solve the system of these rows, at a cost
-of 4 n p k instead of 2 n^2 k. Both bounds are K's own whenever a gap is claimed: the function of such an iterate is one of K too,
+Sometimes few rows of a Cholesky factor with pivoting leave little of K (small gamma). The iterations then solve the system of these rows,
+at a cost of 4 n p k instead of 2 n^2 k. Both bounds are K's own whenever a gap is claimed: the function of such an iterate is one of K too,
 with coefficients on the pivots, and the dual value is computed with K. A gap that then stays open takes more rows, at last all of K.
 
 Every x is primal feasible and every z dual feasible, so that both bounds come from iterates.
@@ -249,7 +249,7 @@ class _Iteration:
             self._refine(problem.parameters(R))
 
     def _sketch_first(self, A: Array) -> None:
-        """Begin with a sketch that should lose little of the dual value at coefficients of the size of A, or with one on the way to it."""
+        """Begin with a sketch that should lose little of the dual value at coefficients as large as A, or with a smaller first one."""
         coarsest = _COARSE * self.sigma
         loses = _MEAN_LEFT * self.lost * 0.5 * self.problem.lam * float(np.vdot(A, A))  # for each unit left
         left = min(_SHARE * self.allowed(self.best.primal, self.best.dual) / loses, coarsest) if loses > 0.0 else coarsest

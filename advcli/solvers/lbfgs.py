@@ -5,7 +5,7 @@ On a surrogate, which has kinks, L-BFGS stalls away from the optimum, since curv
 and Lipschitz. Between runs the centres move, and the limit is the optimum of the surrogate. A run stops as soon as further iterations
 would gain little beside new centres; mu shrinks when few iterations were needed.
 
-Moments in a box are an L1 penalty. With theta = u - v and u, v >= 0 the penalty is sum_j tolerance_j (u_j + v_j), which is smooth, and the
+Moments in a box are an L1 penalty. With theta = u - v and u, v >= 0 the penalty is sum_j tolerance_j (u_j + v_j), which is smooth. The
 bounds are the "B" of L-BFGS-B (Byrd, Lu, Nocedal and Zhu 1995).
 """
 

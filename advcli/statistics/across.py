@@ -16,7 +16,8 @@ def friedman(scores: ArrayLike) -> TestResult:
 
     References
     ----------
-    Friedman (1937), "The use of ranks to avoid the assumption of normality", Journal of the American Statistical Association 32.
+    Friedman (1937), "The use of ranks to avoid the assumption of normality implicit in the analysis of variance", Journal of the American
+    Statistical Association 32.
 
     Examples
     --------
@@ -88,7 +89,9 @@ def nemenyi(mean_ranks: ArrayLike, n_datasets: int) -> NDArray[np.float64]:
 
     References
     ----------
-    Nemenyi (1963), doctoral thesis, Princeton University; Demsar (2006), JMLR 7.
+    Nemenyi (1963), "Distribution-free multiple comparisons", doctoral thesis, Princeton University.
+
+    Demsar (2006), "Statistical comparisons of classifiers over multiple data sets", JMLR 7.
 
     Examples
     --------

@@ -25,7 +25,7 @@ class RiskCoverage:
     """The risk of the accepted at every threshold, for n rows with m different margins.
 
     Rows of at least the margin ``threshold`` are accepted, largest first. ``aurc`` is the area under the curve: the mean over i = 1..n of
-    the risk of the i rows of largest margin (Geifman & El-Yaniv 2017), where rows of equal margin come in random order, in expectation.
+    the risk of the i rows of largest margin (Geifman & El-Yaniv 2017). Rows of equal margin come in random order, in expectation.
     ``excess`` is E-AURC: ``aurc`` minus the ``aurc`` of margins that put all wrong rows last (Geifman, Uziel & El-Yaniv 2019, without their
     approximation).
     """
@@ -104,7 +104,7 @@ def guarantee(margin: Any, wrong: Any, epsilon: float = 0.05, delta: float = 0.1
     are tested in turn, from the largest threshold down, at level delta each, until one is not rejected (fixed-sequence testing): the
     probability that any rejected one is true is at most delta.
 
-    Assumed: the held-out rows and the rows to come are drawn independently from one law, in an order that says nothing, and what was fitted
+    Assumed: the held-out rows and the rows to come are drawn independently from one law, in an order that says nothing. What was fitted
     does not depend on the held-out rows. Nothing is assumed of the margins. Of all draws of held-out rows at most the share delta gives a
     bad threshold.
 

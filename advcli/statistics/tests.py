@@ -1,8 +1,8 @@
 """Paired tests over splits, the marks "best" and "not significantly worse", and tests across data sets.
 
-The papers test over 20 overlapping random splits as if they were independent (fathony2016: paired t; fathony2018: Wilcoxon signed-rank);
-such tests reject a true null in about half of the data sets at a nominal 5 %. The corrected resampled t-test of Nadeau and Bengio (2003,
-Machine Learning 52, section 3, "corrected resampled t-test") replaces the variance factor 1/J by 1/J + n_test/n_train.
+The papers test over 20 overlapping random splits as if they were independent (Fathony et al. 2016: paired t; Fathony et al. 2018: Wilcoxon
+signed-rank); such tests reject a true null in about half of the data sets at a nominal 5 %. The corrected resampled t-test of Nadeau and
+Bengio (2003, Machine Learning 52, section 3, "corrected resampled t-test") replaces the variance factor 1/J by 1/J + n_test/n_train.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _t_test(a: ArrayLike, b: ArrayLike, factor: float) -> TestResult:
 
 
 def paired_t(a: ArrayLike, b: ArrayLike) -> TestResult:
-    """Paired t-test, two-sided; all differences zero gives p = 1, one constant other difference 2^(1 - J) as a sign test does.
+    """Paired t-test, two-sided. If all differences are 0, p = 1; if they are equal and not 0, p = 2^(1 - J), as in a sign test.
 
     References
     ----------
@@ -158,7 +158,7 @@ def corrected_t(a: ArrayLike, b: ArrayLike, n_train: float, n_test: float) -> Te
 
 @dataclass(frozen=True)
 class Posterior:
-    """Probabilities of what the mean difference a - b is, given the values; they sum to 1.
+    """Probabilities that the mean difference a - b is negative, negligible or positive, given the values; they sum to 1.
 
     ``smaller`` is below -rope: ``a`` is practically smaller; ``equivalent`` in [-rope, rope], the region of practical equivalence;
     ``larger`` above.
@@ -172,9 +172,9 @@ class Posterior:
 def bayesian_correlated_t(a: ArrayLike, b: ArrayLike, n_train: float, n_test: float, rope: float = 0.0) -> Posterior:
     """Bayesian correlated t-test: how likely one of two methods is better by more than ``rope``, on one data set.
 
-    The mean difference has the posterior mean(d) + sqrt((1/J + n_test/n_train) var(d)) t_{J-1}, the correlation of the splits being n_test
-    / (n_train + n_test) (Corani and Benavoli 2015, Machine Learning 100, eq. 8; Benavoli et al. 2017, JMLR 18, section 3). It is nan with
-    fewer than two values or missing ones; differences without spread are taken for certain.
+    The mean difference has the posterior mean(d) + sqrt((1/J + n_test/n_train) var(d)) t_{J-1}. The correlation of the splits is taken as
+    n_test / (n_train + n_test) (Corani and Benavoli 2015, Machine Learning 100, eq. 8; Benavoli et al. 2017, JMLR 18, section 3). It is nan
+    with fewer than two values or missing ones; differences without spread are taken for certain.
 
     Parameters
     ----------
@@ -267,8 +267,8 @@ def rank_biserial(a: ArrayLike, b: ArrayLike) -> float:
     """Matched-pairs rank-biserial correlation of values (J,), the effect size of the Wilcoxon signed-rank test, in [-1, 1].
 
     (R+ - R-) / (R+ + R-) with the sums of ranks of the positive and the negative differences a - b (Kerby 2014, "The simple difference
-    formula", Comprehensive Psychology 3): 1 if ``a`` is larger in every pair, 0 if all pairs are equal; nan with missing values or
-    without pairs.
+    formula: an approach to teaching nonparametric correlation", Comprehensive Psychology 3): 1 if ``a`` is larger in every pair, 0 if all
+    pairs are equal; nan with missing values or without pairs.
 
     Examples
     --------

@@ -19,8 +19,8 @@ from .losses import named, require
 def check_figure(figure: str | ReportFigure) -> None:
     """Check a figure of reports, or the registered figure of a name, on rows that are made up; AssertionError names what is broken.
 
-    It is drawn from many rows and not refused from few: one data set, one split, one method, a failed cell, no certificate. Its files are
-    named by its name, its caption is a sentence, the SVG is one and the PDF is one, the same rows give the same bytes, and rows stay as
+    It is drawn from many rows and not refused from few: one data set, one split, one method, a failed cell, no certificate. Its name begins
+    the names of its files, and its caption is a sentence. The SVG and the PDF can be read. The same rows give the same bytes and stay as
     they were.
 
     Examples

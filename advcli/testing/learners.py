@@ -25,10 +25,10 @@ TEXT = {"check_classifiers_classes"}  # scikit-learn's checks that give text wit
 def check_learner(learner: Learner, skip: Collection[str] = (), scikit_learn: bool = True) -> None:
     """Check an unfitted learner on rows of three classes, and by scikit-learn's checks of classifiers; AssertionError names what is broken.
 
-    It is cloned with its parameters, fits labels of any kind and codes with ``n_classes`` alike, repeats its bits, writes to no input, has
-    scores of shape (n, k) whose largest entry is the prediction of its code, has one score a row as decision function for two classes,
-    keeps room for a class that does not occur, predicts the same for sparse rows, for some rows alone, for rows that were looked at before
-    and after pickling, and its certificate, where it has one, holds what it says.
+    It is cloned with its parameters. It fits labels of any kind, and codes with ``n_classes``, alike. It repeats its bits and writes to no
+    input. Its scores have the shape (n, k), and the largest is the prediction's; for two classes the decision function has one score a row.
+    It keeps room for a class that does not occur. It predicts the same for sparse rows, for some rows alone, for rows that it has seen, and
+    after pickling. Its certificate, where it has one, is true.
 
     ``skip`` names scikit-learn's checks that it breaks on purpose, such as a learner that abstains; one that counts steps between classes
     (`Learner.counts_steps`) is spared the check that gives text without an order. ``scikit_learn=False`` leaves these checks out, for a

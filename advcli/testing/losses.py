@@ -24,7 +24,7 @@ def require(true: Any, broken: str) -> None:
 
 @contextlib.contextmanager
 def named(subject: str) -> Iterator[None]:
-    """Put the name of what is checked before the sentence of what is broken."""
+    """Begin the message of a failed check with the name of the item."""
     try:
         yield
     except AssertionError as error:
@@ -34,10 +34,10 @@ def named(subject: str) -> Iterator[None]:
 def check_loss(loss_class: type[Loss], **options: Any) -> None:
     """Check a class of losses at 1, 2, 3 and 6 classes, with these options or its ``examples``.
 
-    Its answers attain their values and are subgradients, and without a game the largest of its pieces; no common shift of the scores
-    matters, no row sees another, answers and their mixtures are feasible dual points, points outside are found and brought back, compiled
-    ones agree with the readable ones in any layout of memory, block steps are optimal, and in a game neither player gains by another
-    response. AssertionError says the class, the number of classes, the options, and what is broken.
+    Its answers attain their values and are subgradients, and without a game the largest of its pieces; a common shift of the scores changes
+    nothing, and rows do not influence each other. Answers and their mixtures are feasible dual points; other points are found and brought
+    back. Compiled functions agree with the readable ones in any layout of memory, and block steps are optimal. In a game neither player
+    gains by another response. AssertionError says the class, the number of classes, the options, and what is broken.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Outward-rounded arithmetic on arrays: midpoints and radii (Rump 1999, "Fast and parallel interval arithmetic", BIT 39).
 
-A `Ball` holds every real number within ``rad`` of ``mid``. With u = 2^-53 one rounded operation errs by at most u times its result, and a
-sum of m products, in any order and with or without fused operations, by at most g_m |a|.|b| with g_m = m u / (1 - m u) (Higham 2002,
+A `Ball` holds every real number within ``rad`` of ``mid``. With u = 2^-53 one rounded operation errs by at most u times its result. A sum
+of m products, in any order and with or without fused operations, errs by at most g_m |a|.|b| with g_m = m u / (1 - m u) (Higham 2002,
 "Accuracy and Stability of Numerical Algorithms", section 3.1). Both bounds hold for every BLAS that multiplies matrices by the definition.
 Radii are sums of non-negative terms; the factor of `outward` covers their own rounding, its summand underflow.
 """

@@ -6,13 +6,13 @@ With n = sum of s_i (the number of rows without sample weights) and n moments J'
     D(r)     = 1/n sum s_i c_i - |J'(s r)|^2 / (2 lambda n^2)  <= min P       for every r_i in conv R(y_i)
 
 The stored r is moved to a point r* of that set, by m = sum s_i |r*_i - r_i| in all (`Surrogate.below`). Where parameters are free, the
-totals sum_i s_i r*_ij of every label must vanish: taking the surplus of some labels in proportion from the rows that hold it and giving it
-to the others moves at most twice the surplus more, and keeps every row a distribution. A move by m changes |J'(s r)| by at most m max |J_i|
-and the mean of c by at most m times its steepness over n. So D(r*) is bounded without being built.
+totals sum_i s_i r*_ij of every label must vanish: the surplus of some labels is taken in proportion from the rows that hold it and given to
+the others. This moves at most twice the surplus more, and every row stays a distribution. A move by m changes |J'(s r)| by at most m max
+|J_i| and the mean of c by at most m times its steepness over n. So D(r*) is bounded without being built.
 
-A box of moments has lambda = 0 and the penalty sum tolerance_j |theta_j|, for llw with linear features the penalty of theta less its means
-over the classes, and then a box for every difference of two classes' moments, as wide as both together; r* is scaled by the largest t <= 1
-that takes the moments of t r* into the box, and c(t r*) >= t c(r*) + (1 - t) c(0), because c is concave.
+A box of moments has lambda = 0 and the penalty sum tolerance_j |theta_j|. For llw with linear features it is the penalty of theta less its
+means over the classes; every difference of two classes' moments then has a box, as wide as both together. r* is scaled by the largest
+t <= 1 that takes the moments of t r* into the box. c(t r*) >= t c(r*) + (1 - t) c(0), because c is concave.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _ROWS = 512  # rows of a kernel matrix that are held at once
 class ScoreMap:
     """The feature map of a cell: scores f = (Z V) B' + tail, V the parameters of rows Z, B (k, m) the labels' numbers.
 
-    It is made of the group ``features``, the kernel's width where the row of results has one, training rows X (n, d), standardised, the
-    number k of scores of a row (classes, or binary problems of a reduction), and ``plus``, which is added to a kernel.
+    It is made of the group ``features``, the kernel's width where the row of results has one, and standardised training rows X (n, d). k is
+    the number of scores of a row: classes, or binary problems of a reduction. ``plus`` is added to a kernel.
     """
 
     def __init__(self, options: Mapping[str, Any], gamma: float | None, X: Any, k: int, plus: float = 0.0) -> None:

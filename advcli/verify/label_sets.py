@@ -2,16 +2,16 @@
 
     P(w) = lambda/2 |w|^2 + 1/n sum_i s_i max over y of psi(h, g),   h = f(y) - f(y_i),   g = labels in which y and y_i differ
 
-psi rises in h and is convex in it, so that a label y and any number h0 make a plane c + a (f(y) - f(y_i)) below the surrogate of row i: the
+psi is convex in h and rises with it. So a label y and any number h0 make a plane c + a (f(y) - f(y_i)) below the surrogate of row i: the
 tangent of psi(., g) at h0, which for an affine psi is psi. With stored labels, numbers h0 and weights alpha of sum at most 1 for each row
 
     D = 1/n sum_i s_i sum_p alpha_ip c_ip - |sum_i s_i sum_p alpha_ip a_ip (F(y_p) - F(y_i))|^2 / (2 lambda n^2)  <= min P,
 
 F(y) being what f weighs. The maximum is taken over all 2^m sets, one by one. The max-min margin has planes of mixtures mu of sets, a = 1
-and c = sum_j min(mu_j, 1 - mu_j), and is at most the largest sum_j |y_j - p_j| + h of all sets for any targets p in [0, 1]^m. The max-min
-margin of the F-measure F(z, y) = 2 |z & y| / (|z| + |y|), 1 of two empty sets, has c = 1 - max over z of E_mu F(z, y), and is at most the
-largest 1 - sum_z p_z F(z, y) + h for any predicted sets z of shares p, whose sum need not be above 1. In both F is a sum over labels where
-one size is fixed: of |z| = k the largest E_mu F is the sum of the k largest of E_mu 2 y_j / (k + |y|), and of |y| = s
+and c = sum_j min(mu_j, 1 - mu_j). It is at most the largest sum_j |y_j - p_j| + h of all sets for any targets p in [0, 1]^m. The max-min
+margin of the F-measure F(z, y) = 2 |z & y| / (|z| + |y|), 1 of two empty sets, has c = 1 - max over z of E_mu F(z, y). For any predicted
+sets z of shares p, whose sum is at most 1, it is at most the largest 1 - sum_z p_z F(z, y) + h. In both F is a sum over labels where one
+size is fixed: of |z| = k the largest E_mu F is the sum of the k largest of E_mu 2 y_j / (k + |y|), and of |y| = s
 
     sum_z p_z F(z, y) = sum over j in y of sum over z that hold j of 2 p_z / (|z| + s).
 """
@@ -78,7 +78,7 @@ class SurrogateOfMargin:
         return slope, self.value(ball(h), g, sizes) - slope * h
 
     def planes(self, h: Array, weight: Ball, sets: Array, true: Array) -> tuple[Ball, Ball]:
-        """Return weights times slopes of tangents at margins h of sets (p, k) beside the true ones, and the sum of their constants."""
+        """Return the planes of tangents at margins h of sets (p, k) against the true ones: weighted slopes, and the constants' sum."""
         slope, constant = self.tangent(h, np.abs(sets - true).sum(axis=1), sets.sum(axis=1) + true.sum(axis=1))
         return weight * slope, (weight * constant).sum()
 
@@ -314,7 +314,7 @@ def planes_of(planes: Array, columns: int, examples: int, labels: int) -> tuple[
 
 
 def cut(alpha: Array, owner: Any, examples: int) -> Array:
-    """Return weights cut to be non-negative with sums of at most 1 for each example."""
+    """Return the weights with negative ones set to 0; an example whose weights exceed 1 in total has them scaled to 1."""
     alpha = np.maximum(alpha, 0.0)
     sums = outward(np.bincount(owner, weights=alpha, minlength=examples), len(owner))
     # a sum is above the exact one by more than the quotients round

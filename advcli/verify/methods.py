@@ -111,10 +111,11 @@ class _ByOutcomes:
 
 
 def bound_rejector(features: ScoreMap, rows: LearnedRows, alpha: float, lam: float, arrays: Mapping[str, Array]) -> Bounds:
-    """Return the bounds of a rejector of what a first stage gets wrong (Mao, Mohri & Zhong 2024), from a, b and t of every row, (n, 3).
+    """Bound the objective of a rejector, which learns where a first stage errs (Mao, Mohri & Zhong 2024); ``arrays`` hold a, b and t of
+    every row.
 
-    With scores r(x) = (f_0 - f_1) / sqrt(2), rows of weights s_i, t_i = 1 where the first stage is wrong, n' = sum_i s_i (alpha + t_i),
-    a_i and b_i in [0, 1], and lambda' n' = lambda n of the first stage
+    The scores are r(x) = (f_0 - f_1) / sqrt(2), the weights of rows s_i, and t_i = 1 where the first stage is wrong. With n' = sum_i s_i
+    (alpha + t_i), a_i and b_i in [0, 1], and lambda' n' = lambda n of the first stage
 
         P = lambda'/2 |theta|^2 + 1/n' sum_i s_i (alpha [1 - r_i]_+ + t_i [1 + r_i]_+)                          at least min P
         D = 1/n' sum_i s_i (alpha a_i + t_i b_i) - |sum_i s_i x_i (t_i b_i - alpha a_i)|^2 / (2 lambda' n'^2)   at most min P

@@ -29,10 +29,10 @@ def _ratio(part: Array, whole: Array) -> Array:
 def range_of(metric: str, possible: Any, y: Any, facts: Mapping[str, Any] | None = None) -> tuple[float, float] | None:
     """Return the least and the largest value that a metric can have; None for a metric that is not judged.
 
-    ``possible`` says which classes, the last of l = k + 1 being to abstain, may be the prediction of every row (n, l), or is a list of
-    arrays (c, k) of the sets of labels that may. y are the true codes (n,), sets of labels, a csr_array (n, k), or what every prediction
-    costs (n, l). ``facts`` are what some metrics need: ``alpha``, the cost of abstaining, ``cost_matrix`` (l, k), and ``n_classes``,
-    without which there are l.
+    ``possible`` (n, l) says which classes may be the prediction of every row; the last of l = k + 1 is to abstain. For sets of labels it is
+    a list of arrays (c, k) of the sets that may be predicted. y are the true codes (n,), sets of labels, a csr_array (n, k), or what every
+    prediction costs (n, l). ``facts`` are what some metrics need: ``alpha``, the cost of abstaining, ``cost_matrix`` (l, k), and
+    ``n_classes``, without which there are l.
     """
     if not isinstance(possible, np.ndarray):
         return _range_of_sets(metric, possible, y.toarray().astype(np.float64))

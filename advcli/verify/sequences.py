@@ -4,7 +4,7 @@
 
 S_s is the largest psi(h, g) of all sequences (`structured`): the largest h at each number g of wrong labels comes from Viterbi's algorithm
 over (g, state), the largest h + g of margin rescaling from Viterbi's algorithm over states. The max-min margin is at most the largest of
-sum_t (1 - p_t(y_t)) + f(y) - f(y_s) for any distributions p_t, and stored sequences of weights alpha with shares mu_t of the states give
+sum_t (1 - p_t(y_t)) + f(y) - f(y_s) for any distributions p_t. Stored sequences of weights alpha with shares mu_t of the states give
 
     D = 1/n sum_s c_s sum_t (1 - max_a mu_t(a)) - |1/n sum_s c_s (F(mu_s) - F(y_s))|^2 / (2 lambda)  <= min P.
 

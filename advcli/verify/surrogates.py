@@ -297,7 +297,7 @@ def paired(F: Ball, m: int = 1) -> Ball:
 
 
 def in_pairs(U: Ball, k: int) -> Ball:
-    """Return numbers U (n, m) as k columns, of which the first m pairs represent them."""
+    """Return scores (n, k) for the numbers U (n, m): columns 2j and 2j + 1 are u_j / sqrt(2) and its negative, the others 0."""
     part, m = U * _HALF, U.mid.shape[1]
     mid, rad = np.zeros((len(U.mid), k)), np.zeros((len(U.mid), k))
     mid[:, 0 : 2 * m : 2], mid[:, 1 : 2 * m : 2] = part.mid, -part.mid

@@ -6,7 +6,7 @@ The same command runs on one core, on all of them, and on a cluster; the rows ar
 
     advcli -m dataset=iris,wine loss=zero_one,cs hydra/launcher=slurm
 
-Here two processes stand for the cluster.
+Here two processes play the cluster.
 """
 
 import tempfile

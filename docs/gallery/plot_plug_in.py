@@ -2,8 +2,7 @@
 A plug-in
 =========
 
-A loss of one's own is a class. Here errors of one step are free, and each further step costs 1; the contract of losses is checked by one
-call.
+A loss of yours is a class. Here errors of one step are free, and each further step costs 1; the contract of losses is checked by one call.
 """
 
 import matplotlib.pyplot as plt

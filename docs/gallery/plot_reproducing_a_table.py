@@ -2,8 +2,8 @@
 Reproducing a table
 ===================
 
-A preset holds all that a table is made from. Here the quick one with fewer splits; those of the papers are listed by ``advcli experiment
-list``.
+A preset holds all that a table is made from. Here the quick one with fewer splits; the presets of the papers are listed by ``advcli
+experiment list``.
 """
 
 import tempfile

@@ -97,7 +97,7 @@ html_theme_options = {
 
 
 def keep_bars(app, what, name, obj, options, lines):
-    """Escape bars of formulas, |theta|^2, which are no substitutions here; those within double backticks stand for themselves."""
+    """Escape bars of formulas, |theta|^2, which are not substitutions here; bars within double backticks need no escape."""
     for at, line in enumerate(lines):
         parts = line.split("``")
         lines[at] = "``".join(part if number % 2 else part.replace("|", r"\|") for number, part in enumerate(parts))

@@ -131,6 +131,13 @@ def test_a_word_that_people_use_finds_the_loss(word: str, capfd: pytest.CaptureF
     assert f"unknown loss '{word}'; {WORDS[word]}" in refused(capfd, f"loss={word}")
 
 
+def test_a_key_of_some_choices_alone_names_them(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["help", "loss.confusion"]) == 0
+    said = capfd.readouterr().out
+    assert "loss=backward loss=forward loss=uma" in said
+    assert "loss.confusion=null" in said
+
+
 def test_what_help_does_not_know_is_one_line(capfd: pytest.CaptureFixture[str]) -> None:
     assert "did you mean protocol.splits" in refused(capfd, "help", "protocol.split")
     assert "did you mean cs" in refused(capfd, "help", "loss=hinge")

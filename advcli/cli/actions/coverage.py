@@ -11,7 +11,7 @@ from ..task import Task
 
 
 class Coverage(Task):
-    """Show what a saved model gets wrong among what it accepts."""
+    """Show the errors of a saved model among the rows that it accepts."""
 
     section = "Models"
     place = 33

@@ -1,4 +1,4 @@
-"""The action ``data``: list, show or fetch data sets, or check a file of one's own."""
+"""The action ``data``: list, show or fetch data sets, or check a user's file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_ROWS = 40
 
 
 class Data(Task):
-    """List, show or fetch data sets, or check a file of one's own."""
+    """List, show or fetch data sets, or check your own file."""
 
     section = "Data"
     place = 21
@@ -167,7 +167,7 @@ def _needed(preset: str, data_dir: Path) -> list[str]:
 
 
 def _began(facts: Known) -> Callable[[int], None] | None:
-    """Say what is about to be downloaded, and return what shows how much has arrived, on a terminal alone."""
+    """Announce a download; return the function that shows its progress, on a terminal only."""
     from ... import data
 
     say(f"{facts.name}: {data.size_text(facts.size)} to download; licence: {facts.licence}")

@@ -61,7 +61,7 @@ class Experiment(Task):
             rows = [(one.name, str(one.n_cells), one.takes or "-", _data(one, absent, settings.data_dir), one.title) for one in members]
             if rows:
                 print("\n".join([heading, *columns([HEADS, *rows], indent=2)]), end="\n\n")
-        print(f"data folder: {short(settings.data_dir)} (data_dir=... or ADVCLI_DATA); time: of one core")
+        print(f"data folder: {short(settings.data_dir)} (data_dir=... or ADVCLI_DATA); time: of one core, or how many fits")
         print("advcli +experiment=NAME runs one, advcli experiment show NAME has its details")
 
 

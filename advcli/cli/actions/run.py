@@ -287,7 +287,7 @@ class Run(Task):
 
 
 def _order(folder: ResultsFolder, outcomes: Sequence[CellOutcome]) -> dict[str, list[str]]:
-    """Return the names of data sets and methods in the order of the command, after the names of earlier commands, for the page."""
+    """Return the names of data sets and methods as the page shows them: names of earlier commands first, then the order of this command."""
     before = read_json(folder.path / "provenance.json")
     before = before if isinstance(before, dict) else {}
     names = {"datasets": [outcome.dataset for outcome in outcomes], "methods": [outcome.method for outcome in outcomes]}

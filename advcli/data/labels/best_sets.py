@@ -1,6 +1,6 @@
 """Sets of labels over a hierarchy: which set scores highest, exactly on trees, by linear and integer programs on DAGs.
 
-A set of leaves is z in {0, 1}^M over the nodes, ancestors included; relaxed to the polytope (choi2018, 6.22
+A set of leaves is z in {0, 1}^M over the nodes, ancestors included; relaxed to the polytope (Choi 2018, 6.22
 as corrected in docs/notes/hierarchical.md, section 7)
 
     z_root = 1,   z_child <= z_parent on every edge,   z_node <= sum of z over its children for every inner node.
@@ -233,7 +233,7 @@ class LabelSets:
         return sparse.csr_array((values, ij), shape=(self.size, self.size))
 
     def _certain(self, r: Array) -> Array | None:
-        """Return a best set where a bound without a program proves it best, as it does where few scores are positive; else None.
+        """Return a best set where a bound proves it best without a program, as with few positive scores; else None.
 
         The bound: a set with leaf l holds the ancestors of l and at most all other nodes of positive score.
         """

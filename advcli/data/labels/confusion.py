@@ -1,4 +1,4 @@
-"""Confusion matrices of labels: C[p, q] = P(label p is seen | the true class is q), every column a distribution (louche2015, eq. 4)."""
+"""Confusion matrices: C[p, q] = P(label p is seen | the true class is q), columns are distributions (Louche & Ralaivola 2015, eq. 4)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROUNDING = 1e-6  # how far a column's sum may lie from 1: matrices are typed wi
 
 
 class IllConditionedWarning(UserWarning):
-    """A confusion matrix whose inverse blows up the noise of whatever is estimated through it."""
+    """The inverse of a confusion matrix amplifies the noise of all estimates that use it."""
 
 
 def check_confusion(matrix: Any, n_classes: int, names: Sequence[Any] | None = None, where: str = "confusion") -> tuple[Array, float]:

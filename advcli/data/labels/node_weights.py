@@ -1,12 +1,12 @@
 """Normalisation weights alpha of the nodes of a label graph: sums along every leaf's ancestor set of 1, or from 1 to T on DAGs.
 
-    rho > 1   minimise sum alpha_n^rho                                                        choi2018 (6.6), on DAGs with (6.8)
+    rho > 1   minimise sum alpha_n^rho                                                        Choi 2018 (6.6), on DAGs with (6.8)
     rho = 1   maximise min_n alpha_n with alpha_child >= alpha_parent, then minimise sum alpha_n^2 at that minimum      (6.7)
 
 Nodes shared by all leaves add the same to every score and nothing to a margin: their weight is 0, and the other nodes have the whole
 budget. Keeping shared nodes of weight 1 - s only rescales: lambda becomes lambda / sqrt(s).
 
-The shared Frobenius norm of leaf weights (choi2018, sections 6.6 and 6.7.2) is attained by node weights, too:
+The shared Frobenius norm of leaf weights (Choi 2018, sections 6.6 and 6.7.2) is attained by node weights, too:
 
     |U|_{s,N}^2 = min over alpha >= 0 with path sums <= 1 of tr(U' K(alpha)^+ U),   K(alpha) = A diag(alpha) A'                   (6.19)
 
@@ -113,9 +113,9 @@ def best_weights(graph: LabelGraph, squares: Array) -> tuple[Array, float]:
     """Return the alpha that minimises sum squares_n / alpha_n over path sums <= 1 on a tree or forest, and the minimum; squares_n =
     |U_n|^2.
 
-    choi2018, Algorithm 5, corrected (docs/notes/hierarchical.md, section 4): a leaf takes the rest of its path's budget, and shares are of
-    alpha, not of its root. Below a node with budget L the minimum is N_n / L, N_n = (|U_n| + sqrt(S))^2, S = sum of N over the children,
-    and the share of the node is |U_n| / (|U_n| + sqrt(S)). A node with U_n = 0 gets alpha 0 where another node of its path has U != 0.
+    Choi 2018, Algorithm 5, corrected (docs/notes/hierarchical.md, section 4): a leaf takes the rest of its path's budget, and shares are of
+    alpha, not of its root. Below a node with budget L the minimum is N_n / L, N_n = (|U_n| + sqrt(S))^2, S = sum of N over the children.
+    The share of the node is |U_n| / (|U_n| + sqrt(S)). A node with U_n = 0 gets alpha 0 where another node of its path has U != 0.
     """
     _needs_tree(graph)
     parent = parents_of(graph)

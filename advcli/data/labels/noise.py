@@ -1,7 +1,7 @@
 """Label noise: labels corrupted class by class through a confusion matrix, the same for every row of a class.
 
-C[p, q] = P(label p is seen | the true class is q), columns are distributions (louche2015, eq. 4). A new kind of noise is one function here,
-a line of ``_KINDS`` and one YAML file in ``conf/noise``.
+C[p, q] = P(label p is seen | the true class is q), columns are distributions (Louche & Ralaivola 2015, eq. 4). A new kind of noise is one
+function here, a line of ``_KINDS`` and one YAML file in ``conf/noise``.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def sorting(labels: NDArray[Any]) -> Labels | None:
 def in_order(classes: NDArray[Any], codes: Labels, order: Any) -> tuple[NDArray[Any], Labels]:
     """Return all labels of ``order``, lowest first, whether they occur or not, and the codes (n,) by it; ``classes`` occur, sorted.
 
-    Where ``order`` is text and ``classes`` are 0..k-1 with k the length of ``order``, these are places of its labels in sorted order, by
+    Let ``order`` be text and ``classes`` 0..k-1, k the length of ``order``. Then the classes are places of its labels in sorted order, by
     which an ensemble of scikit-learn replaced them; the returned labels are then such places.
     """
     listed = np.asarray(order)

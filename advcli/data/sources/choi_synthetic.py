@@ -1,4 +1,4 @@
-"""The synthetic sets of choi2018, section 6.8.1: linear concepts whose classes are the leaves of a balanced or an unbalanced binary tree.
+"""The synthetic sets of Choi 2018, section 6.8.1: linear concepts whose classes are the leaves of a balanced or an unbalanced binary tree.
 
 One data set has all runs; its splits are the runs, each with its own weights or hyperplanes, training and test rows.
 """

@@ -1,7 +1,7 @@
 """Made-up documents over a random label tree, shaped like large text collections: sparse rows, frequent words, rare labels.
 
 A document's words come from a background of Zipf frequencies and from the topics of the nodes above its label. With
-``rows=456000 features=346000 nonzeros=80 nodes=50312 leaves=36504`` the set has the sizes of SWIKI (choi2018, Fig. 6.2).
+``rows=456000 features=346000 nonzeros=80 nodes=50312 leaves=36504`` the set has the sizes of SWIKI (Choi 2018, Fig. 6.2).
 """
 
 from __future__ import annotations

@@ -169,9 +169,7 @@ def _notation_remarks(look: Look) -> list[str]:
 
 
 def _facts(column: pd.Series, notation: Notation, nearly: bool, written: bool) -> _ColumnFacts:
-    """Return what there is to know of a column, which holds numbers with a few wrong cells (``nearly``) or in another notation
-    (``written``).
-    """
+    """Return the facts about a column. It may hold numbers with a few wrong cells (``nearly``) or in another notation (``written``)."""
     looks, rows = "" if nearly or written else looks_like(column), len(column)
     if is_number(column):
         numbers = column.to_numpy(np.float64)

@@ -144,7 +144,7 @@ def _names_of(value: Any, key: str) -> tuple[str, ...]:
 
 
 def _cost_columns(values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the columns of what predictions cost; further options about labels are refused."""
+    """Return the columns of the costs of predictions; further options about labels are refused."""
     costs = values["costs"]
     if not isinstance(costs, (list, tuple)) or len({str(name) for name in costs}) != len(costs) or len(costs) < 2:
         raise ConfigError(f"dataset.costs={costs} must list at least two columns, one for each prediction, each once")

@@ -57,8 +57,8 @@ def label_numbers(labels: Sequence[Any], notation: Notation = PLAIN) -> list[flo
 def match_labels(cells: Sequence[Any], labels: Sequence[Any]) -> list[int | None]:
     """Return the position of each cell's label among ``labels``: by its writing, else by its number where one label alone has it.
 
-    So the cells of the file that a model was fitted on find their labels, 1 finds 1.0 of another format, and 1.00 finds neither where both
-    01 and 1.0 are labels. None: the label is unknown.
+    So the cells of the file that a model was fitted on find their labels, and 1 finds 1.0 of another format. 1.00 finds neither label where
+    both 01 and 1.0 are there. None: the label is unknown.
     """
     exact = {str(label): place for place, label in enumerate(labels)}
     values = _values(list(exact))

@@ -30,8 +30,8 @@ TRIAL_SIZE = (210, 8, 5)
 TRIALS, LONGEST_TRIAL = 1.0, 0.25
 """Seconds of all trials, after which further methods count as the mean of those timed, and of one fit."""
 POWERS = {"linear": (0.5, 0.5, 0.5), "kernel": (2.0, 0.0, 0.5)}
-"""Growth of the time of a fit with rows, features and classes, read off fits of the papers' data sets; they scatter around it by a factor
-of five to either side, since the strength of the regularisation and the noise of the labels decide how many passes a fit takes."""
+"""Growth of the time of a fit with rows, features and classes, read off fits of the papers' data sets. They scatter around it by a factor
+of five to either side: the strength of the regularisation and the noise of the labels decide how many passes a fit takes."""
 
 
 @dataclass(frozen=True)

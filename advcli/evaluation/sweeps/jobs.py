@@ -138,7 +138,7 @@ def _scores_strategy(protocol: Protocol, method: Method) -> bool:
 
 
 def _check_with_data(cells: Sequence[Cell], data_dir: Path, note: Callable[[str], None]) -> dict[str, str]:
-    """Check what only reading the data tells, each different combination once, and note before any work what users should know of the data.
+    """Check what can be known only from the data, once for each combination. Notes about the data are printed before any work.
 
     Data sets that describe themselves are not read, others once; returned are the checksums of these. Words that do not fit the data raise,
     and so does an error of every data set of the sweep; where some can be used, the rest become failed rows.

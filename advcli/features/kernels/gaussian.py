@@ -37,7 +37,7 @@ class GaussianFeatures(KernelFeatures):
     gamma : float or None
         Inverse squared width, above 0. None: 1 / d.
     constant : float
-        At least 0; learners whose scores need a level of their own set it to 1.
+        At least 0; learners whose scores need an intercept set it to 1.
     """
 
     hyper = ("gamma",)

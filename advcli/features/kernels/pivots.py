@@ -92,7 +92,7 @@ class Pivots:
     def cover(self, left: float, most: int) -> int | None:
         """Return how many rows leave no diagonal value above ``left``; None if more than ``most``, or if rounding hides it.
 
-        The search also ends, from a part of ``most`` on, where that would not do if the logarithm of what is left kept falling as over
+        From a part of ``most`` on the search also ends early, where it would not succeed if the logarithm of the rest kept falling as over
         the last half of the rows: in the end it falls ever more slowly.
         """
         while (now := self.lefts[-1]) > left:

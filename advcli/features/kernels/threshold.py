@@ -3,8 +3,8 @@
     f_j(x) = j g(x) + sum over l >= j of eta_l,   j = 1..k,    g = sum_i a_i K(x_i, .)
 
 one function g in the kernel's space and k - 1 free thresholds. K((x, j), (z, j')) = j j' K(x, z) is the kernel of the penalised part, so
-|theta|^2 = a'K a, and the dual point spans a = -1/(lambda n) s R (1..k)'. As in `threshold`, the thresholds are equality constraints of
-the dual: the adversary's label totals equal the totals of the data. No block of one row can move under them, so Newton on a factor of K
+|theta|^2 = a'K a. The dual point spans a = -1/(lambda n) s R (1..k)'. As in `threshold`, the thresholds are equality constraints of the
+dual: the adversary's label totals equal the totals of the data. No block of one row can move under them, so Newton on a factor of K
 (`solver=kernel_newton`) or operator splitting (`solver=kernel_splitting`) solves these problems, not the block method.
 """
 
@@ -54,7 +54,7 @@ class KernelThresholdFeatures(KernelFeatures):
         """Return X and (a, eta): one system with K along the labels' numbers, none across them, and the thresholds' multipliers.
 
         With l the numbers 1..k less their mean, X = xi l' + X0 and G = gamma l' + G0, rows of X0 and G0 orthogonal to l: then
-        (K + s I) xi = s gamma - s t 1 with s = sigma / |l|^2 and t such that xi sums to zero, and X0 is G0 with centred columns. The part
+        (K + s I) xi = s gamma - s t 1 with s = sigma / |l|^2 and t such that xi sums to zero. X0 is G0 with centred columns. The part
         of the scores outside the kernel's reach, -sigma (t l + mean G0), belongs to the thresholds (docs/notes/kernels.md, section 6).
         """
         n, k = G.shape

@@ -1,15 +1,15 @@
 """The adversarial surrogate of costs: every row has its own vector of what each prediction costs, and the adversary mixes those seen.
 
 Let the vectors of all rows be columns a_1, .., a_m of A (l, m), equal ones once. The predictor plays p over the l predictions, the
-adversary a mixture C = A q of the outcomes, whose moments, sum_i x_i C_i', have to be near the moments of the sample's costs c_i. To the
+adversary a mixture C = A q of the outcomes. The moments of C, sum_i x_i C_i', have to be near the moments of the sample's costs c_i. To the
 learner that is, with scores s = Theta x, one number for each prediction,
 
     S(s, c) = max over C in conv(a_1, .., a_m) of  min_j C_j + s.(c - C)                                                    (1)
 
 and lambda/2 |Theta|^2 + 1/n sum_i S(s_i, c_i) is minimised. (1) is the game of the matrix A (Fathony et al. 2018, eq. 10) at the scores
 -A's: outcomes that are alike share their parameters, and where they are the columns of the zero-one matrix, or of zero-one with
-abstention, it is the adversarial loss of that matrix. It is consistent whatever the distribution of the costs is: with c the mean of the
-costs given x, the least value over s of the mean of (1) is min_j c_j, because c lies in the hull, and the predictor's p at that s holds
+abstention, it is the adversarial loss of that matrix. It is consistent whatever the distribution of the costs is: let c be the mean of the
+costs given x. The least value over s of the mean of (1) is min_j c_j, because c lies in the hull. The predictor's p at that s holds
 predictions of least c alone. Hence a prediction is the likeliest of p; ties go to the first.
 """
 
@@ -91,7 +91,7 @@ class OutcomeScores(FeatureMap):
 @describes(Minimiser)
 @dataclass(kw_only=True, eq=False, repr=False)
 class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
-    """The adversarial surrogate of every row's own costs, certified; the module's equation (1).
+    """The adversarial surrogate of costs that every row has, equation (1) of the module; each fit is certified.
 
     Parameters
     ----------

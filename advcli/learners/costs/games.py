@@ -8,7 +8,7 @@ Over n rows of weights w_i with sum n, costs c_i and scores s_i = Theta x_i, and
 A dual point is the list of its mixtures, rows (example, outcome, share): C_i is the sum of the example's shares times outcomes, and what
 they leave of 1 is its own c_i. The list is as long as the mixtures are, where (n, m) numbers would not fit into memory.
 
-A row's game at fixed scores is solved by a few outcomes (`_ext/structured/outcomes.pyx`), and its C gives a plane below (1), of the
+A row's game at fixed scores is solved by a few outcomes (`_ext/structured/outcomes.pyx`). Its C gives a plane below (1), of the
 coefficients c - C and the constant min_j C_j. Cutting planes (`advcli.solvers.cutting_planes`) train by these.
 """
 

@@ -21,7 +21,7 @@ NAMED = {"zero_one": ("error", matrices.zero_one), "absolute": ("mae", matrices.
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LearnsFromCosts(Learner):
-    """A learner of what predicting each class costs: by a matrix of predictions and true classes, ``cost``, or on every row."""
+    """A learner from the cost of predicting each class: by a matrix of predictions and true classes, ``cost``, or on every row."""
 
     has_costs: ClassVar[bool] = True
     paths: ClassVar[tuple[str, ...]] = ("file",)

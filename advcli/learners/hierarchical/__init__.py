@@ -1,4 +1,4 @@
-"""Hierarchical support vector machines for one label per example: flat, HSVM, NHSVM and shared SVM (choi2018, chapter 6).
+"""Hierarchical support vector machines for one label per example: flat, HSVM, NHSVM and shared SVM (Choi 2018, chapter 6).
 
 The label graph has M nodes; a label l is a leaf with all its ancestors, scored by the sum of its nodes' scores,
 f_l = sum over n in l of a_n W_n.x. All four minimise

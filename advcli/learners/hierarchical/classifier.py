@@ -206,7 +206,7 @@ class FlatSVM(HierarchicalLearner):
 @register("hsvm")
 @dataclass(kw_only=True, eq=False, repr=False)
 class HierarchicalSVM(HierarchicalLearner):
-    """The hierarchical support vector machine of Cai & Hofmann (2004), choi2018 (6.2): margins by the distance of labels in the graph."""
+    """The hierarchical support vector machine of Cai & Hofmann (2004), Choi 2018 (6.2): margins by the distance of labels in the graph."""
 
     in_python = 'HierarchicalClassifier(model="hsvm")'
     hyper: ClassVar[tuple[str, ...]] = ("regularisation", "margin_power")
@@ -218,7 +218,7 @@ class HierarchicalSVM(HierarchicalLearner):
 @register("nhsvm")
 @dataclass(kw_only=True, eq=False, repr=False)
 class NormalisedHierarchicalSVM(HierarchicalLearner):
-    """The normalised hierarchical support vector machine, choi2018 (6.10) and (6.13): the hierarchy weighs its nodes."""
+    """The normalised hierarchical support vector machine, Choi 2018 (6.10) and (6.13): the hierarchy weighs its nodes."""
 
     in_python = 'HierarchicalClassifier(model="nhsvm")'
     hyper: ClassVar[tuple[str, ...]] = ("regularisation", "rho")
@@ -230,7 +230,7 @@ class NormalisedHierarchicalSVM(HierarchicalLearner):
 @register("ssvm")
 @dataclass(kw_only=True, eq=False, repr=False)
 class SharedSVM(HierarchicalLearner):
-    """The shared support vector machine, choi2018 (6.17): the weights alpha of the nodes are learned, too; trees only."""
+    """The shared support vector machine, Choi 2018 (6.17): the weights alpha of the nodes are learned, too; trees only."""
 
     in_python = 'HierarchicalClassifier(model="ssvm")'
     own: ClassVar[tuple[str, ...]] = ("hierarchy", "margin", "rho", "updates")
@@ -240,7 +240,7 @@ class SharedSVM(HierarchicalLearner):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class HierarchicalClassifier(HierarchicalLearner):
-    """Classification of labels that are leaves of a tree or DAG; each model by its name, with a duality gap.
+    """A classifier whose labels are leaves of a tree or DAG; ``model`` names the method, and each fit has a duality gap.
 
     Equal rows of one label are one row of their summed weight, and the order of the rows does not matter.
 
@@ -280,8 +280,8 @@ class HierarchicalClassifier(HierarchicalLearner):
 
     References
     ----------
-    Choi (2018), doctoral thesis, Toyota Technological Institute at Chicago: chapter 6; eq. 6.2 is hsvm, eq. 6.10 and 6.13 are nhsvm, eq.
-    6.17 is ssvm.
+    Choi (2018), "Efficient structured surrogate loss and regularization in structured prediction", doctoral thesis, Toyota Technological
+    Institute at Chicago: chapter 6; eq. 6.2 is hsvm, eq. 6.10 and 6.13 are nhsvm, eq. 6.17 is ssvm.
 
     Cai and Hofmann (2004), "Hierarchical document categorization with support vector machines", CIKM: hsvm.
 

@@ -201,7 +201,7 @@ def learn_leaves(problem: LeafProblem, attributes: Attributes, beta: sparse.csr_
 def learn_leaves_and_alpha(
     problem: LeafProblem, attributes: Attributes, beta: sparse.csr_array, tol: float, max_passes: float, seed: int, most: int | None
 ) -> LeafFit:
-    """Minimise (1) over alpha too, choi2018 (6.17): ascents at fixed alpha and the closed form of alpha alternate, ``most`` times at most.
+    """Minimise (1) over alpha too, Choi 2018 (6.17): ascents at fixed alpha and the closed form of alpha alternate, ``most`` times at most.
 
     The bound of the joint problem D = mean of beta.margin - v / (2 Lambda), v from `dual_bound`, says when they end.
     """

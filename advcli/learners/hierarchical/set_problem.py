@@ -1,4 +1,4 @@
-"""Learning sets of labels over a hierarchy: dual block ascent over the relaxed sets, certified (choi2018, section 6.7.1).
+"""Learning sets of labels over a hierarchy: dual block ascent over the relaxed sets, certified (Choi 2018, section 6.7.1).
 
     minimise  P(W) = lambda |W|^2 + sum_i s_i [ max_z sum_n z_n r_in - sum over n in y_i of f_in + |y_i| ]
     f_in = sqrt(alpha_n) W_n.x_i,   r_in = f_in + [n leaf, n not in y_i] - [n leaf, n in y_i]
@@ -147,7 +147,7 @@ class SetFit:
 
 
 class Joint(NamedTuple):
-    """Learning of alpha over a tree, with sums of at most 1 along every path (choi2018, 6.17), by at most so many updates.
+    """Learning of alpha over a tree, with sums of at most 1 along every path (Choi 2018, 6.17), by at most so many updates.
 
     The dual value then bounds the joint problem from below (`advcli.data.labels.node_weights`).
     """

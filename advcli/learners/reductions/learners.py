@@ -276,8 +276,8 @@ class CostSensitiveClassifier(LearnsFromCosts, ReductionLearner):
     Parameters
     ----------
     method : {"csosr", "csovo", "csova", "red_mc"}
-        One-sided regression (Tu & Lin 2010), weighted one-versus-one (Lin 2014), weighted one-versus-all (Lin 2008), or the reduction of
-        ordered classes to one problem "is y above j?" a step (Lin & Li 2012), by `advcli.learners.reductions.schemes`.
+        One-sided regression (Tu & Lin 2010), weighted one-versus-one (Lin 2014), weighted one-versus-all (Lin 2008), or one problem "is y
+        above j?" for each step of ordered classes (Lin & Li 2012). `advcli.learners.reductions.schemes` defines them.
     pairs : {"own", "all"}
         Of csovo: rows of a pair of classes, the rows of these two, or all rows whose costs of the two differ.
     cost : {"zero_one", "absolute", "squared"}, array (k, k), frame or None
@@ -296,11 +296,14 @@ class CostSensitiveClassifier(LearnsFromCosts, ReductionLearner):
 
     References
     ----------
-    Tu and Lin (2010), "One-sided support vector regression for multiclass cost-sensitive classification", ICML.
+    Tu and Lin (2010), "One-sided support vector regression for multiclass cost-sensitive classification", ICML: csosr.
 
-    Lin (2014), "Reduction from cost-sensitive multiclass classification to one-versus-one binary classification", ACML.
+    Lin (2008), "From ordinal ranking to binary classification", doctoral thesis, California Institute of Technology: csova.
 
-    Lin and Li (2012), "Reduction from cost-sensitive ordinal ranking to weighted binary classification", Neural Computation 24.
+    Lin (2014), "Reduction from cost-sensitive multiclass classification to one-versus-one binary classification", ACML: csovo.
+
+    Lin and Li (2012), "Reduction from cost-sensitive ordinal ranking to weighted binary classification", Neural Computation 24:
+    red_mc.
 
     Examples
     --------

@@ -69,10 +69,10 @@ def _merged(X: Any, y: Labels, start: Starts, weights: Array) -> tuple[Positions
 class ChainClassifier(StructuredLearner):
     """Label sequences, scored by labels of rows and by labels that follow each other, from a surrogate of the number of wrong labels.
 
-    f(y) = sum_t w_{y_t}.x_t + sum_t A[y_t, y_{t+1}] predicts the sequence of the largest score (choi2018, chapter 3). The fit minimises
-    lambda/2 (|W|^2 + |A|^2) + mean over sequences of max over y of psi(f(y) - f(y_i), number of labels that differ), lambda = 1/(n C) for
-    n sequences, or the max-min margin (Nowak-Vila, Bach & Rudi 2020), the adversarial zero-one loss of sequences: there the loss of a
-    sequence is that under a predictor p_t of every position, and p is the best against all mixtures of sequences.
+    f(y) = sum_t w_{y_t}.x_t + sum_t A[y_t, y_{t+1}] predicts the sequence of the largest score (Choi 2018, chapter 3). The fit minimises
+    lambda/2 (|W|^2 + |A|^2) + mean over sequences of max over y of psi(f(y) - f(y_i), number of labels that differ), with lambda = 1/(n C)
+    for n sequences. Another choice is the max-min margin (Nowak-Vila, Bach & Rudi 2020), the adversarial zero-one loss of sequences: there
+    the loss of a sequence is that under a predictor p_t of every position, and p is the best against all mixtures of sequences.
 
     Parameters
     ----------
@@ -105,7 +105,8 @@ class ChainClassifier(StructuredLearner):
 
     References
     ----------
-    Choi (2018), doctoral thesis, Toyota Technological Institute at Chicago: chapter 3.
+    Choi (2018), "Efficient structured surrogate loss and regularization in structured prediction", doctoral thesis, Toyota Technological
+    Institute at Chicago: chapter 3.
 
     Nowak-Vila, Bach and Rudi (2020), "Consistent structured prediction with max-min margin Markov networks", ICML: the max-min margin.
 

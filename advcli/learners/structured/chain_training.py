@@ -34,9 +34,9 @@ WAY_TOL = 3e-2  # gap at which the next is taken
 
 
 class ChainProblem(CuttingPlaneProblem):
-    """Chains with their true labels, as `fit_cutting_planes` sees them: the shared weights belong to transitions, K x K row by row.
+    """The problem of chains for `fit_cutting_planes`. Its shared weights are the transitions, K x K row by row.
 
-    Its cutting planes train chains in plain NumPy; `ChainTrainer` is the compiled way that fits take.
+    It trains in plain NumPy; fits use the compiled `ChainTrainer`.
     """
 
     def __init__(self, X: Any, y: Labels, start: Starts, share: Array, psi: Psi, K: int) -> None:

@@ -1,8 +1,8 @@
 """Training of structured surrogates one example at a time: block-coordinate Frank-Wolfe, and stochastic gradients.
 
 Both keep one mean plane of each example, a row or several, in place of all: its coefficients, mean part counts, and its constant l_i.
-With weights of 1 these are stored planes as any, so that w and the dual value are (1) of `planes`, and the gap is a certificate where
-planes lie below the surrogate.
+With weights of 1 these are stored planes like others: w and the dual value are (1) of `planes`. The gap is a certificate where planes lie
+below the surrogate.
 """
 
 from __future__ import annotations

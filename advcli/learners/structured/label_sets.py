@@ -364,7 +364,7 @@ def unmerged(owner: Positions, table: Array, became: Positions) -> Array:
 @describes(StructuredLearner)
 @dataclass(kw_only=True, eq=False, repr=False)
 class MultilabelClassifier(SetLearner):
-    """Sets of labels, scored by labels and by pairs of labels, from a surrogate of the number of wrong labels (choi2018, chapters 3 to 5).
+    """Sets of labels, scored by labels and by pairs of labels, from a surrogate of the number of wrong labels (Choi 2018, chapters 3 to 5).
 
     f(y) = sum_j y_j w_j.x + sum over j < k of P_jk y_j y_k predicts the set of the largest score. The fit minimises
     lambda/2 (|W|^2 + |P|^2) + mean over rows of max over y of psi(f(y) - f(y_i), number of labels that differ), lambda = 1/(n C).
@@ -408,7 +408,8 @@ class MultilabelClassifier(SetLearner):
 
     References
     ----------
-    Choi (2018), doctoral thesis, Toyota Technological Institute at Chicago: chapters 3 to 5.
+    Choi (2018), "Efficient structured surrogate loss and regularization in structured prediction", doctoral thesis, Toyota Technological
+    Institute at Chicago: chapters 3 to 5.
 
     Tsochantaridis, Joachims, Hofmann and Altun (2005), "Large margin methods for structured and interdependent output variables", JMLR 6:
     slack and margin.

@@ -133,7 +133,7 @@ class SearchedLeafSets(LeafSets):
 @describes(StructuredLearner)
 @dataclass(kw_only=True, eq=False, repr=False)
 class HierarchicalSetClassifier(OverLabelGraph, SetLearner):
-    """Sets of leaves over a hierarchy, from a surrogate of the number of wrong leaves (choi2018, chapter 4 and section 6.7.1).
+    """Sets of leaves over a hierarchy, from a surrogate of the number of wrong leaves (Choi 2018, chapter 4 and section 6.7.1).
 
     f(z) = sum of w_n.x over the leaves of z and all nodes above them, each once, predicts the set of the largest score, which has at least
     one leaf. The fit minimises lambda/2 |W|^2 + mean over rows of max over z of psi(f(z) - f(y_i), number of leaves that differ),
@@ -169,7 +169,8 @@ class HierarchicalSetClassifier(OverLabelGraph, SetLearner):
 
     References
     ----------
-    Choi (2018), doctoral thesis, Toyota Technological Institute at Chicago: chapter 4 and section 6.7.1.
+    Choi (2018), "Efficient structured surrogate loss and regularization in structured prediction", doctoral thesis, Toyota Technological
+    Institute at Chicago: chapter 4 and section 6.7.1.
 
     Examples
     --------

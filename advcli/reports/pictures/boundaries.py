@@ -140,7 +140,7 @@ class _Plane:
 
 @register("boundaries", beside=("cs", "ww", "llw"))
 def boundaries_picture(request: Request) -> Iterator[Picture]:
-    """Yield the regions of the predictions of every method at every C over two features, with the rows."""
+    """Yield the picture of what each method predicts over two features: a panel for every method and C, with the rows as points."""
     import pandas as pd
 
     data = Recipe(request.cell, request.data_dir, search=False).dataset

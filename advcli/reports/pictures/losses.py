@@ -1,7 +1,7 @@
 """Pictures of losses, as Fathony et al. 2018 have them.
 
 Surrogates of two classes along the margin (section 3; their hinges in Bartlett and Wegkamp 2008), loss matrices as heat maps (sections
-3.1-3.5), and contours of a surrogate of three classes over two score differences psi_j = f_j - f_y (Figures 2-4 and 7-10). A surrogate that
+3.1-3.5); and contours of a surrogate of three classes over two score differences psi_j = f_j - f_y (Figures 2-4 and 7-10). A surrogate that
 is unchanged by adding a constant to all scores is a function of these two. The adversarial surrogates are the maximum of finitely many
 planes there; `Surface.pieces` counts the planes that the oracle meets on the grid.
 """

@@ -233,7 +233,7 @@ def of_values(values: NDArray[np.float64]) -> dict[str, Any]:
 
 
 def _known(rows: pd.DataFrame, column: str, reduce: Callable[[Any], Any]) -> float:
-    """Return the mean or median of what a column has; nan if it has nothing."""
+    """Return the mean or median of the values that a column has; nan if it has nothing."""
     values = numbers(rows, column)
     values = values[~np.isnan(values)]
     return float(reduce(values)) if len(values) else math.nan
@@ -380,7 +380,7 @@ def stored_entry(row: Mapping[Any, Any]) -> CheckedEntry:
 
 
 def folder_facts(folder: ResultsFolder) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return the rows of the cells of a folder, with what `make_baseline` and the check take of these cells."""
+    """Return the rows of the cells of a folder, and the facts about these cells that `make_baseline` and the check need."""
     runs = folder.of_cells()
     cells = runs["cell"].tolist()
     return runs, {"splits": split_fingerprints(folder, cells), "made": made_texts(folder, cells)}

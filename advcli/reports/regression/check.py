@@ -260,8 +260,8 @@ def cost_warnings(changes: Sequence[Change]) -> list[str]:
 
 
 def changes_text(changes: Sequence[Change]) -> str:
-    """Return what differs from the baseline's versions and configuration, one line per entry that is neither unchanged nor stale, a line
-    that counts all entries, and a line that counts the entries on other splits.
+    """Return the lines of a check. They say what differs from the baseline's versions and configuration, name each entry that is neither
+    unchanged nor stale, count all entries, and count the entries on other splits.
     """
     both = [change for change in changes if change.status not in ("missing", "new")]
     lines = []

@@ -55,8 +55,8 @@ def contents(
     """Put the report of a results folder of that name together.
 
     ``runs`` have unique names of methods (`advcli.reports.summary.with_unique_methods`), and ``summary`` is made from them; ``published``
-    is a name of published numbers, ``notes`` are further lines below the comparison tables, and ``names`` what the document shows
-    instead of names of rows, which the CSV tables keep.
+    is a name of published numbers, ``notes`` are further lines below the comparison tables. The document shows ``names`` instead of names
+    of rows, which the CSV tables keep.
     """
     facts, names = facts or Facts(), names or Names()
     significance = summary.attrs.get("significance", DEFAULT)

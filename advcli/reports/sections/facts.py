@@ -71,7 +71,7 @@ def read_facts(sources: Sources, cells: Iterable[str]) -> Facts:
 
 
 def made_lines(facts: Facts) -> list[str]:
-    """Return the date and the command of each folder."""
+    """Return when each folder was made, and by which command."""
     lines = []
     for label, document in facts.provenance.items():
         where = f"{label}: " if len(facts.provenance) > 1 else ""
@@ -89,7 +89,7 @@ def _period(start: str, end: str) -> str:
 
 
 def settings_section(facts: Facts, names: Names | None = None) -> list[Section]:
-    """Return the section on what varied between the cells, what is common and not the default, and, folded, what all cells share."""
+    """Return the section of settings: what varies between the cells, what is common and no default, and, folded, all that is common."""
     if not facts.settings:
         return []
     names = names or Names()

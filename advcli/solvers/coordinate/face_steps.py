@@ -1,7 +1,7 @@
 """Newton steps of the dual on the faces that block ascent has found: they end the long tail of passes at small lambda.
 
-Around an exact block step c is linear on a face of conv R(y_i), so that over all rows D(r + B a) is a quadratic function of the coordinates
-a along the tangents b_m of these faces. In units of e_m = s_i |x_i| / sqrt(lambda n), i the row of b_m, it has its maximum at rho = 0 in
+Around an exact block step c is linear on a face of conv R(y_i). So over all rows D(r + B a) is a quadratic function of the coordinates a
+along the tangents b_m of these faces. In units of e_m = s_i |x_i| / sqrt(lambda n), i the row of b_m, it has its maximum at rho = 0 in
 
     (G + rho I) z = e o h,  a = z / e,  G_ml = (x_i'x_j)(b_m'b_l) / (|x_i||x_j|),  h_m = (r_i' - r_i)'b_m                          (1)
 
@@ -25,7 +25,7 @@ from ...core.compiled import kernels
 from ...core.typing import Array, Labels
 from ...problems.risk import Problem
 
-# Multiply-adds that cost as much as one of a visit: those of BLAS are faster, calls from Python wait.
+# Multiply-adds that cost as much as one of a visit: BLAS is faster per operation, calls from Python wait.
 _BLAS, _CALLS = 4.0, 1e7
 _FIRST = 20.0  # passes before the first step, at least
 _SERIES = 8.0  # steps that take most fits to their end

@@ -1,7 +1,7 @@
 """Dual ascent with a kernel: exact blocks on working sets of rows whose block of K is small; the loops are `_ext/ascent/ascent_kernel.pyx`.
 
-A round takes the rows that carry the gap, ascends among them until most of that gap is gone, and brings the scores of all rows up to
-date in one pass over the rows of K whose dual variables moved (decomposition in the manner of Joachims 1999, with large working sets;
+A round takes the rows that carry the gap and ascends among them until most of that gap is gone. One pass over the rows of K whose dual
+variables moved then updates the scores of all rows (decomposition in the manner of Joachims 1999, with large working sets;
 docs/notes/kernels.md, section 3). The first round is a random sample. Most rows at rest after early rounds are never touched again, so the
 work grows with the number of support vectors. Where C K_ii is small, rows settle in a few visits, and the ascent reads K itself.
 
@@ -194,7 +194,7 @@ class _Working:
         return self.held if self.features.whole else self.features.block(self.rows)
 
     def choose(self, gap: Array, random: np.random.Generator) -> Labels | slice:
-        """Choose the rows of the next round by the gaps of all, and return those that join."""
+        """Choose the rows of the next round by the gaps of all, and return the rows that join."""
         if self.rows is None:
             return slice(0)
         features, n, held = self.features, len(gap), len(self.rows)

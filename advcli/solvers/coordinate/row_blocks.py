@@ -30,7 +30,7 @@ class BlockDualSolver(ThreadedSolver):
     together : int or None
         Rows of a batch; None: by the length of a row.
     threads : int or "auto"
-        Threads that visit rows, each a batch of its own, and share the certificate. A fit has the same bits for the same seed and number of
+        Threads that visit rows, each a different batch, and share the certificate. A fit has the same bits for the same seed and number of
         threads, a certificate the same for any number. ``"auto"`` as in `DualSolver`; no more than there are blocks.
     """
 

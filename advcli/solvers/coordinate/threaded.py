@@ -21,7 +21,7 @@ _VISITS = 512  # of a thread between two sums, fewer as threads become more (doc
 
 
 def visits_of_a_round(threads: int) -> int:
-    """Return how many rows each of the threads visits between two sums of what they changed."""
+    """Return how many rows each thread visits before their changes are summed."""
     return max(_VISITS // threads, 16)
 
 

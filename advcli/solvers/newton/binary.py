@@ -1,13 +1,13 @@
 """Binary problems over shared rows (`advcli.problems.binary`): coordinate ascent, and Newton steps where that stalls.
 
-The compiled ascent (`_ext/ascent/ascent_binary.pyx`) solves one problem after the other. A problem that the ascent leaves open, at large C
-on data that do not separate, is solved by the proximal point method with semismooth Newton steps of docs/notes/large-c.md in one column.
-One proximal step from a*, in C form, minimises
+The compiled ascent (`_ext/ascent/ascent_binary.pyx`) solves one problem after the other. The ascent leaves some problems open, at large C
+on data that do not separate. These are solved by the proximal point method with semismooth Newton steps of docs/notes/large-c.md in one
+column. One proximal step from a*, in C form, minimises
 
     psi(v) = 1/2 |v|^2 + sum_i max over a in [0, c_i] of [a (m_i - s_i v.x_i) - rho/2 (a - a*_i)^2]
 
-whose maximisers are a_i(v) = clip(a*_i + (m_i - s_i v.x_i)/rho, 0, c_i), whose gradient is v - v(a(v)), and whose Hessian is
-I + 1/rho sum_F x_i x_i' over the rows F with 0 < a_i(v) < c_i.
+whose maximisers are a_i(v) = clip(a*_i + (m_i - s_i v.x_i)/rho, 0, c_i). Its gradient is v - v(a(v)), and its Hessian is I + 1/rho sum_F
+x_i x_i' over the rows F with 0 < a_i(v) < c_i.
 """
 
 from __future__ import annotations

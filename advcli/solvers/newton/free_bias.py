@@ -1,6 +1,6 @@
 """Binary problems with a free bias each, by the solver of threshold models.
 
-A binary problem with scores v.x + b and margins m is a threshold model of two classes whose one threshold is -b, at the scores
+A binary problem with scores v.x + b and margins m is a threshold model of two classes. Its one threshold is -b, at the scores
 v.x + s (1 - m): the hinge m - s (v.x + b) is 1 - s (v.x + s (1 - m) + b). Its dual numbers meet sum_i p_i a_i s_i = 0.
 """
 

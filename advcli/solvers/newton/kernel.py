@@ -294,8 +294,9 @@ _FLOPS = 1.5e10  # operations a second of one core
 def newton_after(problem: Problem, R: Array) -> tuple[float, float]:
     """Return how many passes of the block method cost about as much as Newton steps from the dual point R (n, k), and their first c.
 
-    c is ten times that at which the proximal term, of C s w c/2 |r|^2, is half of the gap where r moves as far as it is from 0. A smaller
-    one makes for smaller systems, since the face of a row grows with c, but for kinks so narrow that a step ends among the next few.
+    c is ten times the value at which the proximal term, C s w c/2 |r|^2, is half of the gap if r moves as far as it is from 0. A
+    smaller c makes for smaller systems, since the face of a row grows with c, but for kinks so narrow that a step ends among the next
+    few.
 
     The cost of a step grows with the cube of the directions in all faces. A pass touches as many scores per row as there are support
     vectors; rows with free directions at c become some. Infinite when there are too many free directions to factorise.
@@ -315,9 +316,9 @@ def newton_after(problem: Problem, R: Array) -> tuple[float, float]:
 def step_seconds(problem: Problem, free: int, c: float = 0.0) -> float:
     """Return about the seconds of a Newton step at proximal weight c; infinite when there are too many free directions to factorise.
 
-    A step factorises a matrix as large as the number of free directions (or as the parameters over a factor of K, or the columns of a
-    sketch of K that serves at c) and multiplies by K. Constants measured on one core; counts, not clocks, so that a choice by them does not
-    depend on the machine's load.
+    A step multiplies by K and factorises a matrix. The matrix is as large as the number of free directions, or as the parameters over a
+    factor of K, or as the columns of a sketch of K that serves at c. Constants measured on one core; counts, not clocks, so that a choice
+    by them does not depend on the machine's load.
     """
     n, k = len(problem.y), problem.loss.n_classes
     assert isinstance(problem.features, KernelMap)

@@ -1,7 +1,7 @@
 """Rows of threshold models, behind a kernel matrix or of explicit features: their scores, and the systems of Newton steps (`threshold`).
 
-A system holds the rows with free hinges alone, with a factor that is kept where they hardly change from step to step (`systems`), or the
-normal equations in (w, eta) where there are fewer columns than such rows.
+A system holds the rows with free hinges alone; its factor is kept where these rows hardly change from step to step (`systems`). Where there
+are fewer columns than such rows, it holds the normal equations in (w, eta).
 """
 
 from __future__ import annotations

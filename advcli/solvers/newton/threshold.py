@@ -132,8 +132,8 @@ def to_face_optimum(problem: ThresholdProblem, rows: KernelRows, alpha: Array, g
     """Move dual variables inside their ends towards their best values, others and constraints held; return how many systems that took.
 
     One variable a row moves, the first inside: of two the slopes rarely agree. A variable that reaches an end stays there, and the next of
-    ``most`` systems does without it. In place on alpha (m, n) and its scores g (n,). With x the changes of beta in the rows R, E (R, m)
-    ones at their thresholds and h their slopes, the optimum has (K_RR + sigma) x - E deta = h, E'x + M deta = 0: the system of a Newton
+    ``most`` systems does without it. In place on alpha (m, n) and its scores g (n,). Let x be the changes of beta in the rows R, E (R, m)
+    ones at their thresholds, and h their slopes. The optimum has (K_RR + sigma) x - E deta = h, E'x + M deta = 0: the system of a Newton
     step (`ScoredRows.by_rows`), here with a sigma that is rounding beside K.
     """
     single = problem.coupling == "sum"

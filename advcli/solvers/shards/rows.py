@@ -125,7 +125,7 @@ class Shard:
         return np.concatenate(self._maximisers(point))
 
     def judge(self, known: int, moves: Sequence[Move], theta: Array, point: RemoteDualPoint) -> ShardJudgement:
-        """Return what the certificate of theta and a dual point needs, computed from the rows and not from what was answered before."""
+        """Return what the certificate of theta and a dual point needs, computed from the rows; earlier answers are not used."""
         self.follow(known, moves)
         self.latest = None
         judgements = []

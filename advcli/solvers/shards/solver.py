@@ -8,6 +8,7 @@ that died can be made again, elsewhere if need be, with its rows from the object
 from __future__ import annotations
 
 import logging
+import os
 import socket
 import sys
 import time
@@ -147,6 +148,7 @@ class RayWorkers(Workers):
             where: dict[str, Any] = (
                 {"address": address} if address else {"address": "local", "num_cpus": len(makers), "include_dashboard": False}
             )
+            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # else Ray reports its use to its makers
             try:
                 _knock(address)
                 ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)

@@ -8,7 +8,7 @@ Certificate: the mean of each row's answers over the passes lies in conv R(y_i),
 since the steps of a method that settles cancel on average. For SGD with a permutation every pass, theta = theta(r) holds after every pass.
 
 Moments in a box, an L1 penalty: AdaGrad and Adam end every step with the proximal map of the penalty in the metric of the step (Duchi,
-Hazan & Singer 2011), and SGD becomes regularised dual averaging (Xiao 2010), which needs no lambda for its steps and gives exact zeros. The
+Hazan & Singer 2011). SGD becomes regularised dual averaging (Xiao 2010), which needs no lambda for its steps and gives exact zeros. The
 certificate takes the mean answers, scaled back until their moments lie in the box.
 
 PEGASOS (Shalev-Shwartz et al. 2011) is SGD from 0 on rows drawn at random, for every surrogate, linear and with a kernel (Fathony et al.

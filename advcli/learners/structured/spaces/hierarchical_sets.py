@@ -1,6 +1,6 @@
 """Sets of leaves over a hierarchy of labels: f(z) is the sum of the scores of a set's nodes, ancestors included.
 
-A set has at least one leaf. The task loss is the number of leaves that differ (choi2018 section 6.7.1).
+A set has at least one leaf. The task loss is the number of leaves that differ (Choi 2018, section 6.7.1).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Surrogates of structured labels, S = max over y of psi(h(y), g(y)): each psi with its value, its slopes and what is known of it.
 
-With h the margin f(y) - f(y_i) and g the task loss L(y, y_i) (choi2018 chapter 3, table 3.2). All functions take arrays. Every psi rises
+With h the margin f(y) - f(y_i) and g the task loss L(y, y_i) (Choi 2018, chapter 3, table 3.2). All functions take arrays. Every psi rises
 in h, so a label that is best at its value of g is enough, and psi(0, 0) = 0: the true label makes S at least 0.
 """
 
@@ -66,7 +66,7 @@ class Margin(Psi):
 
 @dataclass(frozen=True)
 class Scaling(Psi):
-    """Generalised scaling h g^beta + g^alpha with g^0 = 1 (choi2018 eq. 3.12): beta >= 0 and 0 <= alpha - beta <= 1.
+    """Generalised scaling h g^beta + g^alpha with g^0 = 1 (Choi 2018, eq. 3.12): beta >= 0 and 0 <= alpha - beta <= 1.
 
     beta = 0 is margin rescaling and beta = 1 slack rescaling, both with alpha = 1.
     """
@@ -130,7 +130,7 @@ class Log(Psi):
 
 @dataclass(frozen=True)
 class RawProb(Psi):
-    """2 g N(h sqrt(pi / (2 g))) with N the normal distribution function (choi2018 section 3.5): convex for h <= 0 alone."""
+    """2 g N(h sqrt(pi / (2 g))) with N the normal distribution function (Choi 2018, section 3.5): convex for h <= 0 alone."""
 
     name: ClassVar[str] = "prob_raw"
     convex = False

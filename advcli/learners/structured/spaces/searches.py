@@ -1,10 +1,10 @@
-"""Searches for the label of the largest surrogate psi(h, g) by calls of oracles (choi2018 chapters 4 and 5).
+"""Searches for the label of the largest surrogate psi(h, g) by calls of oracles (Choi 2018, chapters 4 and 5).
 
 Each takes a space and a surrogate and returns a `SearchResult`. ``levels``, ``hull`` and ``exact`` take every surrogate, ``angular`` slack
 rescaling; other searches are plug-ins of the group ``search`` (`register`). Under slack rescaling psi = H g with H = h + 1, and with K(l)
 the largest H + l g
 
-    max psi <= K(l)^2 / (4 l)   for every l > 0                                                                     (choi2018 lemma 5)
+    max psi <= K(l)^2 / (4 l)   for every l > 0                                                                     (Choi 2018, lemma 5)
 
 as long as the true label, (H, g) = (1, 0), is among the labels that K is taken over.
 """
@@ -63,7 +63,7 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class Search:
-    """A search by name: the oracles it calls, and whether it is of slack rescaling alone."""
+    """A named search for the worst label: the oracles that it calls, and whether it serves slack rescaling only."""
 
     name: str
     find: Callable[..., SearchResult]
@@ -179,12 +179,12 @@ def levels(space: LabelSpace, psi: Psi) -> SearchResult:
 
 @register("hull", "lam")
 def hull(space: LabelSpace, psi: Psi, ban: Sequence[Hashable] = ()) -> SearchResult:
-    """Search the upper right chain of the convex hull (choi2018 algorithm 4 with the errata's corrections).
+    """Search the upper right chain of the convex hull (Choi 2018, algorithm 4 with the errata's corrections).
 
-    With y the best label met, the next l is from the tangent of psi's level set at y, or of the edge to the neighbour of y that lies
-    above this tangent; a call that finds nothing above that line ends the search. The best vertex is found, and the largest psi over the
-    convex hull, which is the upper bound, in at most one call more than the hull has vertices. The true label belongs to the hull from the
-    start. A quasi-linear psi is largest at a vertex, so the search is exact; for ``f1`` it is Dinkelbach's method.
+    Let y be the best label met. The next l is the slope of the tangent of psi's level set at y, or of the edge to the neighbour of y that
+    lies above this tangent; a call that finds nothing above that line ends the search. The best vertex is found, and the largest psi over
+    the convex hull, which is the upper bound, in at most one call more than the hull has vertices. The true label belongs to the hull from
+    the start. A quasi-linear psi is largest at a vertex, so the search is exact; for ``f1`` it is Dinkelbach's method.
 
     Over a relaxation the label returned is the mixture of two vertices where psi is largest. Labels of ``ban`` are left out, by the oracle
     of that name.
@@ -317,15 +317,15 @@ class _Angle(NamedTuple):
 def angular(
     space: LabelSpace, psi: Psi, start: float | None = None, ratio: float = 1.0, most: float = math.inf, breadth: bool = False
 ) -> SearchResult:
-    """Split angles at the origin of the (H, g) plane, each with its own bound (choi2018 algorithm 2 with the errata's corrections).
+    """Split angles at the origin of the (H, g) plane, each with its own bound (Choi 2018, algorithm 2 with the errata's corrections).
 
     The label found in an angle (a, b) at l = 1 / sqrt(a b) has the slope d = g / H; a better one has a slope between d and H / (l^2 g), on
     one side or the other of 1/l. Exact at ``ratio`` 1, in at most 2 M + 1 calls for M labels, without the calls that choose the start.
 
     ``start`` is the first l, any above 0; by default the largest H, for which one call is made, over the largest g. The search ends when
     the best label has the share ``ratio`` of the upper bound, or after ``most`` calls. A relaxation needs a ratio below 1, else
-    `IncompatibleError`: its angles shrink, but never run out of points (choi2018 theorem 5). With ``breadth`` angles are taken in the order
-    they were made, as theorems 4 and 5 do, rather than the angle of the largest bound.
+    `IncompatibleError`: its angles shrink, but never run out of points (Choi 2018, theorem 5). With ``breadth`` angles are taken in the
+    order they were made, as theorems 4 and 5 do, rather than the angle of the largest bound.
     """
     if not space.integral and ratio >= 1.0:
         raise IncompatibleError("loss.search=angular", "a ratio below 1 over a relaxation", f"{space.name} has mixtures in every angle")

@@ -16,7 +16,7 @@ from ....core.typing import Array
 
 @dataclass(frozen=True)
 class LabelPoint:
-    """A label as searches see it (choi2018 chapter 4): its coordinates, what the space calls it, and a key that tells it from others.
+    """A label as searches see it (Choi 2018, chapter 4): its coordinates, what the space calls it, and a key that tells it from others.
 
     h and g are the margin f(y) - f(y_i) and the task loss L(y, y_i), or what the surrogate's ``axes`` name in their place.
     """
@@ -47,7 +47,7 @@ class LabelSpace:
     def cone(self, l: float, a: float, b: float, strict: int, ban: Sequence[Hashable] = ()) -> LabelPoint | None:
         """Return the label of the largest H + l g, H = h + 1 > 0, in an angle; None if there is none.
 
-        The angle is b H < g <= a H (``strict`` 0) or b H <= g < a H (``strict`` 1); choi2018 eq. 4.4. ``ban`` names labels found before,
+        The angle is b H < g <= a H (``strict`` 0) or b H <= g < a H (``strict`` 1); Choi 2018, eq. 4.4. ``ban`` names labels found before,
         which rounding must not let in on the strict side; a relaxation, whose points have no keys, takes none.
         """
         raise self.lacks("cone")
