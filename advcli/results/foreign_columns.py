@@ -22,6 +22,7 @@ USUAL = {
 }
 """Usual names of columns, by what they say: in lower case, with ``_`` for spaces, without ``_name`` and ``_id`` at their end."""
 
+_NUMBER = re.compile(r"true|false|nan|na|n/a|-|[+-]?inf|[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*%?")
 _WIDE = ("dataset", "method", "metric")
 
 
@@ -57,9 +58,9 @@ def blank(raw: Any) -> bool:
 
 
 def layout(table: Mapping[str, Sequence[Any]], keys: Mapping[str, Any], name: str) -> Layout:
-    """Return what the columns of a table say, by keys with columns or None; ``name`` is that of the data set where no column has one.
+    """Return what the columns of a table say, by keys with columns or None; ``name`` names the data set where no column does.
 
-    `ConfigError` for a key whose column is not there, and for columns that may mean two things; `DataError` where there are no scores.
+    `ConfigError` for a key whose column is not there, and for columns that may mean two things; `DataError` for a table without scores.
     """
     return _Reading(table, keys).layout(name)
 
@@ -76,7 +77,7 @@ def metric_name(column: str) -> str:
 
 
 class _Reading:
-    """One table while its columns are told apart."""
+    """One table while its columns are sorted by what they say."""
 
     def __init__(self, table: Mapping[str, Sequence[Any]], keys: Mapping[str, Any]) -> None:
         # a spreadsheet has empty columns at its right end
@@ -103,7 +104,7 @@ class _Reading:
         return [column for column in self.free if _plain(column) in USUAL[role]]
 
     def one(self, role: str) -> list[str]:
-        """Return the column or columns of a role, named or guessed; one that is guessed must be alone."""
+        """Return the column or columns of a role, named or guessed; a guess must be the only one."""
         columns = self.named(role)
         if not columns:
             columns = self.usual(role)
@@ -222,11 +223,12 @@ class _Reading:
 
     def _scored(self, column: str) -> bool:
         """Tell whether a column has the name of a known metric and numbers."""
-        return direction(metric_name(column)) is not None and self._is_numeric(column)
+        return direction(metric_name(column)) is not None and self._is_numeric(column, 0.5)
 
-    def _is_numeric(self, column: str) -> bool:
-        entries = [text_of(raw).removesuffix("%").lower() for raw in self.table[column] if not blank(raw)]
-        return bool(entries) and all(re.fullmatch(r"true|false|nan|[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", entry) for entry in entries[:1000])
+    def _is_numeric(self, column: str, least: float = 1.0) -> bool:
+        """Tell whether entries of a column are numbers, at least such a share of them; later checks name the others."""
+        entries = [text_of(raw).lower() for raw in self.table[column] if not blank(raw)][:1000]
+        return bool(entries) and sum(_NUMBER.fullmatch(entry) is not None for entry in entries) >= least * len(entries)
 
     def _numeric(self) -> list[str]:
         """Return the columns that are left of a table with a column for each method."""

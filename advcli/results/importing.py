@@ -74,7 +74,7 @@ class Imported:
         return list(dict.fromkeys(score.dataset for score in self.scores))
 
     def write(self, path: str | os.PathLike[str], command: Sequence[str] = ()) -> ResultsFolder:
-        """Write the cells into a new folder, or into the one that the same table made before, and merge them."""
+        """Write the cells into a new folder, or into the folder that the same table made before, and merge them."""
         started = time.time()
         folder = ResultsFolder(path)
         content = [[*score.key, score.value, score.n_train, score.n_test] for score in self.scores]
@@ -109,7 +109,7 @@ class Imported:
             folder.write_cell(key, [{**row, "cell": key} for row in rows], about=about)
 
     def _row(self, score: Score | None, like: Score, method: str, number: int, place: tuple[str, str]) -> dict[str, Any]:
-        """Return a row of runs.csv; that of a score which is not there has no value."""
+        """Return a row of runs.csv; without a score it has no value."""
         unit, metric = place
         return {
             "dataset": like.dataset,
@@ -149,7 +149,7 @@ def from_frame(
 ) -> ResultsFolder:
     """Make a results folder of a table of scores: anybody's methods on data sets, by split or by item.
 
-    The folder is like that of a sweep to `advcli.reports.write_reports`, ``advcli check`` and ``advcli export``. Its cells have no
+    The folder is like a sweep's to `advcli.reports.write_reports`, ``advcli check`` and ``advcli export``. Its cells have no
     settings and no certificates, and numbers are stored with their exact bits.
 
     Parameters
@@ -233,8 +233,10 @@ def read_scores(
     for key, chosen, known in (("direction", direction, ("higher", "lower")), ("incomplete", incomplete, INCOMPLETE)):
         if chosen is not None and chosen not in known:
             raise ConfigError(f"{key}={chosen} is not valid; {nearest(chosen, known)}")
-    found = layout(table, {**keys, "direction": direction}, name)
     n_rows = max((len(column) for column in table.values()), default=0)
+    if not n_rows:
+        raise DataError("the table has no rows with scores")
+    found = layout(table, {**keys, "direction": direction}, name)
     where = places or [f"row {number}" for number in range(1, n_rows + 1)]
     scores = _scores(table, found, where, percent)
     if not scores:
@@ -263,7 +265,7 @@ def _scores(table: Mapping[str, Sequence[Any]], found: Layout, where: Sequence[s
                 continue
             called = {**names, **found.fixed, **({role: own} if role else {})}
             if called["dataset"].lower() in ("average", "avg"):
-                raise DataError(f"{place}: {called['dataset']!r} is no data set; leave out the row")
+                raise DataError(f"{place}: {called['dataset']!r} is not a data set; leave out the row")
             called["metric"] = metric_name(called["metric"])
             number = _number(raw, column, place, percent and is_share(called["metric"]))
             scores.append(Score(called["dataset"], called["method"], "/".join(units), called["metric"], number, row=row, **sizes))
@@ -282,7 +284,7 @@ def _size(table: Mapping[str, Sequence[Any]], of: str | int | None, row: int, pl
         return of
     number = _number(table[of][row], of, place, percent=False)
     if number < 1 or not number.is_integer():
-        raise DataError(f"{place}: {of} = {text_of(table[of][row])} is no number of rows; give whole numbers from 1")
+        raise DataError(f"{place}: {of} = {text_of(table[of][row])} is not a number of rows; give whole numbers from 1")
     return int(number)
 
 
@@ -296,12 +298,12 @@ def _number(raw: Any, column: str, place: str, percent: bool) -> float:
     try:
         if "_" in text:
             raise ValueError
-        number = float(raw) if isinstance(raw, int | float) else float(text.removesuffix("%"))
+        number = float(raw) if isinstance(raw, int | float) else float(text.removesuffix("%").rstrip())
         if math.isfinite(number) and (percent or text.endswith("%")):
-            number = float(Decimal(text.removesuffix("%")) / 100)
+            number = float(Decimal(text.removesuffix("%").rstrip()) / 100)
     except (ValueError, InvalidOperation, OverflowError):
         comma = ", with a decimal point" if re.fullmatch(r"-?\d*,\d+%?", text) else ""
-        raise DataError(f"{place}: {column} = {text!r} is no number; write numbers alone{comma}") from None
+        raise DataError(f"{place}: {column} = {text!r} is not a number; write numbers alone{comma}") from None
     if not math.isfinite(number):
         raise DataError(f"{place}: {column} = {text} is not finite; leave out the row, and choose incomplete= for the gap")
     return number
@@ -339,7 +341,7 @@ def _refuse_beyond(scores: Sequence[Score], where: Sequence[str]) -> None:
     for score in scores:
         if meaning(score.metric).percent and not 0.0 <= score.value <= 1.0:
             remedy = "percent=true divides percentages by 100" if 1.0 < score.value <= 100.0 else "give shares"
-            raise DataError(f"{where[score.row]}: {score.metric} = {score.value:g} is no share between 0 and 1; {remedy}")
+            raise DataError(f"{where[score.row]}: {score.metric} = {score.value:g} is not a share between 0 and 1; {remedy}")
 
 
 def _complete(scores: Sequence[Score], incomplete: str | None, kind: str) -> tuple[list[Score], list[str]]:
@@ -348,7 +350,8 @@ def _complete(scores: Sequence[Score], incomplete: str | None, kind: str) -> tup
     if not gaps or incomplete == "mark":
         return [*scores], [f"{len(gaps)} gaps are marked: {gaps[0][2]}"] if gaps else []
     if incomplete is None:
-        more = f" (and {len(gaps) - 1} more gaps)" if len(gaps) > 1 else ""
+        others = len(gaps) - 1
+        more = f" (and {others} more gap{'' if others == 1 else 's'})" if others else ""
         raise DataError(f"the table is incomplete: {gaps[0][2]}{more}; choose incomplete=drop_datasets, drop_methods or mark")
     at, what = (0, "dataset") if incomplete == "drop_datasets" else (1, "method")
     dropped = list(dict.fromkeys(gap[at] for gap in gaps))

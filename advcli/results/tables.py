@@ -89,12 +89,12 @@ RUN_COLUMNS = tuple(RUN_MEANINGS)
 STAGE_COLUMNS = ("rejector_objective", "rejector_dual_objective", "rejector_relative_gap", "rejector_converged")
 """The certificate of a fit's second problem, behind ``converged`` in tables with such fits; the columns without a stage are the first's."""
 
-_IMPORTED_MEANINGS = {
+IMPORTED_MEANINGS = {
     "higher_is_better": "whether higher values of the metric are better",
     "split_name": "name of the split in the table that was imported",
     "item": "name of the item, such as a question, in the table that was imported; the column split has its number",
 }
-IMPORTED_COLUMNS = tuple(_IMPORTED_MEANINGS)
+IMPORTED_COLUMNS = tuple(IMPORTED_MEANINGS)
 """Columns at the end of tables with imported rows (`advcli import`), which have no fits: no solver, no hyper-parameters, no certificate."""
 
 NEEDED = ("dataset", "loss", "features", "solver", "method", "split", "metric", "value", "n_train", "n_test", "seed", "status", "cell")

@@ -46,7 +46,7 @@ def _fields(change: Change) -> tuple[str, ...]:
 
 
 def _cell(text: str) -> str:
-    """Return a text that breaks no table and is no markup."""
+    """Return a text escaped for a field of a table."""
     plain = " ".join(str(text).split())
     return plain.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
 
