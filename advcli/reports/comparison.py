@@ -149,7 +149,7 @@ def _legend(summary: pd.DataFrame, part: pd.DataFrame, metric: str, fields: Sequ
     if any("undefined" in text for text in texts):
         lines.append("undefined: the metric has no value on these splits, for example where predictions abstain")
     if any("failed" in text for text in texts):
-        lines.append("failed: at least one fit did not happen (column error of runs.csv); the method is not compared on that data set")
+        lines.append("failed: at least one split has no value (column error of runs.csv); the method is not compared on that data set")
     if any(field.state == "missing" for field in fields):
         lines.append("-: not computed yet, or no average over all data sets")
     if compared and significance.test == "wilcoxon" and splits and 1 < splits[0] < MIN_WILCOXON_SPLITS:

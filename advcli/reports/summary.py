@@ -312,7 +312,7 @@ def samples(runs: pd.DataFrame, metric: str) -> dict[str, Samples]:
     return {dataset: _samples(_by_method(block), of_items(block)) for dataset, block in blocks(runs, metric) if dataset not in apart}
 
 
-def _samples(methods: Mapping[str, _Splits], items: bool) -> Samples:
+def _samples(methods: Mapping[str, _Splits], items: bool = False) -> Samples:
     """Return the values of the methods without a failed split on their common splits."""
     whole = {name: splits for name, splits in methods.items() if not splits.n_failed and len(splits.split)}
     common = functools.reduce(np.intersect1d, [splits.split for splits in whole.values()]) if whole else np.empty(0)

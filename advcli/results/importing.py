@@ -348,7 +348,7 @@ def _complete(scores: Sequence[Score], incomplete: str | None, kind: str) -> tup
     """Return the scores of a table without gaps, or as ``incomplete`` says, and what was left out in words."""
     gaps = _gaps(scores, kind)
     if not gaps or incomplete == "mark":
-        return [*scores], [f"{len(gaps)} gaps are marked: {gaps[0][2]}"] if gaps else []
+        return [*scores], [f"gaps are marked ({len(gaps)}): {gaps[0][2]}"] if gaps else []
     if incomplete is None:
         others = len(gaps) - 1
         more = f" (and {others} more gap{'' if others == 1 else 's'})" if others else ""

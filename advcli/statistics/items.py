@@ -17,7 +17,15 @@ _AT_ONCE = 4_000_000  # numbers that are drawn at a time
 
 
 class Interval(NamedTuple):
-    """An estimate and the ends of its interval."""
+    """An estimate and the ends of its interval.
+
+    Examples
+    --------
+    >>> from advcli.statistics import wilson
+    >>> found = wilson(9, 10)
+    >>> found.estimate, found.low < 0.9 < found.high
+    (0.9, True)
+    """
 
     estimate: float
     low: float

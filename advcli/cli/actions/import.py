@@ -63,7 +63,8 @@ class Import(Task):
             raise type(error)(f"{self.file}: {error}") from None
         folder = found.write(out, ["advcli", "import", *self.words])
         print("; ".join(found.said))
-        counts = f"{len(found.methods)} methods, {len(found.datasets)} data sets, {len(found.scores)} scores"
+        sizes = ((len(found.methods), "method"), (len(found.datasets), "data set"), (len(found.scores), "score"))
+        counts = ", ".join(f"{size} {noun}{'' if size == 1 else 's'}" for size, noun in sizes)
         print(f"{short(folder.path)}: {counts}; {command('report', results=short(folder.path))} makes its tables")
 
 
