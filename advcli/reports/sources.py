@@ -111,6 +111,8 @@ class Sources:
         owner = Owner(folder.path)
         for label, other in others:
             identity = Owner(other.path).identity
+            if any("imported" in (known or {}) for known in (owner.identity, identity)):
+                continue  # a checksum, which says nothing to people
             if owner.identity is not None and identity is not None and (unlike := owner.unlike(identity)):
                 self.remarks.append(f"{label} was made by another configuration than {first}: {unlike}")
 
