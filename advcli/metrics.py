@@ -18,7 +18,7 @@ from scipy import sparse
 
 from .core import plugins
 from .core.arrays import is_sparse
-from .core.errors import ConfigError
+from .core.errors import ConfigError, ResultsError
 from .core.registry import Registry
 
 Codes = NDArray[np.intp]
@@ -85,8 +85,62 @@ def check_metric(name: str) -> Metric:
 
 
 def meaning(name: str) -> Metric:
-    """Return what a reader of rows must know about a metric; a name that is not known here counts as a plain loss."""
-    return _registry.get(name) if name in _registry else Metric(name)
+    """Return what a reader of rows must know about a metric; a name that is known neither here nor by `declare` counts as a plain loss."""
+    return _registry.get(name) if name in _registry else _declared.get(name) or Metric(name)
+
+
+# ---- metrics of other people's tables -----------------------------------------------------------------------------------
+_BETTER = {
+    True: "accuracy acc correct f1 auc auroc roc precision recall specificity r2 map mrr ndcg mcc kappa bleu rouge meteor reward elo",
+    False: "error err loss logloss rmse mae mse mape nll perplexity brier ece wer cer regret cost time seconds duration latency",
+}
+_BETTER_WORDS = {better: frozenset(words.split()) for better, words in _BETTER.items()}
+_AT_MOST_ONE = _BETTER_WORDS[True] - {"bleu", "rouge", "meteor", "reward", "elo"}
+_declared: dict[str, Metric] = {}
+
+
+def _words(name: str) -> set[str]:
+    return set(name.lower().replace("-", "_").split("_"))
+
+
+def direction(name: str) -> bool | None:
+    """Tell whether higher values of a metric are better: of ours as registered, of others by the words of the name, else None.
+
+    Examples
+    --------
+    >>> from advcli import metrics
+    >>> [metrics.direction(name) for name in ("accuracy", "roc_auc", "metric_error", "score")]
+    [True, True, False, None]
+    """
+    if name in _registry:
+        return _registry.get(name).higher_is_better
+    found = [better for better, known in _BETTER_WORDS.items() if _words(name) & known]
+    return found[0] if len(found) == 1 else None
+
+
+def declare(rows: Any) -> None:
+    """Take the direction of metrics that are not ours from rows that state it (column ``higher_is_better``), so that `meaning` has it."""
+    if "higher_is_better" not in rows:
+        return
+    stated = rows.loc[rows["higher_is_better"].notna(), ["metric", "higher_is_better"]].drop_duplicates()
+    for name, higher in zip(stated["metric"].astype(str), stated["higher_is_better"].astype(bool), strict=True):
+        if (stated["metric"] == name).sum() > 1 or (name in _registry and _registry.get(name).higher_is_better != higher):
+            raise ResultsError(
+                f"the rows of the metric {name} differ in whether higher values are better; rename one of them and import again"
+            )
+        _declared[name] = Metric(name, higher_is_better=bool(higher))
+
+
+def is_share(name: str) -> bool:
+    """Tell whether the values of a metric are shares, at most 1: of ours as registered, of others by the words of the name."""
+    return meaning(name).percent or bool(_AT_MOST_ONE & _words(name))
+
+
+def as_errors(name: str, values: Any) -> NDArray[np.float64] | None:
+    """Return values of a metric as errors of at least 0, of which 0 is perfect: 1 minus a share; None where the best value is not known."""
+    about, table = meaning(name), np.asarray(values, dtype=np.float64)
+    errors = table if not about.higher_is_better else 1.0 - table if is_share(name) else np.full_like(table, -1.0)
+    return errors if table.size and errors.min() >= 0 else None
 
 
 def shown_as(name: str) -> Metric:

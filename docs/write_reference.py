@@ -301,6 +301,7 @@ def columns() -> Iterator[str]:
     yield "# Columns of result files\n"
     files = {
         "runs.csv": tables.RUN_MEANINGS,
+        "Imported rows, at the end of runs.csv": tables.IMPORTED_MEANINGS,
         "search.csv": tables.SEARCH_MEANINGS,
         "summary.csv": summary.SUMMARY_MEANINGS,
         "pairs.csv": across.PAIR_MEANINGS,

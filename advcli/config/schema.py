@@ -19,7 +19,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 
 from ..core import paths, plugins
-from ..core.checks import ANY, FRACTION, NAME, POSITIVE, SEED, at_least, choice, rule
+from ..core.checks import ANY, FRACTION, NAME, NOT_NEGATIVE, POSITIVE, SEED, at_least, choice, rule
 from ..core.errors import ConfigError, InvalidValueError, UnknownNameError, nearest
 from ..core.hyper import SCALES, STRENGTH, refuse_two_scales
 from ..core.hyper import known as known_hyper
@@ -40,6 +40,7 @@ def _group(open: bool = False, /, **keys: tuple[Any, Mapping[str, Any]]) -> type
 
 _NAME, _TEXT, _TEXTS, _FLAG = (str, NAME), (str | None, NAME), (list[str] | None, NAME), (bool, ANY)
 _POSITIVE, _LIMIT, _WHOLE, _SOME = (float, POSITIVE), (float | None, POSITIVE), (int, at_least(1)), (int | None, at_least(1))
+_AMOUNTS = (dict[str, float], rule("a finite number of at least 0", lambda value: isinstance(value, str) or NOT_NEGATIVE["valid"](value)))
 _IGNORED = (str, choice("refuse", "ignore"))
 _CHOICE = _group(True, name=_NAME)
 _TOP = _group(
@@ -49,10 +50,11 @@ _TOP = _group(
     data_dir=_TEXT,
     workers=_SOME,
     cells_per_job=_SOME,
-    **dict.fromkeys(("quiet", "verbose", "dry_run", "update", "trust", "spreadsheets"), _FLAG),
+    **dict.fromkeys(("quiet", "verbose", "dry_run", "update", "floor", "trust", "spreadsheets"), _FLAG),
+    **dict.fromkeys(("tolerance", "relative_tolerance"), _AMOUNTS),
     **dict.fromkeys(("results", "plugins"), _TEXTS),
     quiet_notes=(list[str] | None, choice(*NOTES)),
-    **dict.fromkeys(("calibrate", "published", "figure", "baseline", "junit", "out", "model", "input"), _TEXT),
+    **dict.fromkeys(("calibrate", "published", "figure", "baseline", "junit", "summary", "out", "model", "input"), _TEXT),
     chunk_rows=_WHOLE,
 )
 """The top-level keys beside the groups."""
@@ -101,6 +103,13 @@ NODES: dict[str, type] = {
         tau=(float | None, rule("a number", lambda value: value == value)),
     ),
     "coverage": _group(epsilons=(list[float], FRACTION), confidence=(float, FRACTION)),
+    "imported": _group(
+        **dict.fromkeys(("dataset", "method", "metric", "split", "item", "value"), _TEXTS),
+        **dict.fromkeys(("n_train", "n_test"), _TEXT),
+        direction=(str | None, choice("higher", "lower")),
+        percent=_FLAG,
+        incomplete=(str | None, choice("drop_datasets", "drop_methods", "mark")),
+    ),
 }
 """Keys of config.yaml itself that hold several options."""
 
@@ -130,6 +139,10 @@ class Settings:
     baseline: Path | None
     update: bool
     junit: Path | None
+    summary: Path | None
+    tolerance: dict[str, float]
+    relative_tolerance: dict[str, float]
+    floor: bool
     out: Path | None
     model: Path | None
     input: Path | None
@@ -149,6 +162,7 @@ class Settings:
     record: dict[str, bool]
     predict: dict[str, Any]
     coverage: dict[str, Any]
+    imported: dict[str, Any]
     hyper: dict[str, float]
 
     @property
@@ -185,7 +199,7 @@ def check(values: Mapping[str, Any]) -> Settings:
     calibrate = top.pop("calibrate")
     if calibrate is not None:  # a part of the method
         groups["loss"] = {**groups["loss"], "calibrate": calibrate}
-    files = {key: _path(top[key]) for key in ("baseline", "junit", "out", "model", "input")}
+    files = {key: _path(top[key]) for key in ("baseline", "junit", "summary", "out", "model", "input")}
     folders: dict[str, Any] = {"results_dir": paths.results_dir(top["results_dir"]), "data_dir": paths.data_dir(top["data_dir"])}
     top["quiet_notes"] = tuple(top["quiet_notes"] or ())
     folders["plugins"] = tuple(map(plugins.add_named, top["plugins"] or ()))
@@ -274,12 +288,13 @@ def _checked_value(schema: type, name: str, key: str, value: Any, about: Mapping
             merged: Any = OmegaConf.merge(OmegaConf.structured(schema), {name: value})
             typed = merged[name]
     except (OmegaConfBaseException, ConfigKeyError) as error:
-        text = f"a list, each element {wanted}" if kind.startswith("list") else "{NAME: TEXT}" if kind.startswith("dict") else wanted
+        of = "TEXT" if wanted == NAME["wanted"] else wanted
+        text = f"a list, each element {wanted}" if kind.startswith("list") else f"{{NAME: {of}}}" if kind.startswith("dict") else wanted
         raise InvalidValueError(f"{invalid} give {text}{', or null' if kind.endswith('None') else ''}") from error
     elements, hint = [typed], f"give {wanted}"
     if OmegaConf.is_dict(typed):
         typed = dict(typed)
-        elements, hint = [*typed, *typed.values()], f"every name and text must be {wanted}"
+        elements, hint = [*typed, *typed.values()], f"every {'name and text' if wanted == NAME['wanted'] else 'value'} must be {wanted}"
     elif OmegaConf.is_config(typed):
         typed = elements = list(typed)
         hint = f"every element must be {wanted}"

@@ -240,8 +240,8 @@ def _is_sweep(text: str) -> bool:
     return bool(override.is_sweep_override())
 
 
-_OPEN = ("loss.options", "loss.grid")
-"""Groups whose keys are the arguments of a class that the package may never have seen; what a word leaves out stays as it is."""
+_OPEN = ("loss.options", "loss.grid", "tolerance", "relative_tolerance")
+"""Groups whose keys no YAML file declares: arguments of a class of anybody's, or metrics; what a word leaves out stays as it is."""
 
 
 def _open_group(key: str) -> str | None:

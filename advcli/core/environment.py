@@ -19,6 +19,9 @@ VARIABLES = {
     "CI": "Where it is set, a sweep on a stream that is no terminal prints no line for each result.",
     "COLUMNS": "Width of lists and pages of help, in characters. Unset: the width of the terminal, or 80.",
     "COMP_LINE": "The line that the shell completes. The shell sets it.",
+    "GITHUB_STEP_SUMMARY": (
+        "File of the page of a GitHub job: `advcli check summary=$GITHUB_STEP_SUMMARY` adds its table to it. GitHub sets it."
+    ),
     "HYDRA_FULL_ERROR": "The command line sets it to 1 while Hydra runs, so that an error becomes one line, and restores it afterwards.",
     "MLFLOW_ALLOW_FILE_STORE": (
         "`advcli export mlflow` sets it to true unless it is set, because newer releases of MLflow refuse to write files without it."

@@ -56,6 +56,7 @@ class Across:
     critical_difference: float  # of the Nemenyi test; nan as above
     nemenyi: NDArray[np.float64]  # its p-values (n_methods, n_methods); empty as above
     pairs: pd.DataFrame  # columns `PAIR_COLUMNS`; empty when there are too few data sets
+    scores: NDArray[np.float64]  # means (n_datasets, n_methods)
     remarks: tuple[str, ...]  # what was left out or cannot be said, and why
 
 
@@ -97,6 +98,7 @@ def across_datasets(summary: pd.DataFrame, metric: str, alpha: float = 0.05) -> 
         critical_difference=critical_difference(len(methods), len(datasets), alpha) if enough_methods else math.nan,
         nemenyi=pairwise,
         pairs=pairs,
+        scores=scores,
         remarks=tuple(remarks),
     )
 

@@ -24,8 +24,12 @@ class Names:
         """Return a table with shown names in its columns of data sets, methods and losses."""
         columns = {"dataset": self.datasets, "method": self.methods, "other": self.methods, "loss": self.losses}
         renamed = _renamed(frame, columns)
-        if "unpaired" in renamed.attrs:
-            renamed.attrs["unpaired"] = [self.datasets.get(name, name) for name in renamed.attrs["unpaired"]]
+        for names in ("unpaired", "items"):
+            if names in renamed.attrs:
+                renamed.attrs[names] = [self.datasets.get(name, name) for name in renamed.attrs[names]]
+        if "tests" in renamed.attrs:
+            tests = renamed.attrs["tests"].items()
+            renamed.attrs["tests"] = {(metric, self.datasets.get(name, name)): test for (metric, name), test in tests}
         return renamed
 
     def kept(self, frame: pd.DataFrame) -> pd.DataFrame:

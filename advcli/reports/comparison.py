@@ -12,7 +12,7 @@ import pandas as pd
 from ..core.errors import ResultsError
 from ..metrics import Missed, missed_words, shown, shown_as, shown_mean, shown_value, title
 from ..statistics.marks import DEFAULT, MOST_IN_HOLM
-from ..statistics.tests import MIN_WILCOXON_SPLITS
+from ..statistics.tests import ITEM_TESTS, MIN_WILCOXON_SPLITS
 from .formats.document import ReportTable, TableField, listed, metric_word
 from .formats.markdown import markdown_table
 from .summary import in_order, untested
@@ -53,7 +53,7 @@ def comparison(summary: pd.DataFrame, *, metric: str | None = None, notes: Seque
         raise ResultsError(f"no summary of the metric {metric!r}")
     datasets, methods = in_order(part["dataset"]), in_order(part["method"])
     compared = len(methods) > 1
-    lines = {(str(row["dataset"]), str(row["method"])): row for row in part.to_dict("records")}
+    lines = {(str(row["dataset"]), str(row["method"])): row for row in shown_rows(summary, part)}
     grid = {method: [lines.get((dataset, method)) for dataset in datasets] for method in methods}
     fields = [[result_entry(row, metric, compared) for row in rows] for rows in grid.values()]
     footer = []
@@ -74,6 +74,13 @@ def comparison(summary: pd.DataFrame, *, metric: str | None = None, notes: Seque
     return table if len(methods) <= MOST_COLUMNS else _turned(table)
 
 
+def shown_rows(summary: pd.DataFrame, part: pd.DataFrame) -> list[dict[Any, Any]]:
+    """Return lines of a summary as tables show them: of items the spread is the standard error of the mean."""
+    items = set(summary.attrs.get("items", ()))
+    rows = part.to_dict("records")
+    return [row | {"std": row["std"] / math.sqrt(row["n_splits"])} if row["dataset"] in items and row["n_splits"] else row for row in rows]
+
+
 def _average(rows: Sequence[Mapping[Any, Any] | None], metric: str) -> TableField:
     """Return the mean over the data sets of a method that has a complete result on each."""
     means = [row["mean"] for row in rows if row is not None and row["n_splits"] and not row["failed"]]
@@ -81,8 +88,34 @@ def _average(rows: Sequence[Mapping[Any, Any] | None], metric: str) -> TableFiel
 
 
 def _splits(part: pd.DataFrame) -> list[int]:
-    """Return the different numbers of splits, without 0."""
+    """Return the different numbers of splits, or of items, without 0."""
     return sorted({int(count) for count in part["n_splits"] if count})
+
+
+def _spread(summary: pd.DataFrame, part: pd.DataFrame) -> str:
+    """Return what the fields of a table are."""
+    of_items = part["dataset"].isin(summary.attrs.get("items", ()))
+    splits, items = _splits(part[~of_items]), _splits(part[of_items])
+    words = ["of 1 split"] if splits == [1] else []
+    words += [f"mean (sample standard deviation) over {'/'.join(map(str, splits))} splits"] if splits and splits != [1] else []
+    words += [f"mean (standard error) over {'/'.join(map(str, items))} items"] if items else []
+    return (" " if words[0].startswith("of") else ": ") + "; ".join(words)
+
+
+def _tests(summary: pd.DataFrame, metric: str) -> list[str]:
+    """Return lines about data sets whose test is not the one that was asked for, and why."""
+    tests = {dataset: test for (name, dataset), test in summary.attrs.get("tests", {}).items() if name == metric}
+    items = set(summary.attrs.get("items", ()))
+    lines = []
+    if named := [dataset for dataset in tests if dataset not in items]:
+        where = "" if len(named) == summary.loc[summary["metric"] == metric, "dataset"].nunique() else f" on {listed(named)}"
+        unknown = f"sizes of training and test parts are not known{where}, which the corrected resampled t-test needs"
+        lines.append(f"{unknown}: Wilcoxon signed-rank test there")
+    if set(tests.values()) != {summary.attrs.get("significance", DEFAULT).test}:
+        for test, words in ITEM_TESTS.items():
+            named = [dataset for dataset, other in tests.items() if other == test]
+            lines += [f"{words}: {listed(named)}"] if named else []
+    return lines
 
 
 def _has_tests(summary: pd.DataFrame, part: pd.DataFrame) -> bool:
@@ -96,11 +129,11 @@ def _legend(summary: pd.DataFrame, part: pd.DataFrame, metric: str, fields: Sequ
     compared = (n_methods := part["method"].nunique()) > 1
     lines = [f"{title(metric) or 'results'}: no fit has a value"]
     if splits:
-        spread = f": mean (sample standard deviation) over {'/'.join(map(str, splits))} splits"
-        lines = [title(metric) + (" of 1 split" if splits == [1] else spread)]
+        lines = [title(metric) + _spread(summary, part)]
     tested = compared and _has_tests(summary, part)
     if tested:
         lines.append(f"* best mean; = not significantly worse than the best: {significance.row}")
+        lines += _tests(summary, metric)
     if part["dataset"].nunique() > 1:
         lines.append("average: mean over data sets, for methods with a result on all of them")
     if tested:
@@ -116,10 +149,10 @@ def _legend(summary: pd.DataFrame, part: pd.DataFrame, metric: str, fields: Sequ
     if any("undefined" in text for text in texts):
         lines.append("undefined: the metric has no value on these splits, for example where predictions abstain")
     if any("failed" in text for text in texts):
-        lines.append("failed: at least one fit did not happen (column error of runs.csv); the method is not compared on that data set")
+        lines.append("failed: at least one split has no value (column error of runs.csv); the method is not compared on that data set")
     if any(field.state == "missing" for field in fields):
         lines.append("-: not computed yet, or no average over all data sets")
-    if compared and significance.test == "wilcoxon" and splits and splits[0] < MIN_WILCOXON_SPLITS:
+    if compared and significance.test == "wilcoxon" and splits and 1 < splits[0] < MIN_WILCOXON_SPLITS:
         lines.append(f"fewer than {MIN_WILCOXON_SPLITS} splits cannot be significant with the Wilcoxon test at 0.05")
     if compared and splits and splits[0] == 1:
         lines.append("a single split allows no test: nobody is marked there")

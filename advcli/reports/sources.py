@@ -15,7 +15,7 @@ import pandas as pd
 
 from ..core.errors import ResultsError
 from ..core.files import read_json
-from ..metrics import Missed, missed_classes
+from ..metrics import Missed, declare, missed_classes
 from ..results.folder import ResultsFolder
 from ..results.identity import Owner
 from ..results.provenance import Makers
@@ -48,6 +48,7 @@ class Sources:
             makers.update(folder.makers)
         self.remarks += makers.mixtures()
         for label, rows in parts.items():
+            declare(rows)
             if not len(rows):
                 raise ResultsError(f"{self.folders[label].path} holds no rows yet; run or resume its sweep first")
         self._differences()
@@ -110,6 +111,8 @@ class Sources:
         owner = Owner(folder.path)
         for label, other in others:
             identity = Owner(other.path).identity
+            if any("imported" in (known or {}) for known in (owner.identity, identity)):
+                continue  # a checksum, which says nothing to people
             if owner.identity is not None and identity is not None and (unlike := owner.unlike(identity)):
                 self.remarks.append(f"{label} was made by another configuration than {first}: {unlike}")
 
@@ -143,6 +146,8 @@ def _drawn(about: Mapping[str, Any], row: Mapping[Any, Any]) -> str:
 
     The row is one of the cell's first split. The number of training rows does not count: some methods learn from labelled rows only.
     """
+    if "drawn" in about:  # of imported rows, which say no more of their splits than names
+        return str(about["drawn"])[:16]
     cell = about.get("cell", {})
     kind = cell.get("protocol", {}).get("splits")
     drawn_by_seed = kind in ("random", None)

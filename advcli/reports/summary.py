@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..core.errors import ConfigError, ResultsError, UnknownNameError, nearest
-from ..metrics import check_metric, meaning
+from ..metrics import check_metric, declare, meaning
 from ..results.tables import GROWING, canonical_json, option_text
 from ..statistics.across import row_ranks
 from ..statistics.marks import DEFAULT, UNMARKED, Significance, mark_best
@@ -171,7 +171,8 @@ def summarise(runs: pd.DataFrame, significance: Significance = DEFAULT, metric: 
         Columns `SUMMARY_COLUMNS`, sorted by metric, data set and method; ``std`` has n - 1 in the denominator; ``p_value`` is
         against the best and empty for the best itself. A method with a failed split is not compared. ``attrs["primary"]`` is
         the metric to show, ``attrs["significance"]`` how its marks were made, ``attrs["unpaired"]`` the data sets without any, since
-        splits differ there.
+        splits differ there, ``attrs["items"]`` those whose values are of items, and ``attrs["tests"]`` the test of each metric and data
+        set where it is not the one of ``significance`` (`Significance.fitting`).
 
     Raises
     ------
@@ -190,6 +191,7 @@ def summarise(runs: pd.DataFrame, significance: Significance = DEFAULT, metric: 
     """
     if runs.empty:
         raise ResultsError("no rows to summarise; run an experiment first")
+    declare(runs)
     runs = with_unique_methods(runs)
     recorded = list(dict.fromkeys(name for name in runs["metric"] if name))
     if metric is not None and metric not in recorded:
@@ -197,15 +199,21 @@ def summarise(runs: pd.DataFrame, significance: Significance = DEFAULT, metric: 
     wanted = [metric] if metric is not None else recorded
     lines: list[dict[str, Any]] = []
     apart = unpaired(runs)
+    tests: dict[tuple[str, str], Significance] = {}
     # Cells that failed before their first split have no metric: they appear under every metric.
     for name in wanted or [""]:
         for dataset, block in blocks(runs, name):
-            lines += _block(dataset, name, block, significance, dataset not in apart)
+            found = _samples(_by_method(block) if dataset not in apart else {}, of_items(block))
+            tests[name, dataset] = fitting = found.significance(significance)
+            lines += _block(dataset, name, block, fitting, found)
     summary = pd.DataFrame(lines, columns=list(SUMMARY_COLUMNS))
     summary = as_ordered(summary, runs)
     summary = summary.sort_values(["metric", "dataset", "method"], kind="stable", ignore_index=True)
-    summary.attrs["significance"] = significance
+    several = set(tests.values())
+    summary.attrs["significance"] = next(iter(several)) if len(several) == 1 else significance
+    summary.attrs["tests"] = {key: fitting.test for key, fitting in tests.items() if fitting != significance}
     summary.attrs["unpaired"] = apart
+    summary.attrs["items"] = [name for name, block in runs.groupby("dataset", observed=True) if of_items(block)]
     summary.attrs["primary"] = metric or (primary_metric(runs) if recorded else "")
     return summary
 
@@ -227,6 +235,17 @@ def untested(summary: pd.DataFrame) -> list[str]:
     return [f"splits differ on {listed}, so that nothing is tested there; {remedy}"] if listed else []
 
 
+def imported(rows: pd.DataFrame) -> pd.Series:
+    """Return which rows are imported (`advcli.results.from_frame`): numbers of another program, which has no fits here."""
+    column = "higher_is_better"
+    return rows[column].notna() if column in rows else pd.Series(False, index=rows.index)
+
+
+def of_items(rows: pd.DataFrame) -> bool:
+    """Tell whether the values of imported rows are of items, of which the column ``split`` has the numbers."""
+    return "item" in rows and bool((rows["item"].fillna("") != "").any())
+
+
 @dataclass(frozen=True)
 class Samples:
     """What the methods of one data set reached on the splits that all of them have; methods with a failed split are left out.
@@ -238,6 +257,11 @@ class Samples:
     values: dict[str, NDArray[np.float64]]
     n_train: float
     n_test: float
+    items: bool = False
+
+    def significance(self, wanted: Significance) -> Significance:
+        """Return the significance by the test that these values allow; as it is without values."""
+        return wanted.fitting(self.values, self.n_train, self.n_test, self.items) if self.values else wanted
 
 
 @dataclass(frozen=True)
@@ -282,15 +306,21 @@ def _by_method(block: pd.DataFrame) -> dict[str, _Splits]:
 _PAIRED = ("value", "n_train", "n_test")
 
 
-def _samples(methods: Mapping[str, _Splits]) -> Samples:
+def samples(runs: pd.DataFrame, metric: str) -> dict[str, Samples]:
+    """Return the samples of every data set whose methods have the same splits."""
+    apart = set(unpaired(runs))
+    return {dataset: _samples(_by_method(block), of_items(block)) for dataset, block in blocks(runs, metric) if dataset not in apart}
+
+
+def _samples(methods: Mapping[str, _Splits], items: bool = False) -> Samples:
     """Return the values of the methods without a failed split on their common splits."""
     whole = {name: splits for name, splits in methods.items() if not splits.n_failed and len(splits.split)}
     common = functools.reduce(np.intersect1d, [splits.split for splits in whole.values()]) if whole else np.empty(0)
     if not len(common):
-        return Samples({}, math.nan, math.nan)
+        return Samples({}, math.nan, math.nan, items)
     shared = {name: np.isin(splits.split, common) for name, splits in whole.items()}
     values, n_train, n_test = ({name: getattr(splits, part)[shared[name]] for name, splits in whole.items()} for part in _PAIRED)
-    return Samples(values, float(np.mean([*n_train.values()])), float(np.mean([*n_test.values()])))
+    return Samples(values, float(np.mean([*n_train.values()])), float(np.mean([*n_test.values()])), items)
 
 
 def blocks(runs: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -307,37 +337,37 @@ def wins_ties_losses(runs: pd.DataFrame, metric: str, significance: Significance
     not corrected for the number of pairs. A test that is undefined (a single split) counts as a tie; a pair without common data sets has
     zeros. No row where there are more than `MOST_PAIRED` methods.
     """
+    declare(runs)
     runs = with_unique_methods(runs)
     methods = in_order(runs["method"])
     if len(methods) > MOST_PAIRED:
         return pd.DataFrame(columns=["method", "other", "wins", "ties", "losses"])
-    higher, apart = meaning(metric).higher_is_better, set(unpaired(runs))
-    samples = [_samples(_by_method(block)) for dataset, block in blocks(runs, metric) if dataset not in apart]
+    higher, found = meaning(metric).higher_is_better, list(samples(runs, metric).values())
     counts: dict[tuple[str, str], tuple[int, int, int]] = {}
     for a, b in itertools.combinations(methods, 2):
-        shared = [part for part in samples if a in part.values and b in part.values]
+        shared = [part for part in found if a in part.values and b in part.values]
         first, second = ([part.values[name] for part in shared] for name in (a, b))
         rows = {name: [getattr(part, name) for part in shared] for name in ("n_train", "n_test")}
-        counts[a, b] = wins_over_datasets(first, second, significance, higher_is_better=higher, **rows)
+        tests = [part.significance(significance) for part in shared]
+        counts[a, b] = wins_over_datasets(first, second, tests, higher_is_better=higher, **rows)
         counts[b, a] = counts[a, b][::-1]
     lines = [(a, b, *counts[a, b]) for a in methods for b in methods if a != b]
     return pd.DataFrame(lines, columns=["method", "other", "wins", "ties", "losses"])
 
 
-def _block(dataset: str, metric: str, block: pd.DataFrame, significance: Significance, paired: bool) -> list[dict[str, Any]]:
+def _block(dataset: str, metric: str, block: pd.DataFrame, significance: Significance, found: Samples) -> list[dict[str, Any]]:
     higher = meaning(metric).higher_is_better
     methods = _by_method(block)
-    samples = _samples(methods if paired else {})
-    marks = mark_best(samples.values, significance, higher_is_better=higher, n_train=samples.n_train, n_test=samples.n_test)
-    names = list(samples.values)
-    ranks = row_ranks([[samples.values[name].mean() for name in names]], higher)[0].tolist() if names else []
+    marks = mark_best(found.values, significance, higher_is_better=higher, n_train=found.n_train, n_test=found.n_test)
+    names = list(found.values)
+    ranks = row_ranks([[found.values[name].mean() for name in names]], higher)[0].tolist() if names else []
     places = dict(zip(names, ranks, strict=True))
     best = next((name for name in names if marks[name].best), None)
     lines = []
     for method, splits in methods.items():
         values, gaps, mark = splits.value, splits.gap, marks.get(method, UNMARKED)
         compared = method in marks and best is not None and not mark.best
-        effect = rank_biserial(samples.values[method], samples.values[str(best)]) if compared else math.nan
+        effect = rank_biserial(found.values[method], found.values[str(best)]) if compared else math.nan
         lines.append(
             {
                 "dataset": dataset,

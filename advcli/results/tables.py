@@ -89,6 +89,14 @@ RUN_COLUMNS = tuple(RUN_MEANINGS)
 STAGE_COLUMNS = ("rejector_objective", "rejector_dual_objective", "rejector_relative_gap", "rejector_converged")
 """The certificate of a fit's second problem, behind ``converged`` in tables with such fits; the columns without a stage are the first's."""
 
+IMPORTED_MEANINGS = {
+    "higher_is_better": "whether higher values of the metric are better",
+    "split_name": "name of the split in the table that was imported",
+    "item": "name of the item, such as a question, in the table that was imported; the column split has its number",
+}
+IMPORTED_COLUMNS = tuple(IMPORTED_MEANINGS)
+"""Columns at the end of tables with imported rows (`advcli import`), which have no fits: no solver, no hyper-parameters, no certificate."""
+
 NEEDED = ("dataset", "loss", "features", "solver", "method", "split", "metric", "value", "n_train", "n_test", "seed", "status", "cell")
 
 SEARCH_MEANINGS = {
@@ -116,9 +124,12 @@ TIMING_COLUMNS = ("fit_seconds", "predict_seconds", "seconds")
 GROWING = ("n_splits", "metrics")
 """Keys of the protocol that may grow in a finished cell: its key, its proofs and the identity of its folder do not depend on them."""
 
-STRINGS = frozenset({"dataset", "loss", "features", "solver", "method", "metric", "status", "error", "options", "proof", "cell"})
+STRINGS = frozenset({"dataset", "loss", "features", "solver", "method", "metric", "status", "error", "options", "proof", "cell"}) | {
+    "split_name",
+    "item",
+}
 INTEGERS = frozenset({"split", "n_train", "n_test", "n_features", "n_classes", "passes", "seed", "stage", "fold"})
-BOOLEANS = frozenset({"converged", "rejector_converged"})
+BOOLEANS = frozenset({"converged", "rejector_converged", "higher_is_better"})
 
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})
@@ -211,15 +222,16 @@ def short_json(value: Any) -> str:
 
 def hyper_columns(columns: Iterable[str], base: Sequence[str] = RUN_COLUMNS) -> list[str]:
     """Return the columns that hold hyper-parameters: `HYPER_COLUMNS`, and all that ``base``, what every table has, does not name."""
-    return [column for column in columns if column in HYPER_COLUMNS or column not in (*base, *STAGE_COLUMNS)]
+    return [column for column in columns if column in HYPER_COLUMNS or column not in (*base, *STAGE_COLUMNS, *IMPORTED_COLUMNS)]
 
 
 def all_columns(base: Sequence[str], present: Iterable[str]) -> list[str]:
-    """Return the base columns with further hyper-parameters inserted after the known ones, and the columns of stages."""
-    extra = sorted(set(present) - set(base) - set(STAGE_COLUMNS))
-    stages = [column for column in STAGE_COLUMNS if column in set(present)]
+    """Return the base columns with further hyper-parameters inserted after the known ones, the columns of stages, and of imported rows."""
+    there = set(present)
+    extra = sorted(there - {*base, *STAGE_COLUMNS, *IMPORTED_COLUMNS})
+    stages, imported = ([column for column in columns if column in there] for columns in (STAGE_COLUMNS, IMPORTED_COLUMNS))
     hyper, converged = base.index(HYPER_COLUMNS[-1]) + 1, base.index("converged") + 1
-    return [*base[:hyper], *extra, *base[hyper:converged], *stages, *base[converged:]]
+    return [*base[:hyper], *extra, *base[hyper:converged], *stages, *base[converged:], *imported]
 
 
 def pack(rows: Sequence[Mapping[str, Any]], base: Sequence[str]) -> dict[str, Any]:

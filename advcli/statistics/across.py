@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import ConfigError
-from .tests import TestResult
+from .tests import TestResult, holm
 
 
 def friedman(scores: ArrayLike) -> TestResult:
@@ -107,3 +107,68 @@ def nemenyi(mean_ranks: ArrayLike, n_datasets: int) -> NDArray[np.float64]:
     spread = math.sqrt(len(means) * (len(means) + 1) / (6 * n_datasets))
     statistic = np.abs(means[:, None] - means[None, :]) / spread * math.sqrt(2)
     return np.asarray(studentized_range.sf(statistic, len(means), math.inf), dtype=float)
+
+
+def improvability(errors: ArrayLike) -> NDArray[np.float64]:
+    """Return by which share of its error each method could be better on each data set: (e - e_best) / e, in [0, 1].
+
+    0 is the best method of the data set; 0.25 says that the best method has a quarter less error. Where a method has no error it is 0.
+
+    Parameters
+    ----------
+    errors : array_like, shape (n_datasets, n_methods)
+        Errors of at least 0, of which 0 is perfect, such as 1 minus a share; `ConfigError` for others.
+
+    Returns
+    -------
+    ndarray, shape (n_datasets, n_methods)
+
+    References
+    ----------
+    Erickson et al. (2025), "TabArena: A Living Benchmark for Machine Learning on Tabular Data", NeurIPS Datasets and Benchmarks.
+
+    Examples
+    --------
+    >>> from advcli.statistics import improvability
+    >>> improvability([[0.1, 0.2], [0.3, 0.3], [0.0, 0.5]])
+    array([[0. , 0.5],
+           [0. , 0. ],
+           [0. , 1. ]])
+    """
+    table = np.asarray(errors, dtype=float)
+    if table.ndim != 2 or not table.size or not (np.isfinite(table).all() and table.min() >= 0):
+        raise ConfigError(f"improvability needs finite errors of at least 0 (n_datasets, n_methods), got shape {table.shape}")
+    return np.asarray(1.0 - table.min(axis=1, keepdims=True) / np.where(table > 0, table, 1.0)) * (table > 0)
+
+
+def best_group(p_values: ArrayLike, best: int, alpha: float = 0.05) -> NDArray[np.bool_]:
+    """Return which methods are the best one or not separable from it, (n_methods,), by the p-values of all pairs.
+
+    Every method is compared with the best only, as "not separable" is not transitive. Since the best is read off the data, Holm's
+    correction is over all pairs. A pair without a p-value (nan) is not separated.
+
+    Parameters
+    ----------
+    p_values : array_like, shape (n_methods, n_methods)
+        Symmetric, of two-sided tests; the diagonal does not count.
+    best : int
+        The method with the best mean rank.
+    alpha : float
+        Level of the group.
+
+    References
+    ----------
+    Holm (1979), "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6.
+
+    Examples
+    --------
+    >>> from advcli.statistics import best_group
+    >>> best_group([[1, 0.4, 0.001], [0.4, 1, 0.002], [0.001, 0.002, 1]], best=0)
+    array([ True,  True, False])
+    """
+    table = np.asarray(p_values, dtype=float)
+    upper = np.triu_indices(len(table), 1)
+    adjusted = np.full(table.shape, np.nan)
+    adjusted[upper] = holm(table[upper].tolist())
+    against = np.fmax(adjusted[best], adjusted[:, best])
+    return np.asarray(~(against < alpha))

@@ -6,14 +6,14 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.errors import UnknownNameError, nearest
-from .tests import TESTS, TestResult, holm, paired_test
+from .tests import ITEM_TESTS, TESTS, TestResult, holm, paired_test
 
 
 class WinsTiesLosses(NamedTuple):
@@ -31,12 +31,15 @@ CORRECTIONS: dict[str, str] = {
 """Corrections of the marks for the number of comparisons, with what a table says about them."""
 
 
+_ALL_TESTS = TESTS | ITEM_TESTS
+
+
 @dataclass(frozen=True)
 class Significance:
     """What "significantly worse" means in a table; `ConfigError` for an unknown name.
 
-    ``test`` is a name in `TESTS`, ``correction`` one in `CORRECTIONS`; ``alpha`` is the level of a whole row with a correction, of every
-    single comparison without.
+    ``test`` is a name in `TESTS` or `ITEM_TESTS`, ``correction`` one in `CORRECTIONS`; ``alpha`` is the level of a whole row with a
+    correction, of every single comparison without.
     """
 
     test: str = "corrected_ttest"
@@ -44,7 +47,7 @@ class Significance:
     correction: str = "holm"
 
     def __post_init__(self) -> None:
-        for what, name, choices in (("test", self.test, TESTS), ("correction", self.correction, CORRECTIONS)):
+        for what, name, choices in (("test", self.test, _ALL_TESTS), ("correction", self.correction, CORRECTIONS)):
             if name not in choices:
                 raise UnknownNameError(f"no {what} {name!r}; {nearest(name, choices)}")
 
@@ -54,10 +57,22 @@ class Significance:
         keys = ("test", "alpha", "correction")
         return cls(**{key: part[key] for part in reversed(options) for key in keys if part.get(key) is not None})
 
+    def fitting(self, values: Mapping[str, ArrayLike], n_train: float, n_test: float, items: bool = False) -> Significance:
+        """Return the significance by the test that the values of methods allow.
+
+        Items have exact McNemar's test where all values are 0 or 1, else Wilcoxon's. On splits Wilcoxon's test takes the place of the
+        corrected resampled t-test where the sizes of the parts, which that needs, are not known (nan).
+        """
+        if items:
+            binary = all(np.isin(np.asarray(value), (0.0, 1.0)).all() for value in values.values())
+            return replace(self, test="mcnemar" if binary else "wilcoxon_items")
+        unknown = math.isnan(n_train) or math.isnan(n_test)
+        return replace(self, test="wilcoxon") if self.test == "corrected_ttest" and unknown else self
+
     @property
     def single(self) -> str:
         """Words for one comparison."""
-        return f"{TESTS[self.test]}, alpha = {self.alpha:g}"
+        return f"{_ALL_TESTS[self.test]}, alpha = {self.alpha:g}"
 
     @property
     def row(self) -> str:
@@ -169,7 +184,7 @@ def _corrected(
 def wins_ties_losses(
     first: Sequence[ArrayLike],
     second: Sequence[ArrayLike],
-    significance: Significance = DEFAULT,
+    significance: Significance | Sequence[Significance] = DEFAULT,
     *,
     higher_is_better: bool = False,
     n_train: ArrayLike = math.nan,
@@ -177,11 +192,11 @@ def wins_ties_losses(
 ) -> WinsTiesLosses:
     """Count the data sets on which ``first`` is significantly better than ``second``, neither, and significantly worse.
 
-    One test for each data set at the level ``significance.alpha``; its correction does not count. A data set whose test is undefined, for
-    want of splits or of values, is a tie. Of ten data sets on which two methods are alike, one or more are marked by chance in four of ten
-    cases: a count says how differences are spread, `friedman` and `wilcoxon` over the means say whether there is one. ``first`` and
-    ``second`` hold the paired values (J,) of every data set; ``n_train`` and ``n_test``, one for all or for each, are the rows in the parts
-    of a split.
+    One test for each data set at the level ``significance.alpha``; its correction does not count. Data sets may have a significance each.
+    A data set whose test is undefined, for want of splits or of values, is a tie. Of ten data sets on which two methods are alike, one or
+    more are marked by chance in four of ten cases: a count says how differences are spread, `friedman` and `wilcoxon` over the means say
+    whether there is one. ``first`` and ``second`` hold the paired values (J,) of every data set; ``n_train`` and ``n_test``, one for all or
+    for each, are the rows in the parts of a split.
 
     Examples
     --------
@@ -196,8 +211,9 @@ def wins_ties_losses(
         raise ValueError(f"both methods need values of the same data sets, got {len(first)} and {len(second)}")
     parts = [np.broadcast_to(np.asarray(n, dtype=float), len(first)) for n in (n_train, n_test)]
     counts = {1: 0, 0: 0, -1: 0}
-    for a, b, train, test in zip(first, second, *parts, strict=True):
-        result = paired_test(significance.test, a, b, float(train), float(test))
-        counts[result.sign if result.p_value < significance.alpha else 0] += 1
+    tests = [significance] * len(first) if isinstance(significance, Significance) else significance
+    for how, a, b, train, test in zip(tests, first, second, *parts, strict=True):
+        result = paired_test(how.test, a, b, float(train), float(test))
+        counts[result.sign if result.p_value < how.alpha else 0] += 1
     wins, losses = (counts[1], counts[-1]) if higher_is_better else (counts[-1], counts[1])
     return WinsTiesLosses(wins, counts[0], losses)

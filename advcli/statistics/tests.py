@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.checks import NOT_NEGATIVE, refuse
-from ..core.errors import UnknownNameError, nearest
+from ..core.errors import DataError, UnknownNameError, nearest
 
 MIN_WILCOXON_SPLITS = 6  # five pairs of one sign still have the two-sided p-value 2/32 = 0.0625
 _EXACT_PAIRS = 100
@@ -156,6 +156,48 @@ def corrected_t(a: ArrayLike, b: ArrayLike, n_train: float, n_test: float) -> Te
     return _t_test(a, b, 1.0 / max(1, len(np.asarray(a))) + n_test / n_train)
 
 
+def mcnemar(a: ArrayLike, b: ArrayLike) -> TestResult:
+    """Exact McNemar test of two methods that are right (1) or wrong (0) on the same items, two-sided.
+
+    Given the number of items on which one alone is right, either of the two is equally likely on each: the p-value is twice the smaller
+    tail of the binomial distribution with share 1/2, at most 1. ``statistic`` is the smaller count; without such items p = 1.
+
+    Parameters
+    ----------
+    a, b : array_like of 0 and 1, shape (n,)
+        Outcomes of the two methods; `DataError` for other values or lengths.
+
+    References
+    ----------
+    McNemar (1947), "Note on the sampling error of the difference between correlated proportions or percentages", Psychometrika 12.
+
+    Examples
+    --------
+    >>> from advcli.statistics import mcnemar
+    >>> a = [1, 1, 1, 1, 1, 1, 1, 1, 0, 0]
+    >>> b = [0, 0, 0, 0, 0, 0, 1, 1, 1, 0]
+    >>> found = mcnemar(a, b)
+    >>> found.p_value, found.sign
+    (0.125, 1)
+    """
+    from scipy.stats import binom
+
+    first, second = _outcomes(a, b)
+    more, less = int(((first == 1) & (second == 0)).sum()), int(((first == 0) & (second == 1)).sum())
+    smaller = min(more, less)
+    p_value = 1.0 if more == less else min(1.0, 2.0 * float(binom.cdf(smaller, more + less, 0.5)))
+    return TestResult(p_value, int(np.sign(more - less)), float(smaller))
+
+
+def _outcomes(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    first, second = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    if first.shape != second.shape or first.ndim != 1:
+        raise DataError(f"both methods need one outcome for each of the same items, got {first.shape} and {second.shape}")
+    if not np.isin([first, second], (0.0, 1.0)).all():
+        raise DataError("the McNemar test is about outcomes 1 (right) and 0 (wrong) on each item; paired_bootstrap takes any scores")
+    return first, second
+
+
 @dataclass(frozen=True)
 class Posterior:
     """Probabilities that the mean difference a - b is negative, negligible or positive, given the values; they sum to 1.
@@ -219,9 +261,15 @@ TESTS: dict[str, str] = {
 }
 """Tests by the name that the configuration uses, with what a table says about them."""
 
+ITEM_TESTS: dict[str, str] = {
+    "mcnemar": "exact McNemar test, two-sided, on these items",
+    "wilcoxon_items": "Wilcoxon signed-rank test, two-sided, on these items",
+}
+"""The same of items, which choose the test themselves: outcomes right and wrong have the first, other scores the second."""
+
 
 def paired_test(test: str, a: ArrayLike, b: ArrayLike, n_train: float = math.nan, n_test: float = math.nan) -> TestResult:
-    """Run the test of that name (see `TESTS`, else `ConfigError`); ``n_train`` and ``n_test`` matter to the corrected one only.
+    """Run the test of that name (`TESTS`, `ITEM_TESTS`, else `ConfigError`); ``n_train`` and ``n_test`` matter to the corrected one only.
 
     Examples
     --------
@@ -232,8 +280,10 @@ def paired_test(test: str, a: ArrayLike, b: ArrayLike, n_train: float = math.nan
     >>> round(paired_test("ttest", a, b).p_value, 4)
     0.0086
     """
-    if test == "wilcoxon":
+    if test in ("wilcoxon", "wilcoxon_items"):
         return wilcoxon(a, b)
+    if test == "mcnemar":
+        return mcnemar(a, b)
     if test == "ttest":
         return paired_t(a, b)
     if test == "corrected_ttest":
@@ -260,6 +310,31 @@ def holm(p_values: Sequence[float]) -> NDArray[np.float64]:
     order = tested[np.argsort(raw[tested], kind="stable")]
     factors = np.arange(len(order), 0, -1)
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(raw[order] * factors))
+    return adjusted
+
+
+def benjamini_hochberg(p_values: Sequence[float]) -> NDArray[np.float64]:
+    """Return p-values adjusted for the expected share of false discoveries, in the given order; nan stays nan and is not counted.
+
+    The smallest level of the step-up procedure at which each is rejected. It holds for independent tests and for positively dependent ones.
+
+    References
+    ----------
+    Benjamini and Hochberg (1995), "Controlling the false discovery rate: a practical and powerful approach to multiple testing", Journal of
+    the Royal Statistical Society B 57.
+
+    Examples
+    --------
+    >>> from advcli.statistics import benjamini_hochberg
+    >>> [round(float(p), 3) for p in benjamini_hochberg([0.01, 0.04, 0.03])]
+    [0.03, 0.04, 0.04]
+    """
+    raw = np.asarray(p_values, dtype=float)
+    adjusted = np.full(raw.shape, np.nan)
+    tested = np.flatnonzero(~np.isnan(raw))
+    order = tested[np.argsort(raw[tested], kind="stable")][::-1]
+    factors = len(order) / np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(1.0, np.minimum.accumulate(raw[order] * factors))
     return adjusted
 
 

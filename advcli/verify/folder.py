@@ -105,7 +105,10 @@ def verify_folder(
     """
     rows = _rows(folder.path / "runs.csv")
     stored = set(folder.finished_keys())
-    if not any((folder.read_cell(key) or {"about": {}})["about"].get("proofs") for key in stored):
+    abouts = [(folder.read_cell(key) or {"about": {}})["about"] for key in stored]
+    if abouts and all("imported" in about for about in abouts):
+        raise ResultsError(f"{folder.path} holds imported numbers, which have no fits here; there is nothing to verify")
+    if not any(about.get("proofs") for about in abouts):
         raise ResultsError(f"{folder.path} was made without proofs; run it again with record.proofs=true")
     cells: dict[str, list[dict[str, str]]] = {}
     for row in rows:

@@ -21,7 +21,7 @@ core                                                    -
 losses features data results statistics metrics         core
 problems                                                core losses features
 solvers                                                 core features problems
-config                                                  core metrics
+config results.importing results.foreign_columns        core metrics
 verify                                                  core data losses.matrices results
 learners                                                core losses features problems solvers data.labels statistics
 evaluation                                              core features data problems learners config.protocol metrics results

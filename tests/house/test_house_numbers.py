@@ -27,7 +27,7 @@ KEPT = Path(__file__).with_name("numbers.txt")
 NO_NUMBERS = {"__init__", "__main__", "cli", "models", "reports", "results"}
 NO_NUMBERS |= {f"core.{name}" for name in ("errors", "files", "paths", "plugins", "processes", "stored_arrays")}
 NO_NUMBERS |= {f"config.{name}" for name in ("schema", "words", "composing", "products", "presets", "explaining")}
-NO_NUMBERS |= {f"statistics.{name}" for name in ("tests", "marks", "across")}
+NO_NUMBERS |= {f"statistics.{name}" for name in ("tests", "marks", "across", "items")}
 
 
 def makes_numbers(path: Path) -> bool:

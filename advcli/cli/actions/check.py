@@ -31,9 +31,13 @@ class Check(Task):
             "check results=results/NAME baseline=FILE.csv [--update] [junit=FILE.xml]",
             "did the numbers move? exit code 1 and one line per number that did",
         ),
+        (
+            "check results=results/NAME baseline=FILE.csv tolerance.accuracy=0.01 floor=true [summary=FILE.md]",
+            "did a mean become worse by more than that? also of imported numbers",
+        ),
     )
     example = "advcli check results=results/ci_check baseline=results/baselines/ci_check.csv"
-    keys = ("results", "baseline", "update", "junit", "report.test", "report.alpha")
+    keys = ("results", "baseline", "update", "tolerance", "relative_tolerance", "floor", "junit", "summary", "report.test", "report.alpha")
 
     def __init__(self, words: list[str]) -> None:
         super().__init__(words)
@@ -41,6 +45,7 @@ class Check(Task):
         self.overrides = ["update=true" if word == "--update" else word for word in words]
         self.code = 0
         self.streamed = False
+        self.summary_file: Path | None = None
         # as far as it is known before the words are composed, which may fail
         asked = [word.partition("=")[2].strip("'\"") for word in words if word.startswith("junit=")]
         self.junit = expanded(asked[-1]).absolute() if asked and asked[-1] not in ("", "null") else None
@@ -48,16 +53,20 @@ class Check(Task):
     def act(self, settings: Settings) -> None:
         """Print one line per entry that is not as it was; write the JUnit file and the new baseline if they were asked for."""
         from ...reports.regression import baseline as baselines
-        from ...reports.regression import check, junit
+        from ...reports.regression import check, gates, junit, markdown_page
         from ...results.folder import ResultsFolder
 
-        self.junit = settings.junit
+        if settings.summary is not None:
+            markdown_page.refuse_other(settings.summary)
+        self.junit, self.summary_file = settings.junit, settings.summary
         self._write_junit(junit.junit_error("the check was ended before its result"), final=False)
         file = self.needed(settings.baseline, "baseline=FILE.csv; with --update it writes one")
         folder = ResultsFolder(existing_folder(settings))
         previous = baselines.read_baseline(file) if file.exists() or not settings.update else None
         if previous is None and settings.junit is not None:
             raise ConfigError(f"junit=... needs a baseline to compare with, and {short(file)} is not there yet; leave it out")
+        if previous is None and settings.summary is not None:
+            raise ConfigError(f"summary=... needs a baseline to compare with, and {short(file)} is not there yet; leave it out")
         finding = folder.disagreement()
         if finding:
             remedy = command("report", results=short(folder.path))
@@ -66,17 +75,22 @@ class Check(Task):
             self.code = 1
         if previous is not None:
             test, alpha = settings.report["test"] or check.TEST, settings.report["alpha"] or baselines.ALPHA
-            changes = check.check_folder(folder, file, test=test, alpha=alpha)
+            gate = gates.Gate(settings.tolerance, settings.relative_tolerance, settings.floor)
+            changes = check.check_folder(folder, file, test=test, alpha=alpha, gate=gate)
             self._write_junit(junit.junit_xml(changes, f"advcli check {file.name}", finding=finding))
             print(check.changes_text(changes), end="")
             warn(check.cost_warnings(changes))
             if not settings.update and any(change.failed for change in changes):
                 self.code = 1
+            if settings.summary is not None:
+                text = markdown_page.check_markdown(changes, file.name, finding=finding, failed=self.code == 1)
+                markdown_page.write_summary(settings.summary, text)
         warn(folder.remarks)
         if settings.update and finding:
             say(f"{short(file)} stays as it was: whether runs.csv or the cells are right is not known")
         elif settings.update:
-            self._update(file, baselines.folder_baseline(folder, previous=previous), short(folder.path))
+            made = baselines.folder_baseline(folder, previous=previous)
+            self._update(file, gates.raised(made, previous) if settings.floor else made, short(folder.path))
 
     def abandoned(self, error: BaseException) -> None:
         """Say the error in the JUnit file too."""
@@ -86,6 +100,11 @@ class Check(Task):
 
             with contextlib.suppress(AdvcliError, OSError):  # the reason why this file cannot be written may be the error itself
                 self._write_junit(junit.junit_error(" ".join(str(error).split()) or type(error).__name__))
+        if self.summary_file is not None and not isinstance(error, BrokenPipeError):
+            from ...reports.regression import markdown_page
+
+            with contextlib.suppress(AdvcliError, OSError):
+                markdown_page.write_summary(self.summary_file, markdown_page.error_markdown(str(error)))
 
     def _write_junit(self, text: str, final: bool = True) -> None:
         """Write the JUnit file if there is to be one; no other file is replaced by it, and a stream gets the final one alone."""

@@ -106,4 +106,4 @@ def _place(settings: Settings, folders: list[ResultsFolder]) -> Path:
 def _protocol_of(folder: ResultsFolder) -> dict[str, Any] | None:
     """Return the protocol that the cells were made with; None without a readable cell."""
     stored = map(folder.read_cell, folder.finished_keys())
-    return next((cell["about"]["cell"]["protocol"] for cell in stored if cell is not None), None)
+    return next((cell["about"]["cell"]["protocol"] for cell in stored if cell is not None and "cell" in cell["about"]), None)

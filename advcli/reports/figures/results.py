@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...metrics import shown_as, title
+from ..comparison import shown_rows
 from ..drawing import MAX_METHODS, MAX_POINTS, WIDTH_INCHES, Axes, as_shown, draw, legend, legend_height, look, name_rows, scale
 from ..formats.document import Figure, metric_word
 from ..published_numbers import FAR
@@ -43,7 +44,8 @@ def means(material: Material) -> Iterator[Figure]:
         for at, method in enumerate(methods):
             rows = part[part["method"] == method]
             heights = _beside(datasets, rows, at, len(methods), 0.7)
-            spread = scale(metric) * np.nan_to_num(rows["std"].to_numpy(dtype=float))
+            deviation = [row["std"] for row in shown_rows(material.summary, rows)]
+            spread = scale(metric) * np.nan_to_num(np.array(deviation, dtype=float))
             kind = {"linestyle": "none", "markersize": 4.5, "linewidth": 1.2, "label": method, **look(at)}
             axes.errorbar(as_shown(metric, rows["mean"]), heights, xerr=spread, **kind)
         name_rows(axes, datasets)
@@ -53,7 +55,10 @@ def means(material: Material) -> Iterator[Figure]:
         legend(axes, methods)
 
     height = 1.0 + max(len(datasets) * 0.4, len(part) * 0.13) + legend_height(methods)
-    caption = f"Mean and sample standard deviation over the splits: {title(metric)}; {_better(metric)}"
+    items = set(material.summary.attrs.get("items", ()))
+    over = "sample standard deviation over the splits" + (", of items standard error" if items else "")
+    over = "standard error over the items" if items >= set(datasets) else over
+    caption = f"Mean and {over}: {title(metric)}; {_better(metric)}"
     yield draw(f"means-{metric_word(metric)}", caption, (WIDTH_INCHES, height), paint)
 
 
@@ -62,6 +67,7 @@ def splits(material: Material) -> Iterator[Figure]:
     """Draw the values of all splits: a panel for each data set, a box and points for each method."""
     metric = material.metric
     rows = material.runs[(material.runs["metric"] == metric) & material.runs["value"].notna()]
+    rows = rows[~rows["dataset"].isin(material.summary.attrs.get("items", ()))]  # of items hundreds of zeros and ones
     groups = rows.groupby(["dataset", "method"], observed=True)["value"]
     datasets, methods = in_order(rows["dataset"]), in_order(rows["method"])
     if rows.empty or groups.size().max() < LEAST or len(datasets) > MAX_DATASETS or len(methods) > MAX_METHODS:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ...core.checks import NOT_NEGATIVE, or_null, refuse_parameter
 from ...core.errors import ResultsError
 from ...core.files import write_text
-from ...metrics import meaning
+from ...metrics import declare, meaning
 from ...results import provenance
 from ...results.folder import ResultsFolder
 from ...results.tables import canonical_json, format_value, lasting, plain
@@ -47,9 +47,9 @@ BASELINE_MEANINGS = {
     "std": "sample standard deviation over the splits",
     "n": "number of splits",
     "tolerance": "largest change of the mean that passes when other splits are compared; may be edited",
-    "seed": "key `seed` of the run",
-    "n_train": "training rows of a split",
-    "n_test": "test rows of a split",
+    "seed": "key `seed` of the run; empty for imported rows",
+    "n_train": "training rows of a split; may be empty for imported rows",
+    "n_test": "test rows of a split; may be empty for imported rows",
     **_COST_MEANINGS,
     **_MADE_MEANINGS,
     "splits": "fingerprint of the splits; equal splits are compared one by one",
@@ -78,6 +78,8 @@ def split_fingerprints(folder: ResultsFolder, cells: Sequence[str], n_splits: in
     for key in dict.fromkeys(cells):
         about = (folder.read_cell(key) or {}).get("about", {})
         cell = about.get("cell", {})
+        if "drawn" in about:  # of imported rows: the names of their splits or items
+            fingerprints[key] = _word(about["drawn"])
         if not about.get("dataset_sha256") or "protocol" not in cell:
             continue
         rule = {name: cell["protocol"].get(name) for name in ("splits", "train_size", "n_splits")}
@@ -154,7 +156,7 @@ class CheckedEntry:
     mean: float
     std: float
     n: int
-    seed: int
+    seed: float
     n_train: float
     n_test: float
     splits: str
@@ -188,6 +190,7 @@ class CheckedEntry:
 
 def read_entries(runs: pd.DataFrame, splits: Mapping[str, str] | None, made: Made | None = None) -> list[CheckedEntry]:
     """Return the entries of rows, those without any result included."""
+    declare(runs)
     runs = with_unique_methods(runs)
     metrics = list(dict.fromkeys(name for name in runs["metric"] if name)) or [""]
     entries = [
@@ -201,8 +204,9 @@ def read_entries(runs: pd.DataFrame, splits: Mapping[str, str] | None, made: Mad
 
 def _entry(dataset: str, method: str, metric: str, rows: pd.DataFrame, splits: Mapping[str, str], made: Made | None) -> CheckedEntry:
     good = rows[(rows["status"] != "failed") & rows["value"].notna()].sort_values("split")
-    cell, seed = str(rows["cell"].iloc[0]), int(rows["seed"].iloc[0])
-    sizes = list(zip(*(good[name].astype(int).tolist() for name in ("split", "n_train", "n_test")), strict=True))
+    cell, seed = str(rows["cell"].iloc[0]), float(numbers(rows, "seed")[0])
+    # imported rows may lack the sizes
+    sizes = list(zip(*(good[name].fillna(0).astype(int).tolist() for name in ("split", "n_train", "n_test")), strict=True))
     made_by, config, stale = ("", "", "") if made is None else made[cell]
     # passes are counted and one fit that runs away shows in their mean; the clock has further outliers
     costs: dict[str, Any] = {column: _known(good, column, np.mean) for column in ("n_train", "n_test", "passes")}
@@ -213,7 +217,7 @@ def _entry(dataset: str, method: str, metric: str, rows: pd.DataFrame, splits: M
         metric=metric,
         seed=seed,
         # without the cell's own file: what rows tell of the splits
-        splits=splits.get(cell) or _word([dataset, seed, sizes]),
+        splits=splits.get(cell) or _word([dataset, None if math.isnan(seed) else int(seed), sizes]),
         **of_values(good["value"].to_numpy(dtype=float)),
         sizes=tuple(size[2] for size in sizes),
         **costs,
@@ -346,7 +350,7 @@ def read_baseline(path: Path) -> pd.DataFrame:
         if bad.any():
             i = int(np.flatnonzero(bad.to_numpy())[0])
             raise ResultsError(f"{path}, line {i + 2}: {column} = {frame[column].iloc[i]!r} is not valid")
-        frame[column] = column_values.astype(int) if column in ("n", "seed") else column_values
+        frame[column] = column_values.astype(int) if column == "n" else column_values
     for i, row in enumerate(frame.to_dict("records")):
         try:
             values = [value_of(text) for text in row["values"].split()]
@@ -361,14 +365,15 @@ def read_baseline(path: Path) -> pd.DataFrame:
 
 
 def _valid(column: str, values: pd.Series) -> pd.Series:
-    """Return which numbers a column may have; costs (`COST_COLUMNS`) and deviations may be unknown."""
+    """Return which numbers a column may have; costs (`COST_COLUMNS`), deviations and, of imported rows, seed and sizes may be unknown."""
     if column == "std":
         return pd.Series(True, index=values.index)
     if column == "n":
         return (values >= 1) & (values % 1 == 0) & np.isfinite(values)
     if column in COST_COLUMNS:
         return values.isna() | ((values >= 0) & np.isfinite(values))
-    return np.isfinite(values) & ((values >= 0) | (column != "tolerance"))
+    known = np.isfinite(values) & ((values >= 0) | (column != "tolerance"))
+    return known | (values.isna() & (column in ("seed", "n_train", "n_test")))
 
 
 def stored_entry(row: Mapping[Any, Any]) -> CheckedEntry:

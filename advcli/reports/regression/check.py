@@ -2,6 +2,7 @@
 
 - The same splits: the values are compared split by split. Every fit is determined by its configuration, so a value that differs by more
   than rounding has moved, whatever a test over the splits says; the paired test's p-value is reported too.
+- A tolerance of the metric, or a floor: the means are compared, whatever the splits.
 - More or fewer splits of the same kind: the first ones, which both have, are compared as above.
 - Other splits (another seed or protocol, other data): two one-sided tests; an entry counts as unchanged when they show that the
   means differ by less than the tolerance.
@@ -24,9 +25,11 @@ from ...core.checks import FRACTION, refuse_parameter
 from ...core.errors import UnknownNameError, nearest
 from ...metrics import meaning
 from ...results.folder import ResultsFolder
+from ...statistics.marks import Significance
 from ...statistics.tests import TESTS, equivalence, paired_test
 from ..formats.document import counted
 from .baseline import ALPHA, CheckedEntry, Made, folder_facts, read_baseline, read_entries, split_fingerprints, stored_entry, value_text
+from .gates import NOISE, Gate
 
 TEST = "corrected_ttest"
 """Default paired test, a name in `advcli.statistics.tests.TESTS`."""
@@ -37,9 +40,7 @@ COST_FACTOR = 3.0
 SECONDS_FLOOR = 0.02
 """Medians of seconds up to this one are no warning: they measure what else the machine does."""
 
-STATUSES = ("unchanged", "moved", "missing", "new", "stale")
-
-_NOISE = 1e-9  # relative differences up to this are rounding, on other processors for example
+STATUSES = ("unchanged", "moved", "missing", "new", "stale", "better")
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,10 @@ class Change:
     """What became of one entry: its means, sample standard deviations and how they were compared; a missing number is nan.
 
     ``status`` is one of `STATUSES`: ``missing`` is in the baseline, but not in the rows or without a result there, ``stale`` is unchanged,
-    but was made by other versions than the installed ones. ``test`` is ``identical``, ``rounding`` or ``paired`` (moved) on the same
-    splits; on others ``equivalence``, or ``margin`` where only means can be compared (a single split); empty for missing and new entries.
-    ``p_value`` comes from the paired test (how unlikely such differences are if chance alone made them) or of the equivalence test (small:
-    unchanged).
+    but was made by other versions than the installed ones, ``better`` is above a floor. ``test`` is ``identical``, ``rounding`` or
+    ``paired`` (moved) on the same splits; ``gate`` where a tolerance of the metric or a floor decides; on other splits ``equivalence``, or
+    ``margin`` where only means can be compared (a single split); empty for missing and new entries. ``p_value`` comes from the paired test
+    (how unlikely such differences are if chance alone made them) or of the equivalence test (small: unchanged).
     """
 
     dataset: str
@@ -81,10 +82,17 @@ class Change:
         difference = self.new - self.old
         return None if not difference or math.isnan(difference) else (difference > 0) == meaning(self.metric).higher_is_better
 
+    @property
+    def shown(self) -> tuple[str, str]:
+        """The old and the new mean with their deviations in words, a dash for none."""
+        means = (self.old, self.old_std), (self.new, self.new_std)
+        old, new = ("-" if math.isnan(mean) else _shown(self.metric, mean, std) for mean, std in means)
+        return old, new
+
     def line(self) -> str:
         """Return the change as one line: entry, by how much, from what to what, the reason, p, the margin where it decides."""
         text = f"{self.status}: {self.dataset}, {self.method}, {self.metric}"
-        was, now = _shown(self.metric, self.old, self.old_std), _shown(self.metric, self.new, self.new_std)
+        was, now = self.shown
         if self.status == "missing":
             return f"{text}: was {was}, now there is nothing: {self.reason}"
         if self.status == "new":
@@ -102,7 +110,7 @@ class Change:
 
     def _moved(self) -> str:
         difference = self.new - self.old
-        if abs(difference) <= _NOISE * max(abs(self.old), abs(self.new)):
+        if abs(difference) <= NOISE * max(abs(self.old), abs(self.new)):
             return "mean unchanged"
         return f"{'rose' if difference > 0 else 'fell'} by {_amount(self.metric, abs(difference))}"
 
@@ -135,6 +143,7 @@ def compare(
     test: str = TEST,
     alpha: float = ALPHA,
     made: Made | None = None,
+    gate: Gate | None = None,
 ) -> list[Change]:
     """Return what became of every entry of the baseline or the rows, by data set, method and metric; new entries without a result are left
     out.
@@ -142,13 +151,16 @@ def compare(
     ``splits`` are from `split_fingerprints`; without them the fingerprint tells seed, sizes and number of the splits only, and baselines
     made with them are compared as if the splits were others. ``shorter`` gives the fingerprint of a cell key with another number of
     splits, without which such entries are compared as if the splits were others. ``test``, a name in `advcli.statistics.tests.TESTS`,
-    gives the p-value beside an entry that moved; ``alpha`` is the level of the equivalence test; ``made`` is from `made_texts`.
+    gives the p-value beside an entry that moved; ``alpha`` is the level of the equivalence test; ``made`` is from `made_texts`; what
+    ``gate`` concerns is compared by its means.
     """
     if test not in TESTS:
         raise UnknownNameError(f"no test {test!r}; {nearest(test, TESTS)}")
     refuse_parameter("the level of the check", alpha, FRACTION)
     old_entries = {entry.name: entry for entry in map(stored_entry, baseline.to_dict("records"))}
     new_entries = {entry.name: entry for entry in read_entries(runs, splits, made)}
+    gate = gate or Gate()
+    gate.refuse_unknown({metric for *_, metric in (*old_entries, *new_entries)})
     changes = []
     for name in sorted({*old_entries, *new_entries}):
         old, new = old_entries.get(name), new_entries.get(name)
@@ -159,7 +171,7 @@ def compare(
             reason = "not in the results" if new is None else f"failed: {new.error}" if new.error else "failed"
             changes.append(Change(*name, "missing", old.mean, math.nan, old_std=old.std, margin=old.tolerance, reason=reason))
         else:
-            change = _judge(old, new, shorter, test, alpha)
+            change = _judge(old, new, shorter, test, alpha, gate)
             # an entry that other versions made is never called unchanged
             status = "stale" if change.status == "unchanged" and new.stale else change.status
             differs = tuple(differences((old.made_by, old.config), (new.made_by, new.config)))
@@ -178,7 +190,9 @@ def _costs(old: CheckedEntry, new: CheckedEntry) -> tuple[str, ...]:
     return tuple(clauses)
 
 
-def _judge(old: CheckedEntry, new: CheckedEntry, shorter: Callable[[str, int], str | None] | None, test: str, alpha: float) -> Change:
+def _judge(
+    old: CheckedEntry, new: CheckedEntry, shorter: Callable[[str, int], str | None] | None, test: str, alpha: float, gate: Gate
+) -> Change:
     costs = _costs(old, new)
 
     def change(status: str, p_value: float, how: str, reason: str = "") -> Change:
@@ -186,6 +200,11 @@ def _judge(old: CheckedEntry, new: CheckedEntry, shorter: Callable[[str, int], s
 
     if new.failed:
         return change("moved", math.nan, "paired", f"{new.failed} of {new.failed + new.n} splits failed: {new.error}")
+    if gate.concerns(old.metric):
+        same = old.splits == new.splits and len(old.values) > 0
+        allowed = gate.allowed(old.metric, old.mean) if gate.has(old.metric) or same else old.tolerance
+        status = gate.status(old.metric, old.mean, new.mean, allowed)
+        return change(status, math.nan, "gate", f"tolerance {_amount(old.metric, allowed)}" if status == "moved" else "")
     if old.splits == new.splits and len(old.values):
         return change(*_split_by_split(old, new, test))
     if _grown(old, new, shorter):
@@ -194,7 +213,7 @@ def _judge(old: CheckedEntry, new: CheckedEntry, shorter: Callable[[str, int], s
         status, p_value, how, reason = _split_by_split(old.first(common), new.first(common), test)
         return change(status, p_value, how, f"{reason}, {where}" if reason else where)
     # rounding must not turn a difference of exactly the margin into a larger one
-    beyond = abs(new.mean - old.mean) > old.tolerance + _NOISE * max(abs(old.mean), abs(new.mean))
+    beyond = abs(new.mean - old.mean) > old.tolerance + NOISE * max(abs(old.mean), abs(new.mean))
     p_value = equivalence(new.mean, new.std, new.n, old.mean, old.std, old.n, old.tolerance).p_value
     if math.isnan(p_value):
         return change("moved" if beyond else "unchanged", p_value, "margin", "beyond the margin" if beyond else "")
@@ -216,20 +235,23 @@ def _split_by_split(old: CheckedEntry, new: CheckedEntry, test: str) -> tuple[st
         return "moved", math.nan, "paired", f"{new.n} splits, {len(old.values)} in the baseline"
     if np.array_equal(new.values, old.values):
         return "unchanged", 1.0, "identical", ""
-    moved = ~np.isclose(new.values, old.values, rtol=_NOISE, atol=1e-15)
+    moved = ~np.isclose(new.values, old.values, rtol=NOISE, atol=1e-15)
     if not moved.any():
         return "unchanged", 1.0, "rounding", ""
     first, second = new.values, old.values
     if meaning(old.metric).is_count:
         # each split by its own size; whole numbers, as rates break ties by rounding
         first, second = (np.round(values * np.array(new.sizes), 6) for values in (first, second))
-    p_value = paired_test(test, first, second, new.n_train, new.n_test).p_value
+    how = Significance(test).fitting({}, new.n_train, new.n_test).test
+    p_value = paired_test(how, first, second, new.n_train, new.n_test).p_value
     most = int(np.argmax(np.abs(first - second)))
     was, became = (value_text(float(values[most]), new.sizes[most]) for values in (old.values, new.values))
     return "moved", p_value, "paired", f"{moved.sum()} of {new.n} splits differ, split {most + 1} the most: from {was} to {became}"
 
 
-def check_folder(folder: ResultsFolder, baseline: Path, *, test: str = TEST, alpha: float = ALPHA) -> list[Change]:
+def check_folder(
+    folder: ResultsFolder, baseline: Path, *, test: str = TEST, alpha: float = ALPHA, gate: Gate | None = None
+) -> list[Change]:
     """Compare the cells of a results folder with a baseline file (see `compare`); the folder is read only.
 
     The rows come from the cell files; `ResultsFolder.disagreement` tells whether runs.csv shows the same.
@@ -240,7 +262,7 @@ def check_folder(folder: ResultsFolder, baseline: Path, *, test: str = TEST, alp
     def shorter(cell: str, n_splits: int) -> str | None:
         return split_fingerprints(folder, [cell], n_splits).get(cell)
 
-    return compare(runs, stored, **facts, shorter=shorter, test=test, alpha=alpha)
+    return compare(runs, stored, **facts, shorter=shorter, test=test, alpha=alpha, gate=gate)
 
 
 def differences(old: Sequence[str], new: Sequence[str]) -> list[str]:
@@ -273,7 +295,7 @@ def changes_text(changes: Sequence[Change]) -> str:
         lines.append(f"{number} made by {versions}: nothing is known of the installed versions; run the experiment again in a new folder")
     lines += [change.line() for change in changes if change.status not in ("unchanged", "stale")]
     numbers = {status: sum(change.status == status for change in changes) for status in STATUSES}
-    counts = [f"{number} {status}" for status, number in numbers.items() if number or status != "stale"]
+    counts = [f"{number} {status}" for status, number in numbers.items() if number or status not in ("stale", "better")]
     lines.append(f"{counted(len(changes), 'entry', 'entries')}: {', '.join(counts)}")
     others = sum(change.test in ("equivalence", "margin") for change in changes)
     if others:

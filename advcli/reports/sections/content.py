@@ -15,9 +15,10 @@ from ..choice import Names, in_given_order
 from ..figures import Material, drawn
 from ..formats.document import Document, Section, counted
 from ..published_numbers import FAR, compare_with_published, far_line, published_section
-from ..summary import wins_ties_losses
+from ..summary import imported, wins_ties_losses
 from .certificates import certificate_section, failure_section
 from .facts import Facts, made_lines, provenance_section, settings_section
+from .items import item_sections
 from .results import across_section, results_section
 from .verdict import direction, verdict_section
 
@@ -106,10 +107,10 @@ def _of_metric(material: Material, wins: pd.DataFrame, notes: Sequence[str]) -> 
     results = results_section(material, wins, notes)
     if not material.metric:
         return [results]
-    sections = [_with_figures(results, "results", material)]
+    sections = [_with_figures(results, "results", material), *item_sections(material)]
     part = material.summary[material.summary["metric"] == material.metric]
     if part["method"].nunique() > 1 and len(material.across.pairs):
-        sections.append(_with_figures(across_section(material.across, material.alpha), "across", material))
+        sections.append(_with_figures(across_section(material), "across", material))
     return sections
 
 
@@ -125,8 +126,10 @@ def _of_all(material: Material, facts: Facts, names: Names) -> list[Section]:
         )
     ]
     sections = [section for section in sections if section.figures or section.lines]
-    sections.append(_with_figures(certificate_section(material.runs, facts), "certificates", material))
-    sections += failure_section(material.runs)
+    fitted = material.runs[~imported(material.runs)]
+    if len(fitted):
+        sections.append(_with_figures(certificate_section(fitted, facts), "certificates", material))
+    sections += failure_section(fitted)
     if facts.notes:
         lines = (f"{names.datasets.get(dataset, dataset)}: {note}" for dataset in sorted(facts.notes) for note in facts.notes[dataset])
         sections.append(Section("data", "Data", tuple(lines)))
@@ -137,8 +140,15 @@ def _head(runs: pd.DataFrame, far: int) -> list[str]:
     """Return the lines at the top of a report."""
     sizes = ((runs["dataset"].nunique(), "data set"), (runs["method"].nunique(), "method"), (runs["cell"].nunique(), "cell"))
     lines = [", ".join(counted(count, noun) for count, noun in sizes)]
+    theirs = runs.loc[imported(runs), "cell"].nunique()
+    if theirs:
+        lines.append(f"{counted(theirs, 'cell')} imported: numbers of another program, without certificates")
     broken, late = (runs.loc[runs["status"] == status, "cell"].nunique() for status in ("failed", "not_converged"))
-    if broken:
+    gaps = runs.loc[(runs["status"] == "failed") & imported(runs), "cell"].nunique()
+    if gaps:
+        lines.append(f"{counted(gaps, 'imported cell')} with gaps, not compared on that data set")
+    if broken - gaps:
+        broken -= gaps
         lines.append(f"{counted(broken, 'cell')} with a failed fit: see Failures")
     if late:
         lines.append(f"{counted(late, 'cell')} with a fit that did not converge: see Certificates")

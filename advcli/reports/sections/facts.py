@@ -136,6 +136,9 @@ def provenance_section(facts: Facts) -> Section:
 def _made(document: Mapping[str, Any]) -> list[str]:
     """Return in lines how the rows of a folder were made, by its provenance.json."""
     lines = []
+    if theirs := document.get("imported"):
+        file = f" from {theirs['file']} (sha256 {theirs['sha256']})" if theirs.get("file") else " from a table in memory"
+        return [f"imported{file}: {'; '.join(theirs.get('columns', ()))}", "certificates: none; no fit of these numbers was seen here"]
     sets = document.get("made_by") or [document]
     for maker in sets:
         cells = f"{counted(len(maker['cells']), 'cell')}: " if len(sets) > 1 else ""

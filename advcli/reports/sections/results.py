@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,13 +12,14 @@ import pandas as pd
 from ...metrics import shown_as, title
 from ...statistics.marks import DEFAULT, Significance
 from ..across import MOST_PAIRED, Across
-from ..comparison import MOST_COLUMNS, comparison, result_entry
+from ..comparison import MOST_COLUMNS, comparison, result_entry, shown_rows
 from ..figures import Material
 from ..formats.document import ReportTable, Section, counted, metric_word
 from ..published_numbers import printed, z_field
 from ..summary import in_order
 from .certificates import chosen_text, hyper_names
 from .columns import BLANK, MISSING, ReportColumn, alarm, fixed, in_metric, itself, lay_out, number, p_value, record, whole
+from .standing import single_tables, standing_tables
 
 
 def results_section(material: Material, wins: pd.DataFrame, notes: Sequence[str]) -> Section:
@@ -31,9 +32,10 @@ def results_section(material: Material, wins: pd.DataFrame, notes: Sequence[str]
     if metric == material.metrics[0]:
         tables += _chosen(material)
     if metric and part["method"].nunique() > 2:
-        tables += [_overview(part, wins, material.across), *_wins_tables(part, wins, summary.attrs.get("significance", DEFAULT))]
+        tested = wins if part["n_splits"].max() > 1 else wins.iloc[:0]  # a single split allows no test
+        tables += [_overview(part, tested, material.across), *_wins_tables(part, tested, summary.attrs.get("significance", DEFAULT))]
     if metric:
-        tables.append(_details(part, metric, several))
+        tables.append(_details(part, metric, several, shown_rows(summary, part)))
     return Section(f"results-{metric_word(metric)}", f"Results: {label}", (), tuple(tables))
 
 
@@ -75,7 +77,7 @@ def _with_published(table: ReportTable, material: Material) -> ReportTable:
 
 
 def _overview(part: pd.DataFrame, wins: pd.DataFrame, across: Across) -> ReportTable:
-    metric = across.metric
+    metric, tested = across.metric, bool(part["n_splits"].max() > 1)
     ranks = dict(zip(across.methods, across.mean_ranks, strict=True)) if len(across.mean_ranks) else {}
     rows: list[dict[str, Any]] = []
     for method, lines in part.groupby("method", sort=True, observed=True):
@@ -91,21 +93,22 @@ def _overview(part: pd.DataFrame, wins: pd.DataFrame, across: Across) -> ReportT
         ReportColumn("method"),
         ReportColumn("mean rank", fixed),
         ReportColumn("mean", in_metric(metric)),
-        ReportColumn("best", whole),
-        ReportColumn("not worse", whole, "bold"),
+        ReportColumn("best", whole, shown=tested),
+        ReportColumn("not worse", whole, "bold", tested),
     ]
     columns += [*counts, ReportColumn("complete", whole), ReportColumn("with failures", alarm)]
     over = (
         f"mean rank: over the {counted(len(across.datasets), 'data set')} on which all ranked methods have complete results; 1 is the best"
     )
-    notes = (
+    best = "; best: data sets where the method is best; not worse: where it is best or not significantly worse than the best"
+    notes = [
         over if ranks else "no method has complete results on a common data set with another",
-        "mean: over the data sets of that method alone; best: data sets where the method is best; not worse: where it is best or not "
-        "significantly worse than the best",
-        "wins, ties, losses: over all pairs with another method on one data set, by the test within the data set"
-        if len(wins)
-        else f"more than {MOST_PAIRED} methods are not compared pair by pair; report.methods=[...] chooses some",
-    )
+        "mean: over the data sets of that method alone" + (best if tested else ""),
+    ]
+    if len(wins):
+        notes.append("wins, ties, losses: over all pairs with another method on one data set, by the test within the data set")
+    elif len(rows) > MOST_PAIRED:
+        notes.append(f"more than {MOST_PAIRED} methods are not compared pair by pair; report.methods=[...] chooses some")
     return lay_out(f"overview-{metric_word(metric)}", f"Methods at a glance: {title(metric)}.", columns, rows, notes)
 
 
@@ -123,7 +126,7 @@ def _wins_tables(part: pd.DataFrame, wins: pd.DataFrame, significance: Significa
     return [lay_out(f"wins-{metric_word(metric)}", f"Wins/ties/losses: {title(metric)}.", columns, rows, [note])]
 
 
-def _details(part: pd.DataFrame, metric: str, several: bool) -> ReportTable:
+def _details(part: pd.DataFrame, metric: str, several: bool, rows: Sequence[Mapping[Any, Any]]) -> ReportTable:
     columns = [
         ReportColumn("dataset"),
         ReportColumn("method"),
@@ -142,11 +145,12 @@ def _details(part: pd.DataFrame, metric: str, several: bool) -> ReportTable:
         "-1 better on every split",
     )
     name, caption = f"details-{metric_word(metric)}", f"Every cell: {title(metric)}."
-    return lay_out(name, caption, columns, part.to_dict("records"), notes if several else (), is_long=True)
+    return lay_out(name, caption, columns, rows, notes if several else (), is_long=True)
 
 
-def across_section(across: Across, alpha: float) -> Section:
+def across_section(material: Material) -> Section:
     """Return the section on tests across data sets."""
+    across, alpha = material.across, material.alpha
     lines = []
     if across.friedman is not None:
         p = across.friedman.p_value
@@ -155,7 +159,7 @@ def across_section(across: Across, alpha: float) -> Section:
             f"Friedman test over {counted(len(across.datasets), 'data set')} and {counted(len(across.methods), 'method')}: "
             f"chi-squared = {across.friedman.statistic:.2f}, p = {p:.2g}: {verdict} at alpha = {alpha:g}"
         )
-    tables = [_pairs_table(across, alpha)] if len(across.pairs) else []
+    tables = [*standing_tables(material), *([_pairs_table(across, alpha)] if len(across.pairs) else []), *single_tables(material)]
     word = metric_word(across.metric)
     return Section(f"across-{word}", f"Across data sets: {title(across.metric)}", (*lines, *across.remarks), tuple(tables))
 

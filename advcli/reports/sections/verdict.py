@@ -9,6 +9,7 @@ import pandas as pd
 from ...metrics import shown_as, title
 from ..across import Across
 from ..formats.document import Section, counted, listed
+from ..standing import standings
 from ..summary import in_order, untested
 
 
@@ -60,11 +61,17 @@ def _significant(part: pd.DataFrame, summary: pd.DataFrame) -> list[str]:
 
 
 def _across(across: Across, alpha: float) -> list[str]:
-    """Return the line of the Friedman test over the data sets, where there are enough of them."""
+    """Return the lines of the tests over the data sets, where there are enough of them."""
     if across.friedman is None:
         return []
     differ = "the methods differ" if across.friedman.p_value < alpha else "no difference between the methods is shown"
-    return [f"over all {counted(len(across.datasets), 'data set')}: {differ} (Friedman test, p = {across.friedman.p_value:.2g})"]
+    lines = [f"over all {counted(len(across.datasets), 'data set')}: {differ} (Friedman test, p = {across.friedman.p_value:.2g})"]
+    group = [one.method for one in standings(across, alpha) if one.in_group]
+    if len(group) > 1:
+        lines.append(f"best mean rank: {group[0]}; not separable from it over the data sets: {listed(group[1:])}")
+    elif group:
+        lines.append(f"best mean rank, separable from all others over the data sets: {group[0]}")
+    return lines
 
 
 def _lacking(part: pd.DataFrame) -> list[str]:
