@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.errors import ConfigError, DataError, nearest
+from ..core.errors import ConfigError, DataError, UnknownNameError, nearest
 from ..metrics import direction, names
 
 USUAL = {
@@ -92,7 +92,7 @@ class _Reading:
         columns = [str(name).strip() for name in ([given] if isinstance(given, str | int) else given)]
         for column in columns:
             if column not in self.columns:
-                raise ConfigError(f"{role}={column}: the table has no such column; {nearest(column, self.columns)}")
+                raise UnknownNameError(f"{role}={column}: the table has no such column; {nearest(column, self.columns)}")
         return columns
 
     def take(self, columns: Iterable[str]) -> None:

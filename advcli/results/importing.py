@@ -13,7 +13,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from ..core.checks import collected
-from ..core.errors import ConfigError, DataError, ResultsError, nearest
+from ..core.errors import ConfigError, DataError, ResultsError, UnknownNameError, nearest
 from ..core.paths import expanded
 from ..metrics import direction as known_direction
 from ..metrics import is_share, meaning
@@ -232,7 +232,7 @@ def read_scores(
     """Return the scores of a table of columns after all checks; keys as of `from_frame`, ``places`` are words for its rows."""
     for key, chosen, known in (("direction", direction, ("higher", "lower")), ("incomplete", incomplete, INCOMPLETE)):
         if chosen is not None and chosen not in known:
-            raise ConfigError(f"{key}={chosen} is not valid; {nearest(chosen, known)}")
+            raise UnknownNameError(f"{key}={chosen} is not valid; {nearest(chosen, known)}")
     n_rows = max((len(column) for column in table.values()), default=0)
     if not n_rows:
         raise DataError("the table has no rows with scores")

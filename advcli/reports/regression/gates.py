@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from ...core.errors import ConfigError, nearest
+from ...core.errors import UnknownNameError, nearest
 from ...metrics import meaning
 
 NOISE = 1e-9  # relative differences up to this are rounding, on other processors for example
@@ -31,7 +31,7 @@ class Gate:
         for key, amounts in (("tolerance", self.tolerance), ("relative_tolerance", self.relative)):
             for metric in amounts:
                 if metric not in metrics:
-                    raise ConfigError(f"{key}.{metric}: no entry has the metric {metric!r}; {nearest(metric, metrics)}")
+                    raise UnknownNameError(f"{key}.{metric}: no entry has the metric {metric!r}; {nearest(metric, metrics)}")
 
     def concerns(self, metric: str) -> bool:
         """Tell whether the means of a metric are compared by this gate."""
