@@ -454,7 +454,7 @@ REFEREE = (
         "advcli/problems/risk.py",
         "R * self.sample_weight[:, None] if isinstance(R, np.ndarray)",
         "R if isinstance(R, np.ndarray)",
-        f"{ESTIMATORS} -k weight",
+        "tests/learners/test_learners_weights.py",
     ),
     Mutant("advcli/losses/weighted.py", "return w * self.base.expected_cost(", "return self.base.expected_cost(", GUARANTEE),
     # the set of dual points
