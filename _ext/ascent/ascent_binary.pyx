@@ -355,7 +355,6 @@ cdef int climb(Column *p, const double *c, const double *target, Limits *limits,
         steps += since
         passes[0] = <double>steps / p.n
         column_values(p, c, target, primal, dual)
-    return 1
 
 
 def kernel(const double[:, ::1] K, double shift, const signed char[:, ::1] label, const double[:, ::1] bound, const double[:, ::1] margin,

@@ -634,31 +634,6 @@ def survey(int kind, int k, const double[::1] parameters, const double[:, ::1] F
     return losses, offsets, inners
 
 
-def lane_gaps(int kind, int k, const double[::1] parameters, const double[:, ::1] F, const Py_ssize_t[::1] y, const double[::1] sample_weight,
-              const double[::1] cost_weight, double[:, ::1] R, double[::1] gap):
-    """Write every row's gap as `survey` does, several rows side by side; return False, and write nothing, where the surrogate has no such loop."""
-    cdef Run run
-    cdef Py_ssize_t n = y.shape[0]
-    cdef bint has
-    demand(n > 0 and F.shape[0] == k and F.shape[1] == n and R.shape[0] == n and R.shape[1] == checked_width(k) and gap.shape[0] == n,
-           "F must be (k, n), R (n, kp), padded, and gap (n,)")
-    check_examples(y, n, k, sample_weight, cost_weight)
-    bind(&run.family, kind, k, parameters)
-    has = run.family.gaps != NULL
-    run.m = run.f_stride = n
-    run.f, run.r, run.y, run.gap = <double *>&F[0, 0], &R[0, 0], &y[0], &gap[0]
-    run.sample = &sample_weight[0] if sample_weight.shape[0] else NULL
-    run.cost = &cost_weight[0] if cost_weight.shape[0] else NULL
-    run.lanes = zeros((2 * k + 2) * GROUPS * LANES)
-    if has and run.lanes != NULL:
-        survey_lanes(&run)
-    family_free(&run.family)
-    if run.lanes == NULL:
-        raise MemoryError("no memory for a survey")
-    free(run.lanes)
-    return bool(has)
-
-
 def gather(const double[:, ::1] K, const Py_ssize_t[::1] rows, const Py_ssize_t[::1] columns, double[:, ::1] out):
     """Copy out[a, b] = K[rows[a], columns[b]]."""
     cdef Py_ssize_t a, b, count = columns.shape[0]

@@ -15,7 +15,7 @@ A row drawn uniformly stands for all rows: its subgradient is multiplied by s_i 
 each example: the averages lie in conv R(y_i), so they are a dual point, and its certificate judges the fit.
 """
 
-from libc.math cimport sqrt
+from libc.math cimport INFINITY, sqrt
 from libc.stdlib cimport malloc, free
 
 from adv_simd cimport load, store, splat, LANES
@@ -305,7 +305,7 @@ cdef void gradient_pass(Model *m, double *theta, double *total, double *R, const
             if weight == 0.0:
                 continue
             scores(m, i, theta, 1.0, f)
-            s.step(s, f, centre + i * kp, m.y[i], smoothing, -1e300, new, NULL, NULL)
+            s.step(s, f, centre + i * kp, m.y[i], smoothing, -INFINITY, new, NULL, NULL)
             r = R + i * kp
             for v in range(kp // LANES):
                 store(f, v, load(new, v) - load(r, v))

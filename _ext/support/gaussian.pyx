@@ -42,7 +42,7 @@ cdef void fill(const double *X, const double *across, Py_ssize_t n, Py_ssize_t d
     cdef Py_ssize_t p, q, first, begin, rows, columns, i, j, c
     cdef const double *x
     cdef const double *column
-    cdef vec s, t, u, v, a, b, low = splat(-gamma), added = splat(constant)
+    cdef vec s, t, u, v, a, low = splat(-gamma), added = splat(constant)
     for p in range((n + TILE - 1) // TILE):
         first = p * TILE
         rows = n - first if n - first < TILE else TILE

@@ -67,6 +67,10 @@ def with_constant(X: Any) -> Any:
     """Return rows X (n, d), dense, sparse or in blocks, with a last column of ones."""
     if isinstance(X, BlockRows):
         return X.with_constant()
-    ones = np.ones((X.shape[0], 1))
-    stack: Any = sparse.hstack  # its stubs do not know estimators' X
-    return stack([X, ones], format="csr") if is_sparse(X) else np.hstack([X, ones])
+    n, d = X.shape
+    if is_sparse(X):
+        stack: Any = sparse.hstack  # its stubs do not know estimators' X
+        return stack([X, np.ones((n, 1))], format="csr")
+    extended = np.empty((n, d + 1))
+    extended[:, :d], extended[:, d] = X, 1.0
+    return extended

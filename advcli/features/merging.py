@@ -48,19 +48,19 @@ def merge_rows(
     def take(rows: Labels, weights: Array | None) -> tuple[Any, Labels, Array | None, Array | None]:
         return X[rows], y[rows], weights, None if cost is None else cost[rows]
 
-    weighed = np.arange(len(y))
-    became = np.full(len(y), -1)
-    if weights is not None and not weights.all():
-        weighed = np.flatnonzero(weights)
-        X, y, weights, cost = take(weighed, weights[weighed])
+    weighed = None if weights is None or weights.all() else np.flatnonzero(weights)
+    n = len(y)
+    if weighed is not None:
+        X, y, weights, cost = take(weighed, weights[weighed])  # type: ignore[index]
     tail = y[:, None].astype(np.float64) if cost is None else np.column_stack([y, cost])
-    sets = equal_rows(X, tail)
-    if sets is None:
-        became[weighed] = np.arange(len(weighed))
-        return X, y, weights, cost, became
-    first, inverse = sets
-    became[weighed] = inverse
-    return *take(first, summed(inverse, weights)), became
+    first, became = equal_rows(X, tail) or (None, np.arange(len(y)))
+    if first is not None:
+        X, y, weights, cost = take(first, summed(became, weights))
+    if weighed is not None:
+        spread = np.full(n, -1)
+        spread[weighed] = became
+        became = spread
+    return X, y, weights, cost, became
 
 
 def over_all_rows(coefficients: Array, rows: Labels) -> Array:

@@ -18,7 +18,7 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,6 @@ from ..losses.rejecting import (
     RejectingLoss,
     RejectingOneVersusAllLoss,
     check_rejecting_alpha,
-    leads,
 )
 from ..problems.certificate import Certificate, settle, warn_unless_converged
 from ..problems.risk import Problem
@@ -81,14 +80,10 @@ class AbstainingClassifier(SurrogateClassifier):
         Whether a constant 1 is appended to the features; ova, cs and bep then use K + 1 instead of a Gaussian kernel K.
     features : str
         ``"linear"`` or a kernel, for adversarial also ``"threshold"``.
-    C, lam, tol, max_passes, max_seconds
-        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
     solver, solver_options, features_options
         ``"auto"`` or an algorithm by name; further options of the algorithm and the feature map.
-    n_classes, extra_labels, order, class_weight
-        Number of classes of labels that are codes; the label of an abstention; order and weights of the classes.
-    warm_start, verbose, random_state, rule
-        Whether a fit begins at the last solution, a line about each fit, the seed of the visits, and the adversarial loss's rule.
+    extra_labels, rule
+        The label of an abstention; the rule of the adversarial loss.
 
     Attributes
     ----------
@@ -226,13 +221,11 @@ class AbstainingClassifier(SurrogateClassifier):
         constant = {"constant": 1.0} if self.mapped_by == "rbf" and self.fit_intercept and self.method in _REJECTING else {}
         return {**constant, **super().map_options}
 
-    def fit_bound(self, bound: Bound, start: Any = None) -> Self:
-        """Solve the problem of bound rows, from the solution of ``start`` where one is given; then the rejector's, of two stages."""
+    def _fit_checked(self, bound: Bound, start: Any) -> None:
         self.tau_: float | None = None
-        super().fit_bound(bound, start)
+        super()._fit_checked(bound, start)
         if self.method == "two_stage":
             self._fit_rejector(bound)
-        return self
 
     @property
     def remarks_(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -345,8 +338,7 @@ class AbstainingClassifier(SurrogateClassifier):
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     def _scores(self, mapped: Any) -> Array:
-        F = super()._scores(mapped)
-        return self.loss_.class_scores(F) if isinstance(self.loss_, RejectingLoss) else F
+        return self.loss_.class_scores(super()._scores(mapped))
 
     def margins(self, X: Any) -> Array:
         """Return the margins of rows X (n, d), shape (n,), by the module's table: the larger, the surer the prediction."""
@@ -354,22 +346,13 @@ class AbstainingClassifier(SurrogateClassifier):
         if self.method == "two_stage":
             F = view.at.scores(self.rejector_theta_)
             return np.asarray(np.sqrt(0.5) * (F[:, 0] - F[:, 1]))
-        P = self.potentials(view)
-        return self.loss_.margin(P) if isinstance(self.loss_, RejectingLoss) else leads(P)
-
-    def margin(self, X: Any) -> Array:
-        """Return `margins`."""
-        return self.margins(X)
+        return self.loss_.margin(self.potentials(view))
 
     @property
     def threshold_(self) -> float | None:
         """The threshold tau of this fit; None for the adversarial loss's own rule."""
-        for given in (self.tau, self.tau_):
-            if given is not None:
-                return float(given)
-        if isinstance(self.loss_, RejectingLoss):
-            return self.loss_.threshold
-        return 0.0 if self.method == "two_stage" else None
+        given = next((tau for tau in (self.tau, self.tau_, self.loss_.threshold) if tau is not None), None)
+        return (0.0 if self.method == "two_stage" else None) if given is None else float(given)
 
     @property
     def rule_(self) -> str:

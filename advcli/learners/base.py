@@ -26,7 +26,7 @@ from ..data.labels.codes import coded, coded_sets, given_codes, order_of
 from ..data.labels.order import in_order, labels_of, own_order, refuse_codes_of_text, sorting, weighted_by_class
 from ..features import FeatureMap, feature_class, make_features
 from ..features.merging import over_all_rows
-from ..losses.rejecting import leads
+from ..losses.base import leads
 from ..problems.certificate import Certificate, WorstCase
 
 IN_BLOCKS = "rows that are read in blocks serve a surrogate loss on features=linear with solver=auto: load them, X = numpy.load(FILE)"

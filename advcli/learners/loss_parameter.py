@@ -50,7 +50,8 @@ def made_loss(loss: Any, options: Mapping[str, Any] | None, labels: list[Any]) -
     kind = loss_type(loss)
     if kind is not None:
         options, loss = given_options(loss, options), loss if isinstance(loss, str) else kind
-        options = kind.filled(options, {"classes": [matrices.name_of(label) for label in labels]})
+        if "classes" in kind.needs(options):
+            options = kind.filled(options, {"classes": [matrices.name_of(label) for label in labels]})
     if isinstance(loss, str):
         return make_loss(loss, k, **options)
     try:

@@ -17,6 +17,7 @@ from ..features import feature_class
 Kind = TypeVar("Kind", bound=type[Any])
 
 _PARAMETERS = "Parameters\n----------\n"
+_ENTRY = re.compile(r"^\S.*(?:\n +.*)*", re.MULTILINE)
 _SECTION = re.compile(r"^\w[\w ]*\n---+$", re.MULTILINE)
 
 NOT_OPTIONS = ("name", "description", "learner", "grid", "extend", "calibrate")
@@ -81,15 +82,25 @@ def _as_tuples(value: Any) -> Any:
     return tuple(map(_as_tuples, value)) if isinstance(value, list | tuple) else value
 
 
+def _names_in(entry: str) -> list[str]:
+    """Return the parameters that an entry of a docstring describes."""
+    return entry.partition("\n")[0].partition(" : ")[0].split(", ")
+
+
 def describes(base: type[Any]) -> Callable[[Kind], Kind]:
-    """Return a class decorator. It appends the parameters in the docstring of a base to the parameters of the class."""
+    """Return a class decorator. It appends the parameters in the docstring of a base to the parameters of the class.
+
+    An entry of the base is left out where the class has an entry of that name.
+    """
 
     def described(cls: Kind) -> Kind:
         doc, shared = inspect.getdoc(cls) or "", (inspect.getdoc(base) or "").partition(_PARAMETERS)[2].partition("\n\n")[0]
         first = _SECTION.search(doc)
         head, rest = (doc, "") if first is None else (doc[: first.start()], doc[first.start() :])
         own, _, after = rest.removeprefix(_PARAMETERS).partition("\n\n") if rest.startswith(_PARAMETERS) else ("", "", rest)
-        section = _PARAMETERS + "\n".join(filter(None, (own, shared)))
+        named = {name for entry in _ENTRY.findall(own) for name in _names_in(entry)}
+        inherited = [entry for entry in _ENTRY.findall(shared) if named.isdisjoint(_names_in(entry))]
+        section = _PARAMETERS + "\n".join(filter(None, (own, *inherited)))
         cls.__doc__ = "\n\n".join(filter(None, (head.rstrip(), section, after)))
         return cls
 

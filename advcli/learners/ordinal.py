@@ -19,7 +19,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -180,9 +180,7 @@ class ThresholdLearner(Minimiser, RowLearner):
             scored = ExplicitRows(features.X)
         return Bound.of(self, features, codes, weights, rows=scored, merged=merged)
 
-    def fit_bound(self, bound: Bound, start: Any = None) -> Self:
-        """Minimise the model's objective, from the solution of ``start``, a fit to the same rows, where one is given."""
-        self.check_parameters()
+    def _fit_checked(self, bound: Bound, start: Any) -> None:
         bound.set_facts(self)
         self.remarks_, self._rows = (), bound.own["merged"]
         began = time.perf_counter()
@@ -200,7 +198,7 @@ class ThresholdLearner(Minimiser, RowLearner):
         if len(self.observed_) == 1:  # nothing to tell apart
             self._most = np.zeros((0, rows.n))
             self._finish(bound, _nothing(rows), 0.0, 0.0, 0.0, began)
-            return self
+            return
         problem = self._problem_of(bound.codes, weight, C)
         point = minimise(problem, rows, self.tol, self.max_passes, moved(problem, rows, getattr(start, "_point", None)))
         # from scratch, as the scores of pairs are, so that the certificate rests on no sum of updates
@@ -211,7 +209,6 @@ class ThresholdLearner(Minimiser, RowLearner):
         primal = problem.primal(rows.inner(point.v, point.v, g), g, point.eta)
         self._most = problem.U
         self._finish(bound, point, primal / (C * mass), dual / (C * mass), problem.outside(point.alpha), began)
-        return self
 
     def _problem_of(self, codes: Labels, weight: Array, C: float) -> ThresholdProblem:
         """Return the problem over the classes of `observed_`."""
@@ -400,12 +397,6 @@ class OrdinalClassifier(Calibrated, ThresholdLearner):
     features, features_options : str, dict or None
         Feature map with linear scores, or one of the kernels ``rbf``, ``poly`` and ``precomputed``, and its options; None: ``rbf`` for
         svorim and svorex, else ``linear``.
-    C, lam, tol
-        Weight of the summed loss against 1/2 |penalised|^2, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit.
-    n_classes, order, class_weight
-        Number of classes of labels that are codes; the classes from the lowest to the highest; what a row of each weighs.
-    warm_start, verbose, random_state
-        Whether a fit begins at the last solution, and a line about each fit; nothing here is random.
     calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
         How `predict_proba` estimates class probabilities, as in `Calibrated`; None: the fit has no `predict_proba`.
 

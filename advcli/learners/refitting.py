@@ -15,7 +15,7 @@ import joblib
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.checks import POSITIVE, or_null, refuse_parameter
+from ..core.checks import POSITIVE, refuse_parameter
 from ..core.errors import ConfigError, ModelError
 from ..core.row_blocks import BlockRows
 from ..core.stored_arrays import Entries
@@ -56,7 +56,8 @@ KERNEL_OPTIONS = ("gamma", "degree", "coef0")
 def check_positive(**values: float | None) -> None:
     """Refuse the first parameter that is not a finite number above 0; None means that it was not given."""
     for name, value in values.items():
-        refuse_parameter(name, value, or_null(POSITIVE), "a positive number")
+        if value is not None:
+            refuse_parameter(name, value, POSITIVE, "a positive number")
 
 
 def check_limit(name: str, value: Any, least: float) -> None:
@@ -127,13 +128,23 @@ class Refitting(CallbackSupportMixin, Learner):
             problem = self._digest(bound) if self.warm_start else None
             if before is not None and problem == before._problem:
                 start, bound = before, self._bound_again(before, bound)
-            self.fit_bound(bound, start)
+            self._fit_checked(bound, start)
         self._problem: str | None = problem
         if self.n_classes is None:
             for caution in self.cautions():
                 warnings.warn(f"{type(self).__name__}: {caution}", stacklevel=4)
         if self.verbose:
             print(f"{type(self).__name__}: {self.said_of_the_fit()}", flush=True)
+
+    def fit_bound(self, bound: Bound, start: Any = None) -> Self:
+        """Fit to rows that `bind` has bound, from the solution of ``start``, a fit to these rows at another strength, if it is given."""
+        self.check_parameters()
+        self._fit_checked(bound, start)
+        return self
+
+    @abstractmethod
+    def _fit_checked(self, bound: Bound, start: Any) -> None:
+        """Fit to bound rows by parameters that `check_parameters` has passed."""
 
     def _bound_again(self, before: Any, bound: Bound) -> Bound:
         """Return what a fit that begins at the solution of ``before``, to equal rows, is bound to."""
@@ -157,8 +168,8 @@ class Refitting(CallbackSupportMixin, Learner):
     def check_parameters(self) -> None:
         """Refuse a strength, tolerance, limit or switch that no data can mend."""
         super().check_parameters()
-        for name in ("C", "tol"):
-            refuse_parameter(name, getattr(self, name), POSITIVE, "a positive number")
+        refuse_parameter("C", self.C, POSITIVE, "a positive number")
+        refuse_parameter("tol", self.tol, POSITIVE, "a positive number")
         for name in ("warm_start", "verbose"):
             value = getattr(self, name)
             if not isinstance(value, (bool, int, np.bool_, np.integer)) or value < 0:
@@ -191,6 +202,30 @@ class Minimiser(Refitting):
     gamma, degree, coef0 : float, int, float or None
         Options of the feature map by scikit-learn's parameters, instead of ``features_options``. None: the map's default, for
         gamma of rbf and poly 1 / d.
+    C : float
+        Weight of the summed loss against the regularisation; lambda = 1/(n C) with n the rows of `fit`.
+    lam : float or None
+        lambda itself; overrides ``C`` when given.
+    tol : float
+        Relative duality gap at which the fit is accepted.
+    max_passes, max_seconds : float
+        Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
+    features_options : dict or None
+        Further options of the feature map.
+    n_classes : int or None
+        For labels that are codes 0..n_classes-1, the number of classes even when some do not occur; None finds the classes in y.
+    order : sequence or None
+        The labels from the lowest to the highest, absent ones too: `order_` then has this order. None: sorted; where the fit counts steps
+        between classes the order of an ordered pandas Categorical or a polars Enum, and text without an order is refused.
+    class_weight : dict, "balanced" or None
+        What every row of a class weighs, by label (1 where it is left out), beside its ``sample_weight``; ``"balanced"``: n / (classes x
+        rows of the class), so that all classes weigh the same.
+    warm_start : bool
+        Begin at the solution of the last fit where the rows, their labels and weights are the same; also `fit`'s ``start``.
+    verbose : int
+        1: a line about each fit.
+    random_state : int
+        Seed of the order in which examples are visited.
     """
 
     features: str = "linear"

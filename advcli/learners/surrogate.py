@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ from ..features import FeatureMap, feature_class
 from ..features.merging import merge_rows
 from ..losses import AdversarialLoss, Loss, loss_class, make_loss, registry
 from ..losses import matrices as costs
-from ..losses.abstain import AbstainLoss
 from ..losses.base import RULES
 from ..losses.matrices import ABSTAIN
 from ..problems.certificate import Judged
@@ -55,12 +54,6 @@ class SurrogateClassifier(PlaysGame):
         are no class, and so are all rows where none is named by a class. Or a class of losses (`advcli.losses.Loss`); a function that makes
         one from the number of classes and ``loss_options``, such as ``functools.partial(MyLoss, width=2)``; or a loss, made for as many
         classes as the labels have.
-    C : float
-        Weight of the summed loss against 1/2 |theta|^2; lambda = 1/(n C) with n the rows of `fit`.
-    lam : float or None
-        lambda itself; overrides ``C`` when given.
-    tol : float
-        Relative duality gap at which the fit is accepted.
     fit_intercept : bool
         Append a constant 1 to the features, regularised like any other (as the authors' code does). False solves the problem on X as given.
     solver : str
@@ -68,32 +61,15 @@ class SurrogateClassifier(PlaysGame):
     features : str
         Feature map: ``"linear"``, ``"threshold"``, or a kernel, ``"rbf"``, ``"poly"``, ``"precomputed"`` (X is the kernel matrix: among the
         training rows in `fit`, between new and training rows afterwards). Kernels have no intercept.
-    max_passes, max_seconds : float
-        Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
     loss_options, solver_options, features_options : dict or None
         Further options of the loss, the solver and the feature map (``{"gamma": 0.1}``). ``features_options={"moments": "box",
         "tolerance": 0.5}`` lets the adversary's moments deviate from the sample's by half a standard error each (an L1 penalty) instead of
         in a ball: C and lam then have no meaning, and `certificate_.game_value` bounds the expected loss wherever the true moments lie in
         the box.
-    n_classes : int or None
-        For labels that are codes 0..n_classes-1, the number of classes even when some do not occur; None finds the classes in y.
     extra_labels : sequence or None
         Labels of the predictions beyond the classes. None: the names of these rows in a frame or file, else ``advcli.ABSTAIN``, the text
         ``"abstain"``, for one beyond the classes and ``"prediction K"`` for others. Among labels that are not text `predict` returns
         an array of objects.
-    order : sequence or None
-        The labels from the lowest to the highest, absent ones too: `order_` then has this order. None: sorted; where the loss or the
-        features count steps between classes (``"absolute"``, ``"threshold"``, ...) the order of an ordered pandas Categorical or a polars
-        Enum; text without an order is then refused.
-    class_weight : dict, "balanced" or None
-        What every row of a class weighs, by label (1 where it is left out), beside its ``sample_weight``; ``"balanced"``: n / (classes x
-        rows of the class), so that all classes weigh the same.
-    warm_start : bool
-        Begin at the solution of the last fit where the rows, their labels and weights are the same; also `fit`'s ``start``.
-    verbose : int
-        1: a line about each fit.
-    random_state : int
-        Seed of the order in which examples are visited.
     rule : str or None
         How predictions follow from the scores of an adversarial loss, as in `predict`; None: the loss's own.
 
@@ -252,17 +228,17 @@ class SurrogateClassifier(PlaysGame):
         if loss.example_weights:
             weights = None
         total = mass_of(len(codes), weights)
-        merged = None if isinstance(X, BlockRows) else np.arange(len(codes))
-        if merged is not None and not feature_class(self.mapped_by).pairwise:
+        merged = None
+        if feature_class(self.mapped_by).pairwise:
+            merged = np.arange(len(codes))
+        elif not isinstance(X, BlockRows):
             X, codes, weights, cost, merged = merge_rows(X, codes, weights, cost)
         features = self._bind(X)
         features.check_rows()
         extras = {"loss": loss, "cost": cost, "rows": merged, "total": total, "tolerance": features.tolerance(codes, weights)}
         return Bound.of(self, features, codes, weights, **extras)
 
-    def fit_bound(self, bound: Bound, start: SurrogateClassifier | None = None) -> Self:
-        """Solve the problem of bound rows; with ``start``, a fit to the same rows at another C, from its solution."""
-        self.check_parameters()
+    def _fit_checked(self, bound: Bound, start: SurrogateClassifier | None) -> None:
         bound.set_facts(self)
         self.loss_, self.rows_, total, tolerance = (bound.own[name] for name in ("loss", "rows", "total", "tolerance"))
         self._with_extra_labels(self.loss_.n_predictions)  # refuses a class with the name of another prediction
@@ -272,7 +248,6 @@ class SurrogateClassifier(PlaysGame):
             bound.features.adopt(start.features_)
         problem, solution = self._minimise(bound, self.lam_, None if start is None else start.solution_)
         self._settle(problem, solution, f"loss={loss_said(self.given_loss)}")
-        return self
 
     def _minimise(self, bound: Bound, lam: float, start: Solution | None) -> tuple[Judged, Solution]:
         """Return the problem of bound rows and what a solver found."""
@@ -479,8 +454,7 @@ class SurrogateClassifier(PlaysGame):
 
     def _abstention_costs(self) -> Array | None:
         """Return what abstaining costs on rows of each class (k,); None where nothing abstains."""
-        loss = self.loss_.unweighted
-        return np.asarray(loss.matrix[-1]) if isinstance(loss, AbstainLoss) else None
+        return self.loss_.unweighted.abstention_costs
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on rows X (n, d) with labels y (n,); where the fit may abstain 1 - its mean abstention loss.
@@ -499,8 +473,8 @@ class SurrogateClassifier(PlaysGame):
     def cautions(self) -> tuple[str, ...]:
         """Return the warnings about parameters outside the range of a guarantee."""
         lines = [costs.NEGATIVE] if self.loss_.negative_costs else []
-        alpha = self._abstention_costs()
-        if isinstance(self.loss_.unweighted, AbstainLoss) and alpha is not None and alpha.max() > 0.5:
+        alpha = self.loss_.unweighted.abstention_costs
+        if alpha is not None and alpha.max() > 0.5:
             k = len(self.classes_)
             never = f"; from 1 - 1/{k} on the best rule never abstains" if alpha.min() >= 1.0 - 1.0 / k else ""
             theorems = "Theorems 12 and 13 and Corollary 14 of Fathony et al. (2018) hold"
@@ -508,7 +482,7 @@ class SurrogateClassifier(PlaysGame):
         return tuple(lines)
 
 
-@describes(Minimiser)
+@describes(SurrogateClassifier)
 @dataclass(kw_only=True, eq=False, repr=False)
 class AdversarialClassifier(Calibrated, SurrogateClassifier):
     """The adversarial classifier of Fathony et al. 2018, also with hinge losses: `SurrogateClassifier` that can be calibrated.
@@ -517,14 +491,6 @@ class AdversarialClassifier(Calibrated, SurrogateClassifier):
     ----------
     loss : str, array (l, k), frame, class, callable or Loss
         Name of the surrogate, ``"zero_one"``, ``"absolute"``, ``"ww"``, ... (`advcli.losses.loss_names`), or a cost matrix.
-    C, lam, tol, max_passes, max_seconds
-        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
-    fit_intercept, solver, features, loss_options, solver_options, features_options
-        A constant 1 as feature; algorithm and feature map by name; further options of the three.
-    n_classes, extra_labels, order, class_weight
-        Number of classes of labels that are codes; labels of predictions beyond the classes; order and weights of the classes.
-    warm_start, verbose, random_state, rule
-        Whether a fit begins at the last solution, a line about each fit, the seed of the visits, and the rule of `predict`.
     calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
         How `predict_proba` estimates class probabilities from cross-fitted potentials, at up to six times the cost (`Calibrated`). None:
         it is the strategy of the game.
@@ -547,7 +513,7 @@ class AdversarialClassifier(Calibrated, SurrogateClassifier):
     """
 
 
-@describes(Minimiser)
+@describes(SurrogateClassifier)
 @dataclass(kw_only=True, eq=False, repr=False)
 class OrdinalAdversarialClassifier(Calibrated, SurrogateClassifier):
     """Adversarial classification of ordered classes; attributes as in `SurrogateClassifier`.
@@ -562,14 +528,6 @@ class OrdinalAdversarialClassifier(Calibrated, SurrogateClassifier):
     order : sequence or None
         The labels from the lowest to the highest. None: the order of an ordered pandas Categorical or a polars Enum, else of numbers;
         text without an order is refused.
-    C, lam, tol, max_passes, max_seconds
-        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
-    fit_intercept, solver, loss_options, solver_options, features_options
-        A constant 1 as feature; the algorithm by name; further options of loss, algorithm and feature map.
-    n_classes, extra_labels, class_weight
-        Number of classes of labels that are codes; labels of predictions beyond the classes; what a row of each class weighs.
-    warm_start, verbose, random_state, rule
-        Whether a fit begins at the last solution, a line about each fit, the seed of the visits, and the rule of `predict`.
     calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
         How `predict_proba` estimates class probabilities, as in `AdversarialClassifier`.
 

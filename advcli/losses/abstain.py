@@ -55,6 +55,11 @@ class AbstainLoss(AdversarialLoss):
         return [{}, {"alpha": 0.0}, {"alpha": 0.3}, {"alpha": 0.72}, {"alpha": 1.0}, *by_class]
 
     @property
+    def abstention_costs(self) -> Array:
+        """The last row of the matrix."""
+        return self.matrix[-1]
+
+    @property
     def parameters(self) -> Array:
         """Alpha, shape (1,); where each class has its own, the parameters of the game of the matrix."""
         return np.array([self.alpha]) if self.general is None else self.general.parameters

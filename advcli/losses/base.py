@@ -65,6 +65,7 @@ class Loss(ABC):
     row_names: tuple[str, ...] | None = None  # the predictions by name, where the rows of the matrix have names
     example_weights = False  # whether a fit's weights multiply the loss matrix (True) or count how often an example occurs (False)
     alpha: float | None = None  # cost of abstaining, where the last prediction is to abstain
+    threshold: float | None = None  # margin up to which the last prediction, to abstain, is made, where a margin decides
 
     def __init__(self, n_classes: int) -> None:
         if n_classes < 1:
@@ -114,6 +115,11 @@ class Loss(ABC):
     def examples(cls, n_classes: int) -> list[dict[str, Any]]:
         """Return option sets that tests of every loss should try with ``n_classes`` classes (read by `examples_of`)."""
         return [{}]
+
+    @property
+    def abstention_costs(self) -> Array | None:
+        """What abstaining costs on rows of each class (k,), where it is a prediction of the loss matrix."""
+        return None
 
     @property
     def negative_costs(self) -> bool:
@@ -200,9 +206,25 @@ class Loss(ABC):
         raise NotImplementedError(f"loss={self.name} does not list its pieces; `Loss.pieces` says what for")
 
     # ---- prediction -----------------------------------------------------------------------------------------------
+    def class_scores(self, F: Array) -> Array:
+        """Return the potentials of the classes from scores (n, n_classes): these, unless the scores belong to something else."""
+        return F
+
+    def margin(self, P: Array) -> Array:
+        """Return how sure the predictions are, from the potentials of the classes (n, k), shape (n,): by `leads`."""
+        return leads(P)
+
     def predict(self, F: Array) -> Labels:
         """Return the predicted label of each row: argmax of the potentials, ties to the lowest index."""
         return np.argmax(F, axis=1)
+
+
+def leads(P: Array) -> Array:
+    """Return by how much the largest entry of each row (n, k) leads the second, shape (n,); infinite where there is one column."""
+    if P.shape[1] < 2:
+        return np.full(len(P), np.inf)
+    top = np.partition(P, P.shape[1] - 2, axis=1)
+    return np.asarray(top[:, -1] - top[:, -2])
 
 
 def named_matrix(options: Mapping[str, Any]) -> bool:

@@ -48,14 +48,6 @@ class RejectingLoss(Loss):
         """The classes and to abstain."""
         return self.n_labels + 1
 
-    def class_scores(self, F: Array) -> Array:
-        """Return the potentials of the classes (n, k) from scores (n, n_columns)."""
-        return F
-
-    def margin(self, P: Array) -> Array:
-        """Return the margins that are compared with tau, from the potentials (n, k), shape (n,)."""
-        return P.max(axis=1)
-
     def predict(self, F: Array) -> Labels:
         """Return the class of the largest potential where its margin exceeds the default tau, else k, to abstain, shape (n,)."""
         P = self.class_scores(F)
@@ -135,10 +127,6 @@ class RejectingCrammerSingerLoss(_Coupled):
         """Alpha, shape (1,), unless it is 1/2."""
         return np.empty(0) if self.simplex else np.array([self.alpha])
 
-    def margin(self, P: Array) -> Array:
-        """Return f_(1) - f_(2), shape (n,)."""
-        return leads(P)
-
     def _margins(self, F: Array, y: Labels) -> Array:
         margins = F - F[np.arange(len(y)), y][:, None]
         margins[np.arange(len(y)), y] = -np.inf
@@ -169,6 +157,10 @@ class _Paired(RejectingLoss):
         rows = np.ones((self.n_classes, self.signed.shape[1]))
         rows[: self.n_labels] = self.signed
         return np.r_[self.alpha, float(self.signed.shape[1]), rows.ravel()]
+
+    def margin(self, P: Array) -> Array:
+        """Return the largest potential, shape (n,)."""
+        return P.max(axis=1)
 
     def paired(self, F: Array) -> Array:
         """Return u (n, m) of scores (n, n_columns)."""
@@ -255,14 +247,6 @@ class RejectingOneVersusAllLoss(PairedHingesLoss):
     def class_scores(self, F: Array) -> Array:
         """Return u, shape (n, k)."""
         return self.paired(F)
-
-
-def leads(P: Array) -> Array:
-    """Return by how much the largest entry of each row (n, k) leads the second, shape (n,); infinite where there is one column."""
-    if P.shape[1] < 2:
-        return np.full(len(P), np.inf)
-    top = np.partition(P, P.shape[1] - 2, axis=1)
-    return np.asarray(top[:, -1] - top[:, -2])
 
 
 def code_words(code: Any, n_classes: int) -> Array:

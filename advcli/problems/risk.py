@@ -103,7 +103,7 @@ class Problem:
     @cached_property
     def weight(self) -> Array:
         """The products s_i w_i, shape (n,)."""
-        return np.ones(len(self.y)) * self.counts * self.costs
+        return self.counts * self.costs
 
     @cached_property
     def unit(self) -> float:

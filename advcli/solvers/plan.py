@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..problems.risk import Problem, Solution
@@ -47,13 +47,14 @@ class Plan:
             names = f"{names}+{turn.solver.name}" if names else turn.solver.name
             more: float | None = turn.passes
             while more:
-                stint = turn.solver.solve(problem, replace(rest, turn=more, look=turn.look), solution, seed)
+                within = Limits(limits.tol, rest.max_passes, rest.max_seconds, more, turn.look)
+                stint = turn.solver.solve(problem, within, solution, seed)
                 if rest is not limits:
                     assert solution is not None
-                    stint = replace(stint, passes=solution.passes + stint.passes, seconds=solution.seconds + stint.seconds)
+                    stint.passes, stint.seconds = solution.passes + stint.passes, solution.seconds + stint.seconds
                 solution = stint
                 left = limits.max_passes - solution.passes
-                rest = replace(limits, max_passes=left, max_seconds=limits.max_seconds - solution.seconds)
+                rest = Limits(limits.tol, left, limits.max_seconds - solution.seconds)
                 if solution.status in ("converged", "max_seconds") or left < turn.least:
                     more = None
                 else:
@@ -63,4 +64,5 @@ class Plan:
         assert solution is not None
         if turn.reason:
             why = "; " + turn.reason.format(ended=_ENDED.get(solution.status, "reached the limit"), passes=before)
-        return replace(solution, solver=names, memory={**solution.memory, "choice": f"{names}: {self.reason}{why}"})
+        solution.solver, solution.memory["choice"] = names, f"{names}: {self.reason}{why}"
+        return solution

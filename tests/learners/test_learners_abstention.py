@@ -135,7 +135,7 @@ def test_a_gaussian_kernel_is_a_given_one_plus_the_constant(method: str) -> None
     given = AbstainingClassifier(method, features="precomputed", **options).fit(kernel(X), y)
     assert rbf.certificate_.primal == pytest.approx(given.certificate_.primal, rel=1e-6)
     np.testing.assert_allclose(rbf.potentials(new), given.potentials(kernel(new)), atol=2e-3)
-    np.testing.assert_allclose(rbf.margin(new), given.margin(kernel(new)), atol=2e-3)
+    np.testing.assert_allclose(rbf.margins(new), given.margins(kernel(new)), atol=2e-3)
     without = AbstainingClassifier(method, features="rbf", features_options={"gamma": 0.5}, fit_intercept=False, **options).fit(X, y)
     assert (without.certificate_.primal != pytest.approx(rbf.certificate_.primal, rel=1e-6)) == bool(constant)
 
@@ -177,13 +177,13 @@ def test_predictions_are_those_whose_margin_exceeds_the_threshold(method: str) -
     own = {"ova": 0.0, "cs": 0.5, "bep": 0.5, "two_stage": 0.0, "adversarial": None}[method]
     assert fitted.threshold_ == own
     if own is not None:
-        np.testing.assert_array_equal(fitted.predict(X), np.where(fitted.margin(X) > own, best, "abstain"))
+        np.testing.assert_array_equal(fitted.predict(X), np.where(fitted.margins(X) > own, best, "abstain"))
     shares = []
     for tau in (-np.inf, 0.0, 0.3, 0.8, np.inf):  # a larger threshold never accepts more
         given = AbstainingClassifier(method, alpha=0.4, tau=tau).fit(X, names)
-        assert np.array_equal(given.margin(X), fitted.margin(X))
+        assert np.array_equal(given.margins(X), fitted.margins(X))
         predicted = given.predict(X)
-        np.testing.assert_array_equal(predicted, np.where(given.margin(X) > tau, best, "abstain"))
+        np.testing.assert_array_equal(predicted, np.where(given.margins(X) > tau, best, "abstain"))
         shares.append((predicted == "abstain").mean())
     assert shares == sorted(shares)
     assert (shares[0], shares[-1]) == (0.0, 1.0)
@@ -230,7 +230,7 @@ def test_the_rejector_is_the_optimum_of_the_second_stage(alpha: float) -> None:
     assert np.array_equal(first.theta_, fitted.theta_)
     wrong = (first.predict(X) != y).astype(float)
     assert 0 < wrong.sum() < len(y)
-    r = fitted.margin(X)
+    r = fitted.margins(X)
     v = (fitted.rejector_theta_[:, 0] - fitted.rejector_theta_[:, 1]) * np.sqrt(0.5)
     np.testing.assert_allclose(r, np.c_[X, np.ones(len(X))] @ v, atol=1e-12)
     value = 0.5 * fitted.lam_ * v @ v + (alpha * np.maximum(1 - r, 0) + wrong * np.maximum(1 + r, 0)).mean()
@@ -240,7 +240,7 @@ def test_the_rejector_is_the_optimum_of_the_second_stage(alpha: float) -> None:
     assert fitted.rejector_certificate_.primal * scale == pytest.approx(value, rel=1e-6)
     heavier = AbstainingClassifier("two_stage", alpha=alpha, C=2.0, tol=1e-9).fit(X, y, sample_weight=np.full(len(y), 2.0))
     doubled = AbstainingClassifier("two_stage", alpha=alpha, C=2.0, tol=1e-9).fit(np.r_[X, X], np.r_[y, y])
-    np.testing.assert_allclose(heavier.margin(X), doubled.margin(X), atol=1e-4)
+    np.testing.assert_allclose(heavier.margins(X), doubled.margins(X), atol=1e-4)
 
 
 def test_the_adversarial_loss_never_costs_more_than_to_abstain_always() -> None:
@@ -280,7 +280,7 @@ def test_a_saved_model_predicts_the_same(method: str, features: str, tmp_path: P
         loaded: Any = read_model(tmp_path / f"{at}.advcli").estimator
         assert type(loaded) is AbstainingClassifier
         assert np.array_equal(loaded.predict(X), fitted.predict(X))
-        np.testing.assert_allclose(loaded.margin(X), fitted.margin(X), atol=1e-9)
+        np.testing.assert_allclose(loaded.margins(X), fitted.margins(X), atol=1e-9)
     assert (fitted.predict(X) == ABSTAIN).all()
     assert found.tau < np.inf
     if method == "bep":

@@ -347,7 +347,7 @@ KERNELS = (
     *(
         Mutant("_ext/ascent/ascent_kernel.pyx", right, wrong, f"{KERNEL_DUAL} -k '{test}'", "ascent_kernel")
         for right, wrong, test in (
-            ("run.gap[at] = weight * cost * gap[lane]", "run.gap[at] = weight * gap[lane]", "side_by_side"),
+            ("run.gap[at] = weight * cost * gap[lane]", "run.gap[at] = weight * gap[lane]", "python_one"),
             ("run.gap[i] = weight * cost * gap\n        total", "run.gap[i] = cost * gap\n        total", "python_one"),
             ("cdef double WORTH = 0.5", "cdef double WORTH = 0.6", "python_one"),
             ("factor = splat(-weight * run.scale)", "factor = splat(-run.scale)", "python_one"),
@@ -454,7 +454,7 @@ REFEREE = (
         "advcli/problems/risk.py",
         "R * self.sample_weight[:, None] if isinstance(R, np.ndarray)",
         "R if isinstance(R, np.ndarray)",
-        f"{ESTIMATORS} -k weight",
+        "tests/learners/test_learners_weights.py",
     ),
     Mutant("advcli/losses/weighted.py", "return w * self.base.expected_cost(", "return self.base.expected_cost(", GUARANTEE),
     # the set of dual points

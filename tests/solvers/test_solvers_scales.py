@@ -1,5 +1,7 @@
 """Features of any size: refused with a column's name, or fitted to what is never worse than theta = 0."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,7 +18,7 @@ from advcli.core.errors import DataError
 from advcli.data.dataset import make_dataset
 from advcli.features import make_features
 from advcli.losses import make_loss
-from advcli.problems.certificate import certify, settle
+from advcli.problems.certificate import _STRETCHES, certify, settle
 from advcli.problems.risk import Problem, Solution
 from advcli.solvers import Limits, make_solver
 
@@ -117,3 +119,23 @@ def test_margins_that_rounding_breaks_are_kept(short):
     assert certificate.converged
     assert certificate.dual == pytest.approx(0.25 / (2.0 * size**2))
     assert np.abs(solution.theta - theta).max() <= 1e-8 * np.abs(theta).max()
+
+
+@pytest.mark.parametrize("share", _STRETCHES)
+def test_each_share_of_a_stretch_is_needed(share):
+    """Two light rows fall short of their margins by half of the share; two heavy rows keep the loss of that within what rounding makes.
+
+    A smaller share leaves a loss, and the penalty of a larger one is beyond the tolerance.
+    """
+    size, lam, tol = 1e6, 0.5, 3.0 * share
+    short, heavy = size * (1.0 - 0.5 * share), max(4e10 * share, 1.0)
+    X, weight = np.array([[size], [-size], [short], [-short]]), np.array([heavy, heavy, 1.0, 1.0])
+    problem = Problem(make_features("linear", X, 2), make_loss("cs", 2), np.array([0, 1, 0, 1]), lam, weight)
+    a = lam * problem.n / (4.0 * short**2)  # theta(r) has margins of 1 on the light rows, the optimum
+    R = np.array([[0.0, 0.0], [0.0, 0.0], [-a, a], [a, -a]])
+    found = Solution(np.array([[1.0, -1.0]]) / (2.0 * size), R, lam, "newton", 1.0, 0.0, "stalled")
+    assert not certify(problem, found, tol).converged
+    assert settle(problem, found, tol)[1].converged
+    for other in set(_STRETCHES) - {share}:
+        stretched = replace(found, theta=found.theta * (1.0 + other))
+        assert not certify(problem, stretched, tol).converged

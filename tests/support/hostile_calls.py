@@ -343,7 +343,6 @@ def kernel_dual_calls(module, random):
         for dtype in (np.float32, np.float64):
             given = {"K": gram.astype(dtype), "y": y, **both, "F": np.zeros((K, N)), "R": np.zeros((N, width))}
             yield "solve", {**family, **given, **limits, "chunk": 3, "sweeps": 2}
-        yield "lane_gaps", {**family, "F": random.normal(size=(K, N)), "y": y, **both, "R": R, "gap": np.empty(N)}
         yield "survey", {**family, "F": random.normal(size=(K, N)), "y": y, **both, "R": R, "gap": np.empty(N)}
     points = 2 * N
     yield (

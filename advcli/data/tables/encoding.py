@@ -19,7 +19,8 @@ from scipy import sparse
 from ...core.arrays import dense, is_sparse
 from ...core.errors import DataError, refuse_all
 from ...core.groups import interrupted
-from .cells import PLAIN, Notation, gaps_in, numbers_of
+from .cells import PLAIN, gaps_in, numbers_of
+from .options import Reading
 from .table import Table, listed
 from .target import match_labels
 
@@ -209,7 +210,7 @@ def attribute_rows(tokens: Sequence[str], groups: NDArray[np.intp], columns: Map
 
 # ---- the encoding of a table ------------------------------------------------------------------------------------------
 @dataclass(frozen=True, repr=False)
-class Encoding:
+class Encoding(Reading):
     """How rows of a table become rows of X: cells by `cells`, then features by what `fit` learned from training rows.
 
     ``columns`` have the order of their features; ``others`` are the columns of the table without features: the target, weights, columns
@@ -223,11 +224,6 @@ class Encoding:
 
     columns: tuple[Column, ...]
     others: tuple[str, ...] = ()
-    separator: str = ","
-    sequence: str | None = None
-    missing: str = "refuse"
-    max_categories: int | None = None
-    notation: Notation = PLAIN
     charset: str | None = None
 
     def __repr__(self) -> str:

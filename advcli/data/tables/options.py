@@ -35,8 +35,19 @@ _RULES = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How cells become numbers and categories: what an `Encoding` of columns keeps of the options of its table."""
+
+    separator: str = ","
+    sequence: str | None = None
+    missing: str = "refuse"
+    max_categories: int | None = None
+    notation: Notation = PLAIN
+
+
 @dataclass(frozen=True)
-class TableOptions:
+class TableOptions(Reading):
     """What the ``dataset`` group says of a table: roles of columns, how cells are read, how the target becomes classes.
 
     Attributes have the names and the meaning of the options (``conf/base/table.yaml``); lists are tuples.
@@ -61,12 +72,7 @@ class TableOptions:
     keep: tuple[str, ...] = ()
     costs: tuple[str, ...] = ()
     weight: str | None = None
-    sequence: str | None = None
     tokens: str | None = None
-    max_categories: int | None = None
-    missing: str = "refuse"
-    notation: Notation = PLAIN
-    separator: str = ","
     encoding: str | None = None
     order: tuple[Any, ...] | None = None
     cut: str = "none"

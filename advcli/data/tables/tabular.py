@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..dataset import Dataset, make_dataset
 from ..labels.sets import read_label_sets
 from .cells import TRUTHS, cell_text, gaps_in, numbers_of, reads_as_numbers
 from .encoding import Column, Encoding, Fault, attribute_columns, number_faults, read_groups, refuse_faults
-from .options import TableOptions
+from .options import Reading, TableOptions
 from .suspects import SUSPECT, Inspection, looks_like, named_as_ids
 from .table import Table, choose_column, frame_table, listed
 from .target import code_labels, target_codes
@@ -181,16 +182,8 @@ def learn_encoding(inspection: Inspection, notes: list[str]) -> Encoding:
             learned.append(Column(name))
     used = {*columns, options.sequence}
     others = tuple(name for name in table.names if name not in used)
-    return Encoding(
-        tuple(learned),
-        others,
-        separator=options.separator,
-        sequence=options.sequence,
-        missing=options.missing,
-        max_categories=options.max_categories,
-        notation=options.notation,
-        charset=options.encoding,
-    )
+    reading = {option.name: getattr(options, option.name) for option in fields(Reading)}
+    return Encoding(tuple(learned), others, options.encoding, **reading)
 
 
 def _automatic(inspection: Inspection, notes: list[str]) -> tuple[list[str], set[str]]:

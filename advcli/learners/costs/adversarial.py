@@ -102,14 +102,8 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
         Maps with one column of parameters for each prediction.
     solver : {"auto", "newton"}
         The algorithm.
-    C, lam, tol, max_passes, max_seconds
-        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
     fit_intercept, solver_options, features_options
         A constant 1 as feature; further options of the algorithm and the feature map.
-    n_classes, order, class_weight
-        Number of classes of labels that are codes; the classes from the lowest to the highest; what a row of each weighs.
-    warm_start, verbose, random_state
-        Whether a fit begins at the last solution, a line about each fit, and the seed of the visits.
 
     Attributes
     ----------

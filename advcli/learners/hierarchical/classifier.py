@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,11 +96,10 @@ class HierarchicalLearner(Refitting, OverLabelGraph, LinearLearner):
         return Attributes(graph, positions, alpha, mu, 0.0 if fixed else 0.5)
 
     # ---- fitting --------------------------------------------------------------------------------------------------
-    def fit_bound(self, bound: Bound, start: Any = None) -> Self:
-        """Learn from bound rows; ``start``, fitted to the same rows, is where the dual ascent begins."""
+    def _fit_checked(self, bound: Bound, start: Any) -> None:
         self._start = start  # type: ignore[misc]
         try:
-            return super().fit_bound(bound)
+            LinearLearner.fit_bound(self, bound)
         finally:
             del self._start
 
@@ -111,7 +110,6 @@ class HierarchicalLearner(Refitting, OverLabelGraph, LinearLearner):
 
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
         """Ascend the dual until the gap, computed from the dual point alone, is small."""
-        self.check_parameters()
         began = time.perf_counter()
         sample = np.ones(X.shape[0]) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
         mass = float(sample.sum())

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -49,12 +49,6 @@ class ReductionLearner(Minimiser):
     ----------
     features, features_options, bias
         Linear feature map or kernel, and its options; whether the constants are ``"regularised"`` or ``"free"``.
-    C, lam, tol, max_passes, max_seconds
-        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
-    n_classes, order, class_weight
-        Number of classes of labels that are codes; the classes from the lowest to the highest; what a row of each weighs.
-    warm_start, verbose, random_state
-        Whether a fit begins at the last solution, a line about each fit, and the seed of the visits.
 
     Attributes
     ----------
@@ -137,9 +131,7 @@ class ReductionLearner(Minimiser):
             X, codes, weights, costs, rows = merge_rows(X, codes, weights, costs)  # type: ignore[assignment]
         return Bound.of(self, self._bind(X), codes, weights, costs=costs, rows=rows, total=total)
 
-    def fit_bound(self, bound: Bound, start: ReductionLearner | None = None) -> Self:
-        """Solve the problems of bound rows, from the solution of ``start``, a fit to these rows at another strength, if it is given."""
-        self.check_parameters()
+    def _fit_checked(self, bound: Bound, start: ReductionLearner | None) -> None:
         bound.set_facts(self)
         self.rows_, total = bound.own["rows"], bound.own["total"]
         self.lam_ = self._lam_of(total)
@@ -151,7 +143,6 @@ class ReductionLearner(Minimiser):
         seed = seed_of(self.random_state)
         solution = solve_free(problems, limits, before) if self._free else solve_binary(problems, limits, before, seed)
         self._settle(problems, solution, f"loss={self.method}")
-        return self
 
     @property
     def appends_constant(self) -> bool:
@@ -287,12 +278,6 @@ class CostSensitiveClassifier(LearnsFromCosts, ReductionLearner):
         ``"linear"``, ``"kernel_pca"``, ``"nystroem"`` or a kernel (``"rbf"``, ``"poly"``, ``"precomputed"``), and the map's options.
     bias : {"regularised", "free"}
         Whether the constant of every problem, appended to linear rows or added to a kernel, is penalised.
-    C, lam, tol, max_passes, max_seconds
-        Weight of the summed loss, lambda = 1/(n C), or lambda itself; relative duality gap of an accepted fit; limits, with a warning.
-    n_classes, order, class_weight
-        Number of classes of labels that are codes, all of which keep their problems; order and weights of the classes.
-    warm_start, verbose, random_state
-        Whether a fit begins at the last solution, a line about each fit, and the seed of the visits.
 
     References
     ----------

@@ -86,8 +86,6 @@ class ChainClassifier(StructuredLearner):
     training : {"planes", "bcfw", "sgd"}
         How P is minimised: by stored sequences of every chain; with one mean plane of each by block-coordinate Frank-Wolfe, or by
         stochastic subgradients. All are certified; the max-min margin has ``planes`` alone.
-    max_passes, max_seconds : float
-        Limits of passes over all sequences and of seconds; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
 
     Attributes
     ----------
@@ -177,10 +175,9 @@ class ChainClassifier(StructuredLearner):
         own = {**bound.own, "X": bound.own["X"][distinct], "start": short, "weights": merged, "became": became, "place": place}
         return replace(bound, codes=np.ascontiguousarray(bound.codes[distinct]), own=own)
 
-    def fit_bound(self, bound: Bound, start: Any = None) -> Self:
-        """Fit to bound rows, from the stored sequences of ``start`` where it was fitted to the same ones with the same surrogate."""
+    def _fit_checked(self, bound: Bound, start: Any) -> None:
+        # from the stored sequences of a start that was fitted to the same ones with the same surrogate
         bound.set_facts(self)
-        self.check_parameters()
         began = time.perf_counter()
         weights = bound.own["weights"]
         self.remarks_ = ()
@@ -199,7 +196,6 @@ class ChainClassifier(StructuredLearner):
         self.dual_, self.trained_targets_ = fit.mixture, fit.targets
         self.oracle_gap_, self.oracle_calls_, self.n_iter_ = 0.0, fit.calls, max(1, math.ceil(fit.passes))
         self.judge(fit, fit.outside, began)
-        return self
 
     def stored_planes(self) -> Array | None:
         """Return the planes with a weight: sequence, alpha, h of the tangent, and the labels of its rows; none for training by rows."""

@@ -390,8 +390,6 @@ class MultilabelClassifier(SetLearner):
         How the worst set of a row is found (`advcli.learners.structured.spaces.searches`). ``auto``: levels of all sets of at most 16
         labels, or of any number without pairs; else the convex hull search over the linear relaxation, whose surrogate is then what is
         minimised and certified.
-    max_passes, max_seconds : float
-        Limits of searches of all rows and of seconds; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
 
     Attributes
     ----------

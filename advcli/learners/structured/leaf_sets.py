@@ -151,8 +151,6 @@ class HierarchicalSetClassifier(OverLabelGraph, SetLearner):
         How the worst set of a row is found (`advcli.learners.structured.spaces.searches`). ``auto``: on a tree the best set at every number
         of wrong leaves; else all sets of at most 16 leaves; else ``angular`` for slack rescaling and ``hull`` for others, whose calls are
         integer programs. All are exact but ``hull``, which is exact for ``margin`` and ``f1``.
-    max_passes, max_seconds : float
-        Limits of searches of all rows and of seconds; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
 
     Attributes
     ----------

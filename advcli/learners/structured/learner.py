@@ -6,7 +6,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,6 +38,8 @@ class StructuredLearner(Refitting, LinearLearner):
         Of ``surrogate="scaling"``; None: 0.5.
     C, lam, tol : float
         Weight of the summed surrogate against |w|^2 / 2, lambda = 1/(n C), or lambda itself; relative duality gap that is accepted.
+    max_passes, max_seconds : float
+        Limits of searches of all rows and of seconds; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
     fit_intercept : bool
         Whether a constant 1 is appended to the rows, penalised like the rest.
     warm_start, verbose, random_state
@@ -122,15 +124,14 @@ class StructuredLearner(Refitting, LinearLearner):
     def _bound_again(self, before: Any, bound: Bound) -> Bound:
         return getattr(before, "trained_on_", bound)
 
-    def fit_bound(self, bound: Bound, start: Any = None) -> Self:
-        """Fit to bound rows, from the stored planes of ``start`` where it was fitted to the same ones with the same options."""
+    def _fit_checked(self, bound: Bound, start: Any) -> None:
+        # from the stored planes of a start that was fitted to the same rows with the same options
         self._start = start.dual_ if self._continues(start, bound, set(self.option_names()) - {"max_passes"}) else None
         try:
-            super().fit_bound(bound)
+            LinearLearner.fit_bound(self, bound)
         finally:
             del self._start
         self.trained_on_ = bound
-        return self
 
     def _continues(self, start: Any, bound: Bound, options: Iterable[str]) -> bool:
         """Return whether ``start`` was fitted to these bound rows with the same values of these options."""
@@ -139,7 +140,6 @@ class StructuredLearner(Refitting, LinearLearner):
 
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
         """Train until the gap is small."""
-        self.check_parameters()
         began = time.perf_counter()
         sample = np.ones(X.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
         psi = self.psi()
