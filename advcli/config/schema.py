@@ -83,7 +83,7 @@ NODES: dict[str, type] = {
     "limits": _group(seconds=_LIMIT, memory_mb=_LIMIT),
     "bench": _group(tol=_POSITIVE, seconds=_POSITIVE),
     "draw": _group(losses=_TEXTS, C=(list[float], POSITIVE), columns=_TEXTS, classes=(int, at_least(2)), rows=_WHOLE, epsilon=_POSITIVE),
-    "record": _group(proofs=_FLAG, distributions=_FLAG),
+    "record": _group(proofs=_FLAG, distributions=_FLAG, splits=_FLAG),
     "predict": _group(
         unseen=_IGNORED,
         gaps=_IGNORED,

@@ -26,7 +26,7 @@ from .paths import conf_dir, expanded
 FOLDERS = "ADVCLI_PLUGINS"  # environment variable: the folders, separated as in PATH. `advcli --config-dir FOLDER` adds its folder
 _PREFIX = "advcli_plugins_"
 
-GROUPS = ("dataset", "features", "figure", "loss", "metric", "search", "solver")
+GROUPS = ("dataset", "features", "figure", "loss", "metric", "search", "solver", "splits")
 """The folders within such a folder that Python files are looked for in."""
 
 

@@ -99,6 +99,9 @@ def _legend(summary: pd.DataFrame, part: pd.DataFrame, metric: str, fields: Sequ
         spread = f": mean (sample standard deviation) over {'/'.join(map(str, splits))} splits"
         lines = [title(metric) + (" of 1 split" if splits == [1] else spread)]
     tested = compared and _has_tests(summary, part)
+    exempt = set(summary.attrs.get("uncorrected", ()))
+    if exempt and set(in_order(part["dataset"])) <= exempt:
+        significance = replace(significance, test="wilcoxon")
     if tested:
         lines.append(f"* best mean; = not significantly worse than the best: {significance.row}")
     if part["dataset"].nunique() > 1:
@@ -119,7 +122,7 @@ def _legend(summary: pd.DataFrame, part: pd.DataFrame, metric: str, fields: Sequ
         lines.append("failed: at least one fit did not happen (column error of runs.csv); the method is not compared on that data set")
     if any(field.state == "missing" for field in fields):
         lines.append("-: not computed yet, or no average over all data sets")
-    if compared and significance.test == "wilcoxon" and splits and splits[0] < MIN_WILCOXON_SPLITS:
+    if compared and (exempt or significance.test == "wilcoxon") and splits and splits[0] < MIN_WILCOXON_SPLITS:
         lines.append(f"fewer than {MIN_WILCOXON_SPLITS} splits cannot be significant with the Wilcoxon test at 0.05")
     if compared and splits and splits[0] == 1:
         lines.append("a single split allows no test: nobody is marked there")

@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import ConfigError, ResultsError, nearest
 from ..metrics import check_metric, meaning
-from ..results.tables import GROWING, canonical_json, option_text
+from ..results.tables import GROWING, PARTS, canonical_json, option_text
 from ..statistics.across import row_ranks
 from ..statistics.marks import DEFAULT, UNMARKED, Significance, mark_best
 from ..statistics.marks import wins_ties_losses as wins_over_datasets
@@ -45,6 +45,11 @@ SUMMARY_MEANINGS = {
 
 SUMMARY_COLUMNS = tuple(SUMMARY_MEANINGS)
 
+
+UNCORRECTED = {"growing": "whose training parts grow from split to split", "same": "whose runs have the same test rows"}
+"""Splits (`advcli.results.tables.PARTS`) to which the corrected resampled t-test does not apply, with the reason.
+
+Its ratio of test to training rows stands for the correlation of splits that overlap at random."""
 
 RESULTS, DRAWN, TOLD = "results", "drawn", "told"
 """Columns that rows of results folders have beside their own (`advcli.reports.sources`).
@@ -171,7 +176,7 @@ def summarise(runs: pd.DataFrame, significance: Significance = DEFAULT, metric: 
         Columns `SUMMARY_COLUMNS`, sorted by metric, data set and method; ``std`` has n - 1 in the denominator; ``p_value`` is
         against the best and empty for the best itself. A method with a failed split is not compared. ``attrs["primary"]`` is
         the metric to show, ``attrs["significance"]`` how its marks were made, ``attrs["unpaired"]`` the data sets without any, since
-        splits differ there.
+        splits differ there, ``attrs["uncorrected"]`` those whose splits have the Wilcoxon test instead of the corrected t-test, and why.
 
     Raises
     ------
@@ -196,16 +201,17 @@ def summarise(runs: pd.DataFrame, significance: Significance = DEFAULT, metric: 
         raise ConfigError(f"no rows with the metric {metric!r}; {nearest(metric, recorded)}")
     wanted = [metric] if metric is not None else recorded
     lines: list[dict[str, Any]] = []
-    apart = unpaired(runs)
+    apart, exempt = unpaired(runs), uncorrected(runs, significance)
     # Cells that failed before their first split have no metric: they appear under every metric.
     for name in wanted or [""]:
         for dataset, block in blocks(runs, name):
-            lines += _block(dataset, name, block, significance, dataset not in apart)
+            lines += _block(dataset, name, block, _of_dataset(significance, dataset, exempt), dataset not in apart)
     summary = pd.DataFrame(lines, columns=list(SUMMARY_COLUMNS))
     summary = as_ordered(summary, runs)
     summary = summary.sort_values(["metric", "dataset", "method"], kind="stable", ignore_index=True)
     summary.attrs["significance"] = significance
     summary.attrs["unpaired"] = apart
+    summary.attrs["uncorrected"] = exempt
     summary.attrs["primary"] = metric or (primary_metric(runs) if recorded else "")
     return summary
 
@@ -220,11 +226,28 @@ def unpaired(runs: pd.DataFrame) -> list[str]:
     return sorted({str(name) for counts in (drawn, sizes) for name in counts.index[counts > 1]})
 
 
+def uncorrected(runs: pd.DataFrame, significance: Significance) -> dict[str, str]:
+    """Return the data sets to whose splits the corrected test does not apply, if that is the test, and why; see `UNCORRECTED`."""
+    if significance.test != "corrected_ttest" or PARTS not in runs:
+        return {}
+    told = runs[runs[PARTS].isin(list(UNCORRECTED))].drop_duplicates("dataset")
+    return {str(row["dataset"]): UNCORRECTED[row[PARTS]] for row in told.to_dict("records")}
+
+
+def _of_dataset(significance: Significance, dataset: str, exempt: Mapping[str, str]) -> Significance:
+    return replace(significance, test="wilcoxon") if dataset in exempt else significance
+
+
 def untested(summary: pd.DataFrame) -> list[str]:
-    """Return the line about data sets without tests, since splits differ there; empty if there is none."""
+    """Return the lines about data sets without tests, since splits differ there, and with another test than others; empty without any."""
     listed = ", ".join(summary.attrs.get("unpaired", ()))
     remedy = "report.methods=[...] chooses methods with the same splits"
-    return [f"splits differ on {listed}, so that nothing is tested there; {remedy}"] if listed else []
+    lines = [f"splits differ on {listed}, so that nothing is tested there; {remedy}"] if listed else []
+    exempt = summary.attrs.get("uncorrected", {})
+    for reason in dict.fromkeys(exempt.values()):
+        names = ", ".join(name for name in exempt if exempt[name] == reason)
+        lines.append(f"the corrected t-test does not apply to {names}, {reason}: the Wilcoxon signed-rank test is used there")
+    return lines
 
 
 @dataclass(frozen=True)
@@ -312,13 +335,18 @@ def wins_ties_losses(runs: pd.DataFrame, metric: str, significance: Significance
     if len(methods) > MOST_PAIRED:
         return pd.DataFrame(columns=["method", "other", "wins", "ties", "losses"])
     higher, apart = meaning(metric).higher_is_better, set(unpaired(runs))
-    samples = [_samples(_by_method(block)) for dataset, block in blocks(runs, metric) if dataset not in apart]
+    exempt = uncorrected(runs, significance)
+    samples = {dataset: _samples(_by_method(block)) for dataset, block in blocks(runs, metric) if dataset not in apart}
     counts: dict[tuple[str, str], tuple[int, int, int]] = {}
     for a, b in itertools.combinations(methods, 2):
-        shared = [part for part in samples if a in part.values and b in part.values]
-        first, second = ([part.values[name] for part in shared] for name in (a, b))
-        rows = {name: [getattr(part, name) for part in shared] for name in ("n_train", "n_test")}
-        counts[a, b] = wins_over_datasets(first, second, significance, higher_is_better=higher, **rows)
+        shared = {dataset: part for dataset, part in samples.items() if a in part.values and b in part.values}
+        counts[a, b] = 0, 0, 0
+        for tested in {_of_dataset(significance, dataset, exempt) for dataset in shared}:
+            alike = [part for dataset, part in shared.items() if _of_dataset(significance, dataset, exempt) == tested]
+            first, second = ([part.values[name] for part in alike] for name in (a, b))
+            rows = {name: [getattr(part, name) for part in alike] for name in ("n_train", "n_test")}
+            found = wins_over_datasets(first, second, tested, higher_is_better=higher, **rows)
+            counts[a, b] = counts[a, b][0] + found.wins, counts[a, b][1] + found.ties, counts[a, b][2] + found.losses
         counts[b, a] = counts[a, b][::-1]
     lines = [(a, b, *counts[a, b]) for a in methods for b in methods if a != b]
     return pd.DataFrame(lines, columns=["method", "other", "wins", "ties", "losses"])

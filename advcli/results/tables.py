@@ -89,6 +89,10 @@ RUN_COLUMNS = tuple(RUN_MEANINGS)
 STAGE_COLUMNS = ("rejector_objective", "rejector_dual_objective", "rejector_relative_gap", "rejector_converged")
 """The certificate of a fit's second problem, behind ``converged`` in tables with such fits; the columns without a stage are the first's."""
 
+PARTS = "parts"
+"""A column of tables with such splits: ``growing`` where every training part has the rows of the one before, ``same`` where all test parts
+have the same rows. Tests over splits that overlap at random are not for these."""
+
 NEEDED = ("dataset", "loss", "features", "solver", "method", "split", "metric", "value", "n_train", "n_test", "seed", "status", "cell")
 
 SEARCH_MEANINGS = {
@@ -116,7 +120,7 @@ TIMING_COLUMNS = ("fit_seconds", "predict_seconds", "seconds")
 GROWING = ("n_splits", "metrics")
 """Keys of the protocol that may grow in a finished cell: its key, its proofs and the identity of its folder do not depend on them."""
 
-STRINGS = frozenset({"dataset", "loss", "features", "solver", "method", "metric", "status", "error", "options", "proof", "cell"})
+STRINGS = frozenset({"dataset", "loss", "features", "solver", "method", "metric", "status", "error", "options", "proof", "cell", PARTS})
 INTEGERS = frozenset({"split", "n_train", "n_test", "n_features", "n_classes", "passes", "seed", "stage", "fold"})
 BOOLEANS = frozenset({"converged", "rejector_converged"})
 
@@ -211,15 +215,16 @@ def short_json(value: Any) -> str:
 
 def hyper_columns(columns: Iterable[str], base: Sequence[str] = RUN_COLUMNS) -> list[str]:
     """Return the columns that hold hyper-parameters: `HYPER_COLUMNS`, and all that ``base``, what every table has, does not name."""
-    return [column for column in columns if column in HYPER_COLUMNS or column not in (*base, *STAGE_COLUMNS)]
+    return [column for column in columns if column in HYPER_COLUMNS or column not in (*base, *STAGE_COLUMNS, PARTS)]
 
 
 def all_columns(base: Sequence[str], present: Iterable[str]) -> list[str]:
     """Return the base columns with further hyper-parameters inserted after the known ones, and the columns of stages."""
-    extra = sorted(set(present) - set(base) - set(STAGE_COLUMNS))
+    extra = sorted(set(present) - set(base) - {*STAGE_COLUMNS, PARTS})
     stages = [column for column in STAGE_COLUMNS if column in set(present)]
     hyper, converged = base.index(HYPER_COLUMNS[-1]) + 1, base.index("converged") + 1
-    return [*base[:hyper], *extra, *base[hyper:converged], *stages, *base[converged:]]
+    last = [PARTS] if PARTS in set(present) else []
+    return [*base[:hyper], *extra, *base[hyper:converged], *stages, *base[converged:], *last]
 
 
 def pack(rows: Sequence[Mapping[str, Any]], base: Sequence[str]) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from ..outcome import CellOutcome
 from ..recipe import Recipe, load_once, shared_data
 from ..runner import run_cell
 from ..selection import PROBABILITIES, find_axes
+from ..splitters import splitter_of
 
 if TYPE_CHECKING:
     from ...config import Settings
@@ -79,6 +80,8 @@ def _refuse_differing(cells: Sequence[Settings]) -> None:
             raise ConfigError(f"{key} must be the same for all cells of a sweep; give one value")
     if cells[0].results:
         raise ConfigError("the key results is for advcli report; name= and results_dir= say where a run writes")
+    if cells[0].record["splits"] and len({(cell.seed, repr(cell.protocol)) for cell in cells}) > 1:
+        raise ConfigError("record.splits=true keeps one table of splits, and protocol or seed vary in this sweep; give one of each")
     datasets: dict[str, Mapping[str, Any]] = {}
     for cell in cells:
         first = datasets.setdefault(cell.dataset["name"], cell.dataset)
@@ -99,6 +102,7 @@ def _check_methods(cells: Sequence[Cell], note: Callable[[str], None]) -> None:
     used: set[str] = set()
     unused: dict[str, dict[str, Cell]] = {}
     for cell in cells:
+        splitter_of(cell.protocol, cell.seed)
         ordered, name = is_ordered(cell.dataset, cell.protocol.splits == "author") is not False, cell.loss["name"]
         method = Method.of(cell).calibratable
         combination = repr((method, cell.protocol, ordered))
@@ -160,9 +164,10 @@ def _in_need_of_data(cells: Sequence[Cell]) -> list[Cell]:
     different: dict[str, Cell] = {}
     for cell in cells:
         scores, splits = cell.protocol.scores, cell.protocol.splits
-        facts = any(meaning(name).needs for name in scores)
+        facts = splits != "random" or any(meaning(name).needs for name in scores)
         if facts or cell.dataset.get("path") is not None or is_ordered(cell.dataset, splits == "author") is None:
-            different.setdefault(repr((cell.loss, cell.features, cell.solver, scores, splits, cell.noise)), cell)
+            ways = scores if splits == "random" else cell.protocol
+            different.setdefault(repr((cell.loss, cell.features, cell.solver, ways, splits, cell.noise)), cell)
     return list(different.values())
 
 
@@ -172,6 +177,7 @@ def _failure(cell: Cell, data_dir: Path, contents: dict[str, str]) -> AdvcliErro
         recipe = Recipe(cell, data_dir)
         contents[content_of(cell.dataset, cell.protocol.splits)] = recipe.dataset.sha256
         recipe.check_facts()
+        recipe.check_splits()
     except ConfigError:
         raise
     except AdvcliError as error:
@@ -198,11 +204,17 @@ def _identity(cells: Sequence[Settings], words: Sequence[Sequence[str]]) -> dict
         "hyper": one([cell.hyper for cell in cells]),
         "solver": one([{key: value for key, value in cell.solver.items() if key != "name"} for cell in cells]),
         # how reports test changes no row; splits and metrics may be added
-        "protocol": one(
-            [{key: value for key, value in vars(cell.protocol).items() if key not in (*Protocol.SILENT, *GROWING)} for cell in cells]
-        ),
+        "protocol": one([_shared(cell.protocol) for cell in cells]),
         "options": {key: A_FILE if key in paths else one(values) for key, values in sorted(options_set(words).items())},
     }
+
+
+def _shared(protocol: Protocol) -> dict[str, Any]:
+    """Return what all cells of a folder share of their protocol."""
+    # the number of splits counts where splits depend on it
+    grown = GROWING if splitter_of(protocol, 0).grows else [key for key in GROWING if key != "n_splits"]
+    shared = {key: value for key, value in vars(protocol).items() if key not in (*Protocol.SILENT, *grown)}
+    return shared if protocol.splits_file is None else shared | {"splits": A_FILE}
 
 
 def share_out(cells: Sequence[Settings], folder: ResultsFolder, session: Path) -> list[list[int]]:

@@ -16,6 +16,7 @@ from ...results.folder import ResultsFolder
 from ...results.progress import Progress, warning
 from .jobs import prepare, refuse_removed, run_job, share_out
 from .missing import sort_out
+from .own_splits import written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +30,8 @@ def sweep(
     *,
     workers: int | None = None,
     quiet: bool = False,
+    cv: Any = None,
+    groups: str | None = None,
 ) -> pd.DataFrame:
     """Compute cells and return the rows of their results folder.
 
@@ -47,6 +50,12 @@ def sweep(
         Number of processes; default one for each core.
     quiet : bool
         Print failures only.
+    cv : splitter, int, iterable or str, optional
+        How rows are split: a splitter of scikit-learn, a number of folds, pairs of (training, test) row numbers, or a value of
+        ``protocol.splits``. The folds of searches are by the same splitter. It sees the rows in the order of ``dataset.time``, if that is
+        given, else of the data; its splits are written to FOLDER.splits.csv.
+    groups : str, optional
+        The column of groups that splits keep whole: ``dataset.group``.
 
     Returns
     -------
@@ -77,13 +86,25 @@ def sweep(
 
     began, place = time.time(), expanded(folder).absolute()
     common = {"results_dir": str(place.parent), "name": place.name, "workers": workers, "quiet": quiet}
-    words, configs = compose_cells([cells] if isinstance(cells, str) else list(cells), common)
-    settings = [check(config) for config in configs]
-    if not settings:
-        raise ConfigError("a sweep needs at least one cell")
-    sort_out(settings, words, ())
-    results = ResultsFolder(settings[0].folder, **settings[0].record)
-    prepare(results, settings, words, _print)
+    common |= {"dataset.group": groups} if groups is not None else {}
+    common |= {"protocol.splits": cv} if isinstance(cv, str) else {}
+    asked = [cells] if isinstance(cells, str) else list(cells)
+
+    def composed() -> tuple[list[list[str]], list[dict[str, Any]], list[Settings]]:
+        words, configs = compose_cells(asked, common)
+        settings = [check(config) for config in configs]
+        if not settings:
+            raise ConfigError("a sweep needs at least one cell")
+        sort_out(settings, words, ())
+        return words, configs, settings
+
+    words, configs, settings = composed()
+    with contextlib.ExitStack() as stack:
+        if cv is not None and not isinstance(cv, str):
+            common |= stack.enter_context(written(cv, settings, place.parent / f"{place.name}.splits.csv"))
+            words, configs, settings = composed()
+        results = ResultsFolder(settings[0].folder, **settings[0].record)
+        prepare(results, settings, words, _print)
     _run_jobs(settings, results, workers, quiet)
     refuse_removed(results, str(results.path))
     results.merge()
