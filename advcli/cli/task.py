@@ -25,7 +25,7 @@ PARTICULAR = {
     "baseline": ("check",),
     "update": ("check",),
     "junit": ("check",),
-    "out": ("coverage", "export", "fit", "predict", "report"),
+    "out": ("coverage", "diff", "export", "fit", "predict", "report"),
     "model": ("certify", "coverage", "predict"),
     "input": ("coverage", "predict"),
     "trust": ("coverage", "model", "predict"),

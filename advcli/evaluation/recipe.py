@@ -34,7 +34,7 @@ from .part import Part
 from .selection import PROBABILITIES, HyperSearch, Selection, certificate_columns, find_axes, stage_columns
 from .splits import Split, SplitSeeds
 from .splitters import splitter_of
-from .splitters.base import Search
+from .splitters.base import FoldsOf
 from .standardise import SPARSE_NOTE, Standardiser
 from .training_labels import TrainingLabels, training_labels
 
@@ -212,7 +212,7 @@ class Recipe:
     def folds(self, part: Part, number: int | str, stage: int, seed: int | None = None) -> list[Split]:
         """Return the folds of a search on the training part of split ``number``, positions in it."""
         seed = self._search_seed(number) if seed is None else seed
-        return self.splitter.folds(part, Search(self.dataset.name, number, stage, seed))
+        return self.splitter.folds(part, FoldsOf(self.dataset.name, number, stage, seed))
 
     def _search_seed(self, number: int | str) -> int:
         # a protocol that searches on the first split alone has the same folds there

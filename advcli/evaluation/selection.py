@@ -25,7 +25,7 @@ from ..problems.certificate import Certificate
 from ..results.tables import hyper_value
 from .part import Part
 from .splits import Split, derive_seed
-from .splitters.base import Search, Splitter
+from .splitters.base import FoldsOf, Splitter
 from .standardise import Standardiser
 
 PROBABILITIES = "probabilities"
@@ -249,7 +249,7 @@ class HyperSearch:
     axes: Axes
     seed: int
     dataset: str
-    draw: Callable[[Part, Search], list[Split]] | None = None
+    draw: Callable[[Part, FoldsOf], list[Split]] | None = None
     number: int | str = 1
 
     def select(self, part: Part) -> Selection:
@@ -297,7 +297,7 @@ class HyperSearch:
         """Yield the rows to fit and the rows to judge by, standardised by the former where the protocol asks for it."""
         protocol = self.protocol
         draw = Splitter(protocol, self.seed).folds if self.draw is None else self.draw
-        for fit_rows, held_rows in draw(part, Search(self.dataset, self.number, stage, self.seed)):
+        for fit_rows, held_rows in draw(part, FoldsOf(self.dataset, self.number, stage, self.seed)):
             fit, held = part[fit_rows].encoded(part[held_rows])
             if protocol.standardise == "fold":
                 standardiser = Standardiser().fit(fit.X)

@@ -51,11 +51,11 @@ UNCORRECTED = {"growing": "whose training parts grow from split to split", "same
 
 Its ratio of test to training rows stands for the correlation of splits that overlap at random."""
 
-RESULTS, DRAWN, TOLD = "results", "drawn", "told"
+RESULTS, DRAWN, TOLD, LIE = "results", "drawn", "told", "lie"
 """Columns that rows of results folders have beside their own (`advcli.reports.sources`).
 
 The folder, where they are of several; a text that is equal where splits are; further options that tell cells of one method apart
-(`told_apart`).
+(`told_apart`); where official parts are among them, what `PARTS` has of other rows.
 """
 
 
@@ -228,10 +228,11 @@ def unpaired(runs: pd.DataFrame) -> list[str]:
 
 def uncorrected(runs: pd.DataFrame, significance: Significance) -> dict[str, str]:
     """Return the data sets to whose splits the corrected test does not apply, if that is the test, and why; see `UNCORRECTED`."""
-    if significance.test != "corrected_ttest" or PARTS not in runs:
+    column = LIE if LIE in runs else PARTS
+    if significance.test != "corrected_ttest" or column not in runs:
         return {}
-    told = runs[runs[PARTS].isin(list(UNCORRECTED))].drop_duplicates("dataset")
-    return {str(row["dataset"]): UNCORRECTED[row[PARTS]] for row in told.to_dict("records")}
+    told = runs[runs[column].isin(list(UNCORRECTED))].drop_duplicates("dataset")
+    return {str(row["dataset"]): UNCORRECTED[row[column]] for row in told.to_dict("records")}
 
 
 def _of_dataset(significance: Significance, dataset: str, exempt: Mapping[str, str]) -> Significance:

@@ -278,6 +278,11 @@ class ResultsFolder:
         """Return the keys of the cells that have a file, the failed ones aside."""
         return [path.stem for path in cell_files(self.cells_path) if not path.stem.endswith(FAILED)]
 
+    def requests(self) -> set[str]:
+        """Return the keys of the configurations of the cells that have a file, the failed ones aside."""
+        contents = [read_current(path) for path in cell_files(self.cells_path) if not path.stem.endswith(FAILED)]
+        return {content["request"] for content in contents if content is not None}
+
     def read_cell(self, key: str) -> dict[str, Any] | None:
         """Return what `write_cell` stored for a finished cell: ``about``, ``rows``, ``search_rows``; None if it is not there."""
         content = read_current(self.cells_path / f"{key}.json")

@@ -19,7 +19,7 @@ from ..splits import Split, keeping_groups, make_folds, make_holdout
 
 
 @dataclass(frozen=True)
-class Search:
+class FoldsOf:
     """Which search folds are for: name of the data set, number of the split (a text for all rows), stage of the search, and its seed."""
 
     dataset: str
@@ -63,11 +63,11 @@ class Splitter:
         """Return the splits of a data set, (training, test) rows each, and notes on them; `DataError` where it cannot be split so."""
         raise NotImplementedError
 
-    def folds(self, part: Part, search: Search) -> list[Split]:
+    def folds(self, part: Part, search: FoldsOf) -> list[Split]:
         """Return the folds of a search, positions (to fit, held out) in a training part; one pair with ``protocol.holdout``."""
         return keeping_groups(part.groups, part.X.shape[0], self.shuffled(search))
 
-    def shuffled(self, search: Search) -> Callable[[int], list[Split]]:
+    def shuffled(self, search: FoldsOf) -> Callable[[int], list[Split]]:
         """Return what draws folds of a number of units at random."""
         protocol = self.protocol
 

@@ -11,11 +11,11 @@ from ...core.errors import DataError
 from ...data.dataset import Dataset
 from ..part import Part
 from ..splits import Split, share_of, split_sizes
-from .base import SPLITTERS, Search, Splitter
+from .base import SPLITTERS, FoldsOf, Splitter
 
 
 @SPLITTERS.register("forward")
-class Forward(Splitter):
+class ForwardSplits(Splitter):
     """Forward chaining: test parts of equal size, each predicted from all rows before it, in the order of ``dataset.time``.
 
     The first share ``protocol.train_size`` of the rows is in every training part; the rows after it are cut into the test parts. Rows of
@@ -42,12 +42,12 @@ class Forward(Splitter):
         notes = [f"rows of one time stay together: {moved} of {count} borders between training and test rows moved to the first of them"]
         return chain, notes if moved else []
 
-    def folds(self, part: Part, search: Search) -> list[Split]:
+    def folds(self, part: Part, search: FoldsOf) -> list[Split]:
         """Return folds of a training part, each fitted to the rows before it."""
         return earlier_rows(self, part, search)
 
 
-def earlier_rows(rule: Splitter, part: Part, search: Search) -> list[Split]:
+def earlier_rows(rule: Splitter, part: Part, search: FoldsOf) -> list[Split]:
     """Return folds of a training part in the order of time, each fitted to the rows before it; with a hold-out its last rows.
 
     As scikit-learn's TimeSeriesSplit has them: n rows are cut into folds + 1 blocks of n // (folds + 1) rows, the first one with the rest.

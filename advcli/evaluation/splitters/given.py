@@ -13,17 +13,17 @@ from ...data.dataset import Dataset
 from ...results.split_table import GivenSplit, digest_of, read_splits
 from ..part import Part
 from ..splits import Split
-from .base import SPLITTERS, Search, Splitter
+from .base import SPLITTERS, FoldsOf, Splitter
 from .forward import earlier_rows
 from .random import whole_groups
 
 
-class Given(Splitter):
+class GivenSplits(Splitter):
     """Splits that come with the data; folds keep groups whole or the order of time where the data set has such a column."""
 
     reads = ("group", "time")
 
-    def folds(self, part: Part, search: Search) -> list[Split]:
+    def folds(self, part: Part, search: FoldsOf) -> list[Split]:
         """Return folds of a training part."""
         if part.group is not None:
             return whole_groups(self, part, search)
@@ -42,7 +42,7 @@ class Given(Splitter):
 
 
 @SPLITTERS.register("author")
-class Author(Given):
+class AuthorSplits(GivenSplits):
     """The splits that a paper's authors published."""
 
     def splits(self, dataset: Dataset) -> tuple[list[Split], list[str]]:
@@ -54,7 +54,7 @@ class Author(Given):
 
 
 @SPLITTERS.register("official")
-class Official(Given):
+class OfficialSplits(GivenSplits):
     """The official training and test rows, in every split."""
 
     def splits(self, dataset: Dataset) -> tuple[list[Split], list[str]]:
@@ -66,7 +66,7 @@ class Official(Given):
 
 
 @SPLITTERS.register("file")
-class File(Given):
+class FileSplits(GivenSplits):
     """The splits of a table (`advcli.results.split_table`), with its folds where it has such."""
 
     def __init__(self, protocol: Protocol, seed: int) -> None:
@@ -84,7 +84,7 @@ class File(Given):
         splits = list(dataset.splits or ())[: self.protocol.n_splits]
         return splits, [*self.few(len(splits), f"splits of {self.path.name}"), *self.unread_share(f"the splits of {self.path.name}")]
 
-    def folds(self, part: Part, search: Search) -> list[Split]:
+    def folds(self, part: Part, search: FoldsOf) -> list[Split]:
         """Return the folds of the table for the rows of a part; drawn ones where it has none."""
         split = self._given[search.number - 1] if isinstance(search.number, int) else None
         if split is None or not split.folds or part.numbers is None:

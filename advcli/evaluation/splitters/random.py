@@ -14,11 +14,11 @@ from ...core.groups import group_starts, rows_of
 from ...data.dataset import Dataset
 from ..part import Part
 from ..splits import Split, derive_seed, keeping_groups, random_splits, share_of, split_sizes
-from .base import SPLITTERS, Search, Splitter
+from .base import SPLITTERS, FoldsOf, Splitter
 
 
 @SPLITTERS.register("random")
-class Random(Splitter):
+class RandomSplits(Splitter):
     """Membership drawn anew for each split, not stratified, as the papers state; sequences stay whole."""
 
     def splits(self, dataset: Dataset) -> tuple[list[Split], list[str]]:
@@ -45,7 +45,7 @@ class Random(Splitter):
 
 
 @SPLITTERS.register("stratified")
-class Stratified(Random):
+class StratifiedSplits(RandomSplits):
     """Random splits and folds in which every class has its share of each part (StratifiedShuffleSplit, StratifiedKFold of scikit-learn)."""
 
     def splits(self, dataset: Dataset) -> tuple[list[Split], list[str]]:
@@ -79,7 +79,7 @@ class Stratified(Random):
             raise DataError(f"protocol.splits=stratified: {str(error).splitlines()[0]}; use protocol.splits=random") from None
         return train.astype(np.intp), test.astype(np.intp)
 
-    def folds(self, part: Part, search: Search) -> list[Split]:
+    def folds(self, part: Part, search: FoldsOf) -> list[Split]:
         """Return folds, or the rows that are held out, with the shares of the classes."""
         from sklearn.model_selection import StratifiedKFold
 
@@ -98,7 +98,7 @@ class Stratified(Random):
 
 
 @SPLITTERS.register("grouped")
-class Grouped(Splitter):
+class GroupedSplits(Splitter):
     """Random splits and folds of groups: all rows of a group (``dataset.group``) are in one part, and sizes count groups."""
 
     reads = needs = ("group",)
@@ -117,12 +117,12 @@ class Grouped(Splitter):
         notes = [f"{count} groups are split whole: training parts have {min(shares):.0%} to {max(shares):.0%} of the rows"]
         return [(of_groups(groups, train), of_groups(groups, test)) for train, test in drawn], notes
 
-    def folds(self, part: Part, search: Search) -> list[Split]:
+    def folds(self, part: Part, search: FoldsOf) -> list[Split]:
         """Return folds of the groups of a training part."""
         return whole_groups(self, part, search)
 
 
-def whole_groups(rule: Splitter, part: Part, search: Search) -> list[Split]:
+def whole_groups(rule: Splitter, part: Part, search: FoldsOf) -> list[Split]:
     """Return shuffled folds of a training part that keep its groups whole; `DataError` where it has fewer groups than folds."""
     names, groups = np.unique(np.asarray(part.group), return_inverse=True)
     folds = 2 if rule.protocol.holdout is not None else rule.protocol.folds

@@ -70,7 +70,7 @@ def _splits(cv: Any, recipe: Recipe) -> list[GivenSplit]:
     splits = _pairs(splitter, everything, _name(cv))
     if not splits:
         raise ConfigError(f"cv={_name(cv)} gives no splits")
-    inner = None if not hasattr(cv, "split") and not isinstance(cv, int) else copy.copy(splitter)
+    inner: Any = None if not hasattr(cv, "split") and not isinstance(cv, int) else copy.copy(splitter)
     if isinstance(inner, PredefinedSplit):  # says where rows of the whole data set are
         inner = None
     if hasattr(inner, "n_splits"):

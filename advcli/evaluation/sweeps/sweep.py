@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import ConfigError, KilledError
+from ...core.errors import ConfigError, KilledError, ResultsError
 from ...core.paths import expanded
 from ...core.processes import bound_to_this_process, interrupts_reach_this_process_only
 from ...results.folder import ResultsFolder
 from ...results.progress import Progress, warning
-from .jobs import prepare, refuse_removed, run_job, share_out
+from .jobs import late_line, not_run, prepare, refuse_removed, run_job, share_out
 from .missing import sort_out
 from .own_splits import written
 
@@ -105,22 +105,27 @@ def sweep(
             words, configs, settings = composed()
         results = ResultsFolder(settings[0].folder, **settings[0].record)
         prepare(results, settings, words, _print)
-    _run_jobs(settings, results, workers, quiet)
+    late = _run_jobs(settings, results, workers, quiet, began)
     refuse_removed(results, str(results.path))
     results.merge()
     results.write_provenance(configs[0], began, time.time(), {"command": ["advcli.evaluation.sweeps.sweep"], "cells": len(settings)})
+    if late:
+        line = late_line(settings[0], len(late), len(settings))
+        if not results.finished_keys():
+            raise ResultsError(f"{line}; the same call goes on with a higher limit")
+        _print(warning(f"{line}; the same call goes on with them"))
     return results.runs()
 
 
-def _run_jobs(cells: list[Settings], results: ResultsFolder, workers: int | None, quiet: bool) -> None:
-    """Run cells in processes, and print remarks, progress and notes."""
+def _run_jobs(cells: list[Settings], results: ResultsFolder, workers: int | None, quiet: bool, began: float) -> list[int]:
+    """Run cells in processes, print remarks, progress and notes, and return the numbers of those that did not start in time."""
     from joblib import Parallel, delayed
 
     for remark in results.remarks:
         _print(warning(remark))
     processes = min(workers or os.cpu_count() or 1, len(cells))
     with results.session() as session:
-        work = (delayed(run_job)(session, job) for job in range(len(share_out(cells, results, session))))
+        work = (delayed(run_job)(session, job) for job in range(len(share_out(cells, results, session, began))))
         with Progress(session, len(cells), _print, quiet) as progress, interrupts_reach_this_process_only():
             try:
                 pool = Parallel(processes, batch_size=1, pre_dispatch="all", **bound_to_this_process())
@@ -134,6 +139,7 @@ def _run_jobs(cells: list[Settings], results: ResultsFolder, workers: int | None
             _print("\n".join(lines))
     for note in dict.fromkeys(f"note: {outcome.dataset}: {note}" for _, outcome, _ in done if not quiet for note in outcome.notes):
         _print(note)
+    return not_run(results, cells, {number: outcome for number, outcome, _ in done})
 
 
 def _print(text: str) -> None:
