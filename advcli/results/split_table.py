@@ -65,7 +65,9 @@ def rows_text(rows: Any) -> str:
     '7 0-3 9 8'
     """
     rows = np.asarray(rows, dtype=np.int64)
-    first = np.flatnonzero(np.append(True, np.diff(rows) != 1)) if len(rows) else rows
+    if not len(rows):
+        return ""
+    first = np.flatnonzero(np.append(True, np.diff(rows) != 1))
     last = np.append(first[1:], len(rows)) - 1
     texts: list[str] = []
     for begin, end in zip(rows[first].tolist(), rows[last].tolist(), strict=True):
@@ -153,9 +155,7 @@ def _no_splits(path: Path, lines: Sequence[Sequence[str]], dataset: str, sha256:
     namesakes = [line[1] for line in lines if line[0] == dataset]
     if namesakes:
         others = f"its checksum there is {namesakes[0][:12] or 'empty'}, here it is {sha256[:12]}"
-        return (
-            f"{path} has splits of another data set {dataset}: {others}; make the splits of these rows (advcli data show has the checksum)"
-        )
+        return f"{path} has splits of other rows of {dataset}: {others}; make splits of these rows (advcli data show has the checksum)"
     there = ", ".join(list(dict.fromkeys(line[0] for line in lines))[:5]) or "none"
     return f"{path} has no splits of the data set {dataset} (checksum {sha256[:12]}); it has those of {there}"
 

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ...core.errors import DataError
-from .cells import gaps_in, numbers_of
+from .cells import gaps_in, is_number, numbers_of
 from .table import Table
 
 _ISO = "2024-05-31 or 2024-05-31 12:30"
@@ -22,10 +22,12 @@ def read_roles(table: Table) -> dict[str, NDArray[Any]]:
 
 
 def _groups(table: Table, name: str) -> NDArray[np.intp]:
-    """Return the number of every row's group (n,), counted from 0 in the order of the rows."""
+    """Return the number of every row's group (n,), counted from 0 as the names or numbers of the groups rise."""
+    column = table.frame[name]
     text = table.text(name)
     _refuse_gaps(table, name, text, "no group")
-    return np.asarray(pd.factorize(text)[0], dtype=np.intp)
+    values = column if is_number(column) else text
+    return np.unique(values.to_numpy(dtype=None if is_number(column) else object), return_inverse=True)[1].astype(np.intp)
 
 
 def _times(table: Table, name: str) -> NDArray[Any]:

@@ -148,5 +148,5 @@ def _refuse_torn(sequences: NDArray[Any], groups: NDArray[Any], name: str) -> No
     if torn.size:
         row = int(torn[0]) + 1
         raise DataError(
-            f"data set {name!r}: a sequence is of two groups, in the rows {row} and {row + 1}; dataset.group must keep sequences whole"
+            f"data set {name!r}: rows {row} and {row + 1} are one sequence and two groups; dataset.group must keep sequences whole"
         )
