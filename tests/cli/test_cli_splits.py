@@ -225,3 +225,33 @@ def test_a_finished_cell_writes_its_splits_too() -> None:
     assert main([*GROUPED, "hyper.C=1", "name=x", "record.splits=true"]) == 0
     pd.testing.assert_frame_equal(rows_of("x"), before)
     assert set(table_of("x")["part"]) == {"train", "test"}
+
+
+def test_official_parts_of_several_runs_are_no_sample(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    visits = pd.read_csv("visits.csv").drop(columns=["patient", "visit"]).rename(columns={"state": "target"})
+    Path("data").mkdir()
+    visits.assign(split=["train"] * 60 + ["test"] * 30).to_csv("data/mine.csv", index=False)
+    words = ["-m", "dataset=folder", "dataset.name=mine", "data_dir=data", "protocol.splits=official", *QUICK, "hyper.C=1"]
+    assert main([*words, "loss=zero_one,cs", "noise=uniform", "name=o"]) == 0
+    assert "the corrected t-test does not apply to mine, whose runs have the same test rows" in capfd.readouterr().out
+    assert "parts" not in table_of("o", "runs.csv")
+
+
+def test_a_rule_of_somebodys_own(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("my/splits").mkdir(parents=True)
+    Path("my/splits/halves.py").write_text(
+        "import numpy as np\n"
+        "from advcli.evaluation.splitters import Splitter, register\n"
+        "@register('halves')\n"
+        "class Halves(Splitter):\n"
+        "    def splits(self, dataset):\n"
+        "        rows = np.arange(dataset.X.shape[0])\n"
+        "        return [(rows[::2], rows[1::2]), (rows[1::2], rows[::2])], ['halves']\n"
+    )
+    words = ["--config-dir", "my", *DATA, "dataset.drop=[patient,visit]", *QUICK, *SEARCH, "protocol.splits=halves", "record.splits=true"]
+    assert main([*words, "name=h"]) == 0
+    first, second = given_splits("h")
+    assert np.array_equal(first.train, np.arange(0, 90, 2))
+    assert np.array_equal(second.train, first.test)
+    assert sorted(itertools.chain(*(held for _, held in first.folds[1]))) == first.train.tolist()
+    assert rows_of("h")["n_train"].tolist() == ["45"] * len(rows_of("h"))
