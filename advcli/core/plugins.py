@@ -2,7 +2,8 @@
 
     FOLDER/loss/mine.py       registers itself with advcli.losses.register, a learner with advcli.learners.register
     FOLDER/loss/mine.yaml     its options, for the command line
-    FOLDER/metric/mine.py     registers itself with advcli.metrics.register; likewise features, solver, dataset, figure, picture and search
+    FOLDER/metric/mine.py     registers itself with advcli.metrics.register; likewise features, solver, splits, dataset, figure,
+                              picture and search
 
 The folders stand in an environment variable, so that the worker processes of a sweep, and a notebook, find them too. A registry looks
 here for a name that the package does not have.
