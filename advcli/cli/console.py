@@ -115,3 +115,16 @@ def print_table(summary: Any) -> None:
     table, gap, notes = comparison_table(summary, colour=terminal).partition("\n\n")
     lines = [line for note in notes.splitlines() for line in (filled(note) if terminal else [note])]
     print(table + gap + "\n".join([*lines, ""]))
+
+
+def asks() -> bool:
+    """Return whether a question reaches a person: standard input and output are terminals, and nobody has switched questions off."""
+    off = os.environ.get("CI") or os.environ.get("ADVCLI_CONFIRM", "").lower() == "false"
+    return not off and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def confirmed(lines: Iterable[str]) -> bool:
+    """Print lines and ask whether to go on; anything but a yes is a no."""
+    for line in lines:
+        say(line)
+    return input("go on? [y/N] ").strip().lower() in ("y", "yes")

@@ -30,7 +30,7 @@ PARTICULAR = {
     "tolerance": ("check",),
     "relative_tolerance": ("check",),
     "floor": ("check",),
-    "out": ("coverage", "export", "fit", "import", "predict", "report"),
+    "out": ("coverage", "diff", "export", "fit", "import", "predict", "report"),
     "model": ("certify", "coverage", "predict"),
     "input": ("coverage", "predict"),
     "trust": ("coverage", "model", "predict"),

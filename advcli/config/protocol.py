@@ -15,6 +15,8 @@ TESTS = ("corrected_ttest", "ttest", "wilcoxon")
 """Significance tests of the tables (`advcli.statistics.tests`)."""
 CORRECTIONS = ("holm", "none")
 """Corrections of their marks for the number of methods in a row."""
+PLAIN_SPLITS = ("random", "author", "official")
+"""Rules of splits of which a cell says no more than their name."""
 TOLERANCES = {"tol": POSITIVE, "search_tol": POSITIVE, "search_passes": at_least(1)}
 """Rules of what ends the fits of a group ``solver``; null in the latter two, of its searches, takes that of the fits."""
 
@@ -40,7 +42,7 @@ class Protocol:
     open: ClassVar[bool] = False
 
     name: str = _some("standard", NAME)
-    splits: str = _some("random", choice("random", "author", "official"))
+    splits: str = _some("random", NAME)
     n_splits: int = _some(20, at_least(1))
     train_size: float = _some(0.7, FRACTION)
     folds: int = _some(5, at_least(2))
@@ -87,6 +89,11 @@ class Protocol:
         protocol = cls(**values)
         protocol.check_metrics()
         return protocol
+
+    @property
+    def splits_file(self) -> str | None:
+        """The file of a table of splits, where ``splits`` names one and no rule."""
+        return self.splits if self.splits.endswith(".csv") else None
 
     @property
     def scores(self) -> list[str]:

@@ -52,6 +52,7 @@ _TOP = _group(
     cells_per_job=_SOME,
     **dict.fromkeys(("quiet", "verbose", "dry_run", "update", "floor", "trust", "spreadsheets"), _FLAG),
     **dict.fromkeys(("tolerance", "relative_tolerance"), _AMOUNTS),
+    confirm=_SOME,
     **dict.fromkeys(("results", "plugins"), _TEXTS),
     quiet_notes=(list[str] | None, choice(*NOTES)),
     **dict.fromkeys(("calibrate", "published", "figure", "baseline", "junit", "summary", "out", "model", "input"), _TEXT),
@@ -91,10 +92,10 @@ GROUPS: dict[str, type] = {
     ),
 }
 NODES: dict[str, type] = {
-    "limits": _group(seconds=_LIMIT, memory_mb=_LIMIT),
+    "limits": _group(seconds=_LIMIT, memory_mb=_LIMIT, total_seconds=_LIMIT),
     "bench": _group(tol=_POSITIVE, seconds=_POSITIVE),
     "draw": _group(losses=_TEXTS, C=(list[float], POSITIVE), columns=_TEXTS, classes=(int, at_least(2)), rows=_WHOLE, epsilon=_POSITIVE),
-    "record": _group(proofs=_FLAG, distributions=_FLAG),
+    "record": _group(proofs=_FLAG, distributions=_FLAG, splits=_FLAG),
     "predict": _group(
         unseen=_IGNORED,
         gaps=_IGNORED,
@@ -128,6 +129,7 @@ class Settings:
     data_dir: Path
     workers: int | None
     cells_per_job: int | None
+    confirm: int | None
     quiet: bool
     quiet_notes: tuple[str, ...]
     verbose: bool
@@ -193,7 +195,8 @@ def check(values: Mapping[str, Any]) -> Settings:
     for key in known:
         if key not in values:
             raise ConfigError(f"key {key!r} is missing; do not delete it")
-    top = _check(_TOP, {entry.name: values[entry.name] for entry in fields(_TOP)}, "")
+    # false, as people switch a question off, is no number
+    top = _check(_TOP, {entry.name: values[entry.name] for entry in fields(_TOP)} | _question(values["confirm"]), "")
     groups: dict[str, Any] = {group: _check(schema, values[group], group) for group, schema in {**GROUPS, **NODES}.items()}
     groups["protocol"] = Protocol(**groups["protocol"])
     calibrate = top.pop("calibrate")
@@ -205,6 +208,13 @@ def check(values: Mapping[str, Any]) -> Settings:
     folders["plugins"] = tuple(map(plugins.add_named, top["plugins"] or ()))
     folders["results"] = tuple(paths.expanded(text).absolute() for text in top["results"] or ())
     return Settings(**{**top, **groups, **files, **folders, "hyper": _hyper(values["hyper"])})
+
+
+def _question(confirm: Any) -> dict[str, Any]:
+    """Return the key ``confirm`` as the number of fits or None."""
+    if confirm is True:
+        raise ConfigError("confirm=true is not valid; give the number of fits from which to ask, or false")
+    return {"confirm": None if confirm is False else confirm}
 
 
 def _path(text: str | None) -> Path | None:

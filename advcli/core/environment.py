@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 VARIABLES = {
+    "ADVCLI_CONFIRM": "Where it is false, nothing asks before many fits (key confirm).",
     "ADVCLI_DATA": "Folder of the data sets where the key data_dir is null. Unset: the folder data of the checkout, or ./data without one.",
     "ADVCLI_DATA_URL": (
         "Address of a mirror, http:// or https://, from which `advcli data fetch` downloads. Unset: the repository of advcli and the sets'"
@@ -16,7 +17,7 @@ VARIABLES = {
     "ADVCLI_STARTED": (
         "Default name of the results folder. The command line sets it, so that the workers of a sweep have the name of their parent."
     ),
-    "CI": "Where it is set, a sweep on a stream that is no terminal prints no line for each result.",
+    "CI": "Where it is set, a sweep on a stream that is no terminal prints no line for each result, and nothing asks before many fits.",
     "COLUMNS": "Width of lists and pages of help, in characters. Unset: the width of the terminal, or 80.",
     "COMP_LINE": "The line that the shell completes. The shell sets it.",
     "GITHUB_STEP_SUMMARY": (

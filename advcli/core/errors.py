@@ -29,8 +29,8 @@ from collections.abc import Iterable
 EXIT_CODES = {
     0: "The command did its work. A sweep with fits that did not converge ends with 0: their rows and a warning name them.",
     1: (
-        "A cell failed; a number moved (`advcli check`); a gap was refuted or none was proved (`advcli verify`); or standard output took "
-        "nothing (a full disk)."
+        "A cell failed, or did not start in time (`limits.total_seconds`); a number moved (`advcli check`); a gap was refuted or none was "
+        "proved (`advcli verify`); or standard output took nothing (a full disk)."
     ),
     2: "Bad input: a word, a key, a file or a combination that cannot be used. One line names it and a remedy, before any work.",
     129: "The terminal was closed (SIGHUP). Finished cells are kept.",

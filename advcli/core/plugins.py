@@ -2,7 +2,8 @@
 
     FOLDER/loss/mine.py       registers itself with advcli.losses.register, a learner with advcli.learners.register
     FOLDER/loss/mine.yaml     its options, for the command line
-    FOLDER/metric/mine.py     registers itself with advcli.metrics.register; likewise features, solver, dataset, figure, picture and search
+    FOLDER/metric/mine.py     registers itself with advcli.metrics.register; likewise features, solver, splits, dataset, figure,
+                              picture and search
 
 An environment variable holds the folders, so that the worker processes of a sweep, and a notebook, find them too. A registry looks here for
 a name that the package does not have.
@@ -26,7 +27,7 @@ from .paths import conf_dir, expanded
 FOLDERS = "ADVCLI_PLUGINS"  # environment variable: the folders, separated as in PATH. `advcli --config-dir FOLDER` adds its folder
 _PREFIX = "advcli_plugins_"
 
-GROUPS = ("dataset", "features", "figure", "loss", "metric", "search", "solver")
+GROUPS = ("dataset", "features", "figure", "loss", "metric", "search", "solver", "splits")
 """The folders within such a folder that Python files are looked for in."""
 
 

@@ -49,6 +49,8 @@ class Dataset:
         Positive weights of the examples, from a column of the data.
     groups : ndarray of intp, shape (n,), or None
         The sequence that a row is of, numbered in the order of the rows, which stand together; None where rows stand alone.
+    group, time : ndarray, shape (n,), or None
+        Codes of groups that splits keep whole, 0-based; times, numbers or microseconds since 1970. Where the data name such columns.
     sha256 : str
         Checksum of the content (X, y, classes, weights, hierarchy and groups).
     notes : tuple of str
@@ -81,6 +83,8 @@ class Dataset:
     splits: Splits | None = None
     example_weight: NDArray[Any] | None = None
     groups: NDArray[Any] | None = None
+    group: NDArray[Any] | None = None
+    time: NDArray[Any] | None = None
     sha256: str = ""
     notes: tuple[str, ...] = ()
     allow_small_classes: bool = False

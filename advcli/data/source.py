@@ -25,6 +25,8 @@ COLUMN_OPTIONS: dict[str, Any] = {
     "max_categories": 50,
     "missing": "refuse",
     "weight": None,
+    "group": None,
+    "time": None,
     "decimal": "point",
     "thousands": None,
     "units": [],

@@ -13,7 +13,7 @@ from ..core.notes import noted
 from ..results.folder import ResultsFolder
 from ..results.tables import GROWING, NUMBERS_VERSION, canonical_json, lasting
 from .cell import Cell
-from .inputs import GROUPS, with_paths
+from .inputs import GROUPS, SPLITS, with_paths
 from .selection import PROBABILITIES
 
 
@@ -62,7 +62,10 @@ def _configuration(cell: Mapping[str, Any], files: Mapping[str, Mapping[str, str
     def content(key: str, text: str) -> str:
         return "" if key.startswith("dataset.") else files.get(key, {}).get("sha256", text)
 
-    return canonical_json(lasting({**cell, **{group: with_paths(group, cell.get(group), content) for group in ("dataset", *GROUPS)}}))
+    groups = {group: with_paths(group, cell.get(group), content) for group in ("dataset", *GROUPS)}
+    if SPLITS in files:
+        groups["protocol"] = {**cell["protocol"], "splits": files[SPLITS]["sha256"]}
+    return canonical_json(lasting({**cell, **groups}))
 
 
 def distinct(cells: Iterable[Cell]) -> dict[str, Cell]:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..config.protocol import Protocol
+from ..config.protocol import PLAIN_SPLITS, Protocol
 from ..core import plugins
 from ..learners import Method
 from ..results.tables import GROWING, NUMBERS_VERSION, SCHEMA_VERSION, canonical_json, option_text, plain
-from .inputs import GROUPS, by_content, by_name, files_of, path_keys
+from .inputs import GROUPS, by_content, by_name, files_of, path_keys, splits_by_content, splits_by_name
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,10 @@ class Cell:
     def __post_init__(self) -> None:
         if not isinstance(self.protocol, Protocol):
             object.__setattr__(self, "protocol", Protocol.from_mapping(self.protocol))
+        # a cell that uses neither is the one that it was before data sets had these options
+        unused = {key for key in ("group", "time") if key in self.dataset and self.dataset[key] is None}
+        if unused:
+            object.__setattr__(self, "dataset", {key: value for key, value in self.dataset.items() if key not in unused})
 
     @classmethod
     def of(cls, settings: Any, dataset: Mapping[str, Any] | None = None) -> Cell:
@@ -74,6 +78,8 @@ class Cell:
             values_by_key |= {
                 f"protocol.{key}": getattr(self.protocol, key) for key in ("rough_per_class", "labelled_share", "rough_updates")
             }
+        if self.protocol.splits not in PLAIN_SPLITS:
+            values_by_key["protocol.splits"] = splits_by_name(self.protocol)
         groups = {name: by_name(name, getattr(self, name)) or {} for name in ("loss", "features", "noise")} | {"hyper": self.hyper}
         for group, values in groups.items():
             values_by_key |= {f"{group}.{key}": value for key, value in values.items() if key not in ("name", "description", "learner")}
@@ -100,8 +106,8 @@ class Cell:
         """Return the hash of the configuration alone, which exists even when the data cannot be read."""
         return _key({"dataset": plain(self.dataset), **self._determining()})
 
-    def key(self, dataset: Any) -> str:
-        """Return the hash of all that determines a row.
+    def key(self, dataset: Any, rule: Mapping[str, Any] | None = None) -> str:
+        """Return the hash of all that determines a row; ``rule`` is what splits depend on beside the rows, the labels and the protocol.
 
         The content of the data set counts, not where it was found; the name of the run, the number of workers and the way
         reports test do not, nor do the number of splits and the further metrics: a finished cell may get more of them.
@@ -116,7 +122,12 @@ class Cell:
             "encoding": None if dataset.cells is None else [dataset.encoding.missing, dataset.encoding.max_categories],
             "splits": None if dataset.splits is None else [[_digest(train), _digest(test)] for train, test in dataset.splits],
         }
-        return _key({"data": content, "numbers": NUMBERS_VERSION, **self._determining()})
+        if rule:
+            content["rule"] = plain(rule)
+        determining = self._determining()
+        if self.protocol.splits_file is not None:  # the splits of this data set count, in `content`, and not those of others in the file
+            determining["protocol"]["splits"] = "file"
+        return _key({"data": content, "numbers": NUMBERS_VERSION, **determining})
 
     def _determining(self) -> dict[str, Any]:
         def spoken(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,7 +143,11 @@ class Cell:
             "features": spoken(features),
             "solver": spoken(solver),
             # The rows have the protocol's name (column `options`); its test and level matter to reports only.
-            "protocol": {key: plain(value) for key, value in vars(self.protocol).items() if key not in left_out},
+            "protocol": {
+                key: splits_by_content(self.protocol) if key == "splits" else plain(value)
+                for key, value in vars(self.protocol).items()
+                if key not in left_out
+            },
             "hyper": {key: value for key, value in plain(self.hyper).items() if value is not None},
             "seed": int(self.seed),
             "noise": noise,

@@ -76,9 +76,32 @@ def with_paths_of(cell: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str
     return {group: with_paths(group, cell.get(group), theirs) for group in ("dataset", *GROUPS)}
 
 
+SPLITS = "protocol.splits"
+"""The key that names a rule of splits, or the file of a table of splits."""
+
+
+def _splits_of(cell: Mapping[str, Any]) -> str | None:
+    """Return the file of splits that a cell names; its protocol may be plain data."""
+    protocol = cell.get("protocol")
+    splits = protocol.get("splits") if isinstance(protocol, Mapping) else getattr(protocol, "splits", None)
+    return splits if isinstance(splits, str) and splits.endswith(".csv") else None
+
+
+def splits_by_content(protocol: Any) -> Any:
+    """Return the rule of a protocol's splits; the checksum of a file replaces its path."""
+    digest = None if protocol.splits_file is None else file_sha256(path_of(protocol.splits_file))
+    return protocol.splits if digest is None else {"file": digest}
+
+
+def splits_by_name(protocol: Any) -> str:
+    """Return the rule of a protocol's splits, or the name of their file and the beginning of its checksum, for people."""
+    digest = None if protocol.splits_file is None else file_sha256(path_of(protocol.splits_file))
+    return str(protocol.splits) if digest is None else f"{Path(protocol.splits_file).name}#{digest[:8]}"
+
+
 def path_keys(groups: Mapping[str, Any]) -> set[str]:
     """Return the dotted keys of the options of a cell that are paths, including ``dataset``."""
-    return set(_paths(groups, ("dataset", *GROUPS)))
+    return set(_paths(groups, ("dataset", *GROUPS))) | ({SPLITS} if _splits_of(groups) is not None else set())
 
 
 def files_of(groups: Mapping[str, Any]) -> dict[str, dict[str, str]]:
@@ -86,7 +109,10 @@ def files_of(groups: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 
     Text that names no file, such as a matrix that is called identity, is left out.
     """
-    paths = {key: path_of(text) for key, text in _paths(groups, GROUPS).items()}
+    named = _paths(groups, GROUPS)
+    if (splits := _splits_of(groups)) is not None:
+        named[SPLITS] = splits
+    paths = {key: path_of(text) for key, text in named.items()}
     return {key: {"path": str(path), "sha256": digest} for key, path in paths.items() if (digest := file_sha256(path)) is not None}
 
 

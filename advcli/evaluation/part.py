@@ -17,7 +17,8 @@ class Part:
     """Rows (n, d) that a search or a fit may see, not standardised; cells (n, p) where there is an ``encoding``, which a fit fits.
 
     ``y`` (n,) are 0-based codes, or ones (n, L) where a row has a label; a part may miss a class. Where rows have ``costs`` (n, k) of their
-    own, y is the first cheapest class. ``groups`` (n,) are the sequences of the rows, which stand together.
+    own, y is the first cheapest class. ``groups`` (n,) are the sequences of the rows, which stand together; ``group`` and ``time`` (n,) are
+    what splits keep whole and go by, ``numbers`` (n,) the 0-based rows of the data set.
     """
 
     X: Any
@@ -26,10 +27,14 @@ class Part:
     costs: NDArray[np.float64] | None = None
     groups: NDArray[np.intp] | None = None
     encoding: Encoding | None = None
+    group: NDArray[np.intp] | None = None
+    time: NDArray[Any] | None = None
+    numbers: NDArray[np.intp] | None = None
 
     def __getitem__(self, rows: Any) -> Part:
-        weight, costs, groups = (None if column is None else column[rows] for column in (self.weight, self.costs, self.groups))
-        return Part(self.X[rows], self.y[rows], weight, costs, groups, self.encoding)
+        columns = {name: getattr(self, name) for name in ("weight", "costs", "groups", "group", "time", "numbers")}
+        chosen = {name: column[rows] for name, column in columns.items() if column is not None}
+        return replace(self, X=self.X[rows], y=self.y[rows], **chosen)
 
     def encoded(self, *others: Part) -> tuple[Part, ...]:
         """Return these rows and others with features instead of cells; the encoding is fitted to these rows."""

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import metrics
-from ..config.protocol import Protocol, check_tolerances
+from ..config.protocol import check_tolerances
 from ..core.errors import ConfigError, DataError, IncompatibleError
-from ..core.groups import group_starts
 from ..core.label_graph import LabelGraph
 from ..core.notes import noted
 from ..core.row_blocks import BlockRows
@@ -30,10 +29,13 @@ from ..features.cache import kept_in
 from ..learners import Method, learner_class, learner_names
 from ..learners.base import IN_BLOCKS, Learner, View
 from ..results.predictions import PredictedRows
+from ..results.split_table import GivenSplit
 from .cell import Cell
 from .part import Part
 from .selection import PROBABILITIES, HyperSearch, Selection, certificate_columns, find_axes, stage_columns
-from .splits import Split, SplitSeeds, keeping_groups, random_splits, share_of
+from .splits import Split, SplitSeeds
+from .splitters import splitter_of
+from .splitters.base import FoldsOf
 from .standardise import SPARSE_NOTE, Standardiser
 from .training_labels import TrainingLabels, training_labels
 
@@ -112,7 +114,10 @@ class Recipe:
         self.request, self.protocol, method = cell, cell.protocol, Method.of(cell)
         check_tolerances(cell.solver)
         self.axes = find_axes(cell.protocol, method, search)
-        self.dataset = dataset = load_once(cell.dataset, data_dir, cell.protocol.splits == "author")
+        self.splitter = splitter_of(cell.protocol, cell.seed)
+        dataset = load_once(cell.dataset, data_dir, cell.protocol.splits == "author")
+        self.dataset: Any = self.splitter.attached(dataset)
+        dataset = self.dataset
         folded = self.axes.names and cell.protocol.holdout is None
         # without folds classes of any size will do
         check_trainable(dataset, cell.protocol.folds if folded else 1)
@@ -130,6 +135,8 @@ class Recipe:
         """Return the recipe with another number of splits and other further metrics; its key depends on neither."""
         other = copy.copy(self)
         other.protocol = replace(self.protocol, n_splits=n_splits, metrics=list(names))
+        other.splitter = copy.copy(self.splitter)
+        other.splitter.protocol = other.protocol
         other.request, other.cell = (replace(cell, protocol=other.protocol) for cell in (self.request, self.cell))
         return other
 
@@ -177,7 +184,9 @@ class Recipe:
     @cached_property
     def key(self) -> str:
         """The key of the cell's rows."""
-        return self.request.key(self.dataset)
+        drawn, grows = self.splitter.drawn_from(self.dataset), self.splitter.grows
+        rule = ({"drawn": drawn} if drawn else {}) | ({} if grows else {"n_splits": self.protocol.n_splits})
+        return self.request.key(self.dataset, rule)
 
     @property
     def notes(self) -> list[str]:
@@ -189,44 +198,58 @@ class Recipe:
         """Return rows of the data set with their labels and weights."""
         data = self.dataset
         encoding = None if data.cells is None else data.encoding
-        return Part(data.X if encoding is None else data.cells, data.y, data.example_weight, data.costs, data.groups, encoding)[rows]
+        X, numbers = data.X if encoding is None else data.cells, np.arange(data.X.shape[0])
+        return Part(X, data.y, data.example_weight, data.costs, data.groups, encoding, data.group, data.time, numbers)[rows]
 
     # ---- splits -----------------------------------------------------------------------------------------------------
     def splits(self) -> tuple[list[Split], list[str]]:
         """Return the splits and notes on them."""
-        dataset, protocol = self.dataset, self.protocol
-        if protocol.splits == "author":
-            if not dataset.splits:
-                raise DataError(f"{dataset.name} has no published splits; use protocol.splits=random")
-            splits = list(dataset.splits)[: protocol.n_splits]
-            few = len(splits) < protocol.n_splits
-            notes = [f"{len(splits)} published splits exist, {protocol.n_splits} were asked for"] if few else []
-            return splits, [*notes, *self._unread_share("the published splits")]
-        if protocol.splits == "official":
-            if dataset.official is None:
-                raise DataError(f"{dataset.name} has no official training and test rows; use protocol.splits=random")
-            notes = ["all runs have the official training and test rows"]
-            return [dataset.official] * protocol.n_splits, [*notes, *self._unread_share("the official parts")]
-        notes = []
-        units = dataset.X.shape[0] if dataset.groups is None else len(group_starts(dataset.groups, dataset.X.shape[0])) - 1
-        share = share_of(units, protocol.train_size)
-        if dataset.sizes is not None and (share, units - share) != tuple(dataset.sizes):
-            notes.append(
-                f"the published sizes {dataset.sizes[0]}/{dataset.sizes[1]} win over protocol.train_size={protocol.train_size:g}; "
-                "dataset.sizes=null frees them"
-            )
-        if dataset.groups is not None:
-            notes.append("random splits and folds keep sequences whole; their sizes count sequences")
+        splits, notes = self.splitter.splits(self.dataset)
+        unread = [key for key in ("group", "time") if getattr(self.dataset, key) is not None and key not in self.splitter.reads]
+        rules = {"group": "grouped keeps groups whole", "time": "forward goes by times"}
+        notes += [f"protocol.splits={self.protocol.splits} does not read dataset.{key}; {rules[key]}" for key in unread]
+        return splits, [noted("ADV113", note) for note in notes]
 
-        def draw(units: int) -> list[Split]:
-            return random_splits(units, protocol.n_splits, protocol.train_size, self.cell.seed, dataset.name, dataset.sizes)
+    def folds(self, part: Part, number: int | str, stage: int, seed: int | None = None) -> list[Split]:
+        """Return the folds of a search on the training part of split ``number``, positions in it."""
+        seed = self._search_seed(number) if seed is None else seed
+        return self.splitter.folds(part, FoldsOf(self.dataset.name, number, stage, seed))
 
-        return keeping_groups(dataset.groups, dataset.X.shape[0], draw), notes
+    def _search_seed(self, number: int | str) -> int:
+        # a protocol that searches on the first split alone has the same folds there
+        return self.cell.seed if number in (1, ALL) else self.seeds(number).of("search of split")
 
-    def _unread_share(self, what: str) -> list[str]:
-        """Return the line about a share of training rows that was asked for and that parts of known rows leave without a meaning."""
-        share = self.protocol.train_size
-        return [] if share == Protocol.train_size else [f"{what} win over protocol.train_size={share:g}; protocol.splits=random reads it"]
+    def searched(self, splits: list[Split]) -> Iterator[tuple[int, Split]]:
+        """Yield the number of each split that has a search, and its rows."""
+        count = 0 if not self.axes.names else len(splits) if self.protocol.search == "every_split" else 1
+        yield from enumerate(splits[:count], start=1)
+
+    def given(self, splits: list[Split]) -> list[GivenSplit]:
+        """Return splits with the folds of their searches, as rows of the data set, for a table of splits."""
+        folds: dict[int, dict[int, list[Split]]] = {}
+        # a method that learns from a sample of the training rows has folds of that sample
+        for number, (train, _) in self.searched(splits) if self.method.learner.view != "sample" else ():
+            part = self.part(train)
+            stages = {stage: [(train[fit], train[held]) for fit, held in self.folds(part, number, stage)] for stage in (1, 2)}
+            alike = all(np.array_equal(a, b) for pairs in zip(stages[1], stages[2], strict=True) for a, b in zip(*pairs, strict=True))
+            folds[number] = {1: stages[1]} if alike else stages
+        return [GivenSplit(*split, folds.get(number, {})) for number, split in enumerate(splits, start=1)]
+
+    def check_splits(self) -> None:
+        """Refuse splits and folds that cannot be made of the data, and, where rules can bring it about, a class in no training part."""
+        splits, _ = self.splits()
+        dataset, rule = self.dataset, self.protocol.splits
+        if not self.splitter.told:
+            return
+        if not dataset.multilabel:
+            codes: Any = dataset.y
+            trained = np.unique(np.concatenate([np.unique(codes[train]) for train, _ in splits]))
+            lacking = [label for code, label in enumerate(dataset.classes) if code not in trained and dataset.costs is None]
+            if lacking:
+                where = f"in no training part of protocol.splits={rule}"
+                raise DataError(f"data set {dataset.name!r}: class {lacking[0]} is {where}; remove its rows, or split otherwise")
+        for number, (train, _) in self.searched(splits):
+            self.folds(self.part(train), number, 1)
 
     # ---- labels, search, fit ------------------------------------------------------------------------------------------
     def labels(self, part: Part, number: int | str) -> TrainingLabels:
@@ -260,9 +283,8 @@ class Recipe:
         def make(hyper: Mapping[str, float], seed: int) -> Learner:
             return method.at(hyper).make(self.n_classes, seed)
 
-        # a protocol that searches on the first split alone has the same folds there
-        seed = self.cell.seed if number in (1, ALL) else self.seeds(number).of("search of split")
-        return HyperSearch(make, self.judge, self.protocol, self.axes, seed, self.dataset.name).select(part)
+        head = make, self.judge, self.protocol, self.axes
+        return HyperSearch(*head, self._search_seed(number), self.dataset.name, self.splitter.folds, number).select(part)
 
     def fit(self, part: Part, hyper: Mapping[str, Any], number: int | str, seed: int | None = None, **limits: Any) -> Fitted:
         """Fit to the training part of split ``number``, which determines the seed of the fit where none is given.

@@ -26,7 +26,7 @@ from ..results.folder import ResultsFolder
 from ..results.predictions import Predictions
 from ..results.proofs import Recorder
 from ..results.provenance import maker
-from ..results.tables import STAGE_COLUMNS, canonical_json, hyper_value, plain
+from ..results.tables import PARTS, STAGE_COLUMNS, canonical_json, hyper_value, plain
 from .additions import asked_of, beyond, content_of, union
 from .cell import Cell
 from .fits import Fits, Searches
@@ -35,6 +35,7 @@ from .learning import learning_curve
 from .outcome import CellOutcome, outcome_of
 from .recipe import Recipe
 from .splits import Split
+from .splitters.base import lie
 
 
 def run_cell(
@@ -185,6 +186,8 @@ class _CellRun:
         asked = recipe.protocol.n_splits, recipe.protocol.metrics
         if before is not None and asked_of(before["about"]["cell"]["protocol"]) == asked:
             self.folder.forget_failure(recipe.request.request_key())
+            if self.folder.keep_splits:
+                self._tell_splits(recipe.splits()[0])
             return self._summary(before["rows"], before["about"], self.key, skipped=True)
         # a proof for every split, or for none
         keep_proofs = self.folder.keep_proofs or (before is not None and before["about"].get("proofs", False))
@@ -192,6 +195,7 @@ class _CellRun:
         if recorder is not None and before is not None:
             recorder.resume()
         splits, split_notes = recipe.splits()
+        self._tell_splits(splits)
         with warnings.catch_warnings():
             # One warning for the whole cell instead of one per fit.
             warnings.simplefilter("ignore", NotConvergedWarning)
@@ -206,6 +210,17 @@ class _CellRun:
                 if number not in there:
                     self._fit_split(number, split, searches, fits, recorder)
         return self._store(fits, searches, split_notes, recorder, added)
+
+    def _tell_splits(self, splits: list[Split]) -> None:
+        """Find what rows and the cell's file say of the splits, and write them where the folder keeps them."""
+        recipe, rule = self.recipe, self.recipe.splitter
+        self.parts = lie(splits) if rule.told else ""
+        self.about_splits: dict[str, Any] = {}
+        if rule.told:
+            told = {"drawn": rule.drawn_from(recipe.dataset), "grows": rule.grows, PARTS: self.parts}
+            self.about_splits = {"splits": told}
+        if self.folder.keep_splits:
+            self.folder.write_splits(recipe.dataset.name, recipe.dataset.sha256, recipe.given(splits))
 
     def _fit_split(self, number: int, split: Split, searches: Searches, fits: Fits, recorder: Recorder | None) -> None:
         """Fit and score one split, or keep its error."""
@@ -241,7 +256,8 @@ class _CellRun:
 
     def _store(self, fits: Fits, searches: Searches, split_notes: list[str], recorder: Recorder | None, added: str) -> CellOutcome:
         """Write the cell's file, unless another process has written one with more."""
-        cell, dataset, folder, rows = self.cell, self.recipe.dataset, self.folder, fits.rows
+        cell, dataset, folder = self.cell, self.recipe.dataset, self.folder
+        rows = [row | {PARTS: self.parts} for row in fits.rows] if self.parts else fits.rows
         search_rows = [{"cell": self.key, "dataset": dataset.name, "method": cell.method, **row} for row in searches.rows]
         about = {
             "dataset": dataset.name,
@@ -249,6 +265,7 @@ class _CellRun:
             "cell": cell.as_mapping(),
             "dataset_sha256": dataset.sha256,
             **cell.made_from,
+            **self.about_splits,
             "made_by": _makers(cell, self.before),
             "notes": [*self.recipe.notes, *split_notes, *fits.notes()],
             "choice": _choice(fits.counted["choices"]),

@@ -24,7 +24,8 @@ from ..learners.base import Learner, View
 from ..problems.certificate import Certificate
 from ..results.tables import hyper_value
 from .part import Part
-from .splits import Split, derive_seed, keeping_groups, make_folds, make_holdout
+from .splits import Split, derive_seed
+from .splitters.base import FoldsOf, Splitter
 from .standardise import Standardiser
 
 PROBABILITIES = "probabilities"
@@ -239,7 +240,7 @@ class HyperSearch:
     """The search of one method on one data set.
 
     ``make`` returns an unfitted learner of hyper-parameters and a seed; ``judge`` returns the name and the value of the metric that selects
-    for a fitted learner, its view of held-out rows, and these rows.
+    for a fitted learner, its view of held-out rows, and these rows. ``draw`` returns the folds of a training part; None: shuffled ones.
     """
 
     make: Callable[[Mapping[str, float], int], Learner]
@@ -248,6 +249,8 @@ class HyperSearch:
     axes: Axes
     seed: int
     dataset: str
+    draw: Callable[[Part, FoldsOf], list[Split]] | None = None
+    number: int | str = 1
 
     def select(self, part: Part) -> Selection:
         """Choose hyper-parameters by two-stage cross-validation on one training part; seed, data set and stage determine the folds.
@@ -293,13 +296,8 @@ class HyperSearch:
     def _folds(self, part: Part, stage: int) -> Iterator[tuple[Part, Part]]:
         """Yield the rows to fit and the rows to judge by, standardised by the former where the protocol asks for it."""
         protocol = self.protocol
-
-        def draw(units: int) -> list[Split]:
-            if protocol.holdout is None:
-                return make_folds(units, protocol.folds, self.seed, self.dataset, stage)
-            return [make_holdout(units, protocol.holdout, self.seed, self.dataset)]
-
-        for fit_rows, held_rows in keeping_groups(part.groups, part.X.shape[0], draw):
+        draw = Splitter(protocol, self.seed).folds if self.draw is None else self.draw
+        for fit_rows, held_rows in draw(part, FoldsOf(self.dataset, self.number, stage, self.seed)):
             fit, held = part[fit_rows].encoded(part[held_rows])
             if protocol.standardise == "fold":
                 standardiser = Standardiser().fit(fit.X)

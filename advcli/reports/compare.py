@@ -67,6 +67,8 @@ def compare(
     order: Sequence[Any] | None = None,
     workers: int | None = None,
     quiet: bool = True,
+    cv: Any = None,
+    groups: Any = None,
     **keys: Any,
 ) -> Comparison:
     """Compare methods on a data frame by the protocol of the command line.
@@ -88,6 +90,11 @@ def compare(
         Number of processes; default one for each core.
     quiet : bool
         Print failures only.
+    cv : splitter, int, iterable or str, optional
+        How rows are split: a splitter of scikit-learn such as ``GroupKFold(5)``, a number of folds, pairs of (training, test) row numbers,
+        or a value of ``protocol.splits``. The folds of searches are by the same splitter.
+    groups : str or array-like, shape (n,), optional
+        Which rows belong together: a column of the frame, which is no feature then, or a value for each row.
     **keys
         Further keys of the configuration with ``__`` for a dot: ``protocol__n_splits=5``, ``hyper__C=1``, ``dataset__missing="median"``.
 
@@ -118,19 +125,43 @@ def compare(
     frame, target = _flat(frame), str(target).strip()
     _refuse(frame, target, losses)
     order = own_order(frame[target]) if order is None else order
+    frame, groups = _with_groups(frame, groups)
+    cv = cv if cv is None or isinstance(cv, str | int) or hasattr(cv, "split") else list(cv)
     text = str(frame.to_csv(index=False, lineterminator="\n")).encode()
-    name = f"compared-{hashlib.sha256(text + repr((target, order, sorted(keys.items()))).encode()).hexdigest()[:12]}"
+    name = (
+        f"compared-{hashlib.sha256(text + repr((target, order, sorted(keys.items()), *_described(cv, groups))).encode()).hexdigest()[:12]}"
+    )
     place = Path("results", name) if folder is None else expanded(folder)
     source = place.parent / f"{place.name}.csv"
     common = {"dataset": "csv", "dataset.path": str(source.absolute()), "dataset.target": target, "dataset.name": place.name}
     if order is not None:
         common["dataset.order"] = [str(label) for label in order]
-    if not {"dataset__categorical", "dataset__features"} & set(keys) and _has_text(frame, {target, *_columns_in(keys)}):
+    if not {"dataset__categorical", "dataset__features"} & set(keys) and _has_text(frame, {target, *_columns_in(keys), groups}):
         common["dataset.categorical"] = "auto"
     common |= {key.replace("__", "."): value for key, value in keys.items()}
     with _beside(source, text, place):
-        rows = sweep([{**common, **_loss_keys(loss)} for loss in losses], place, workers=workers, quiet=quiet)
+        rows = sweep([{**common, **_loss_keys(loss)} for loss in losses], place, workers=workers, quiet=quiet, cv=cv, groups=groups)
     return Comparison(rows, summarise(rows), place)
+
+
+def _with_groups(frame: pd.DataFrame, groups: Any) -> tuple[pd.DataFrame, str | None]:
+    """Return the frame, with a column more for groups that are given row by row, and the name of the column of groups."""
+    if groups is None or isinstance(groups, str):
+        return frame, groups
+    values = list(groups)
+    if len(values) != len(frame):
+        raise ConfigError(f"compare: groups has {len(values)} values, the frame has {len(frame)} rows; give one for each")
+    name = "group"
+    while name in frame.columns:
+        name += "_"
+    return frame.assign(**{name: values}), name
+
+
+def _described(cv: Any, groups: str | None) -> list[str]:
+    """Return what splits a frame as texts that tell two ways apart, nothing where the protocol does."""
+    if cv is None and groups is None:
+        return []
+    return [repr([[list(part) for part in pair] for pair in cv] if isinstance(cv, list) else cv), str(groups)]
 
 
 def _refuse(frame: pd.DataFrame, target: str, losses: Any) -> None:

@@ -105,9 +105,9 @@ def _spread(summary: pd.DataFrame, part: pd.DataFrame) -> str:
 def _tests(summary: pd.DataFrame, metric: str) -> list[str]:
     """Return lines about data sets whose test is not the one that was asked for, and why."""
     tests = {dataset: test for (name, dataset), test in summary.attrs.get("tests", {}).items() if name == metric}
-    items = set(summary.attrs.get("items", ()))
+    items, exempt = set(summary.attrs.get("items", ())), set(summary.attrs.get("uncorrected", ()))
     lines = []
-    if named := [dataset for dataset in tests if dataset not in items]:
+    if named := [dataset for dataset in tests if dataset not in items | exempt]:
         where = "" if len(named) == summary.loc[summary["metric"] == metric, "dataset"].nunique() else f" on {listed(named)}"
         unknown = f"sizes of training and test parts are not known{where}, which the corrected resampled t-test needs"
         lines.append(f"{unknown}: Wilcoxon signed-rank test there")
@@ -152,7 +152,8 @@ def _legend(summary: pd.DataFrame, part: pd.DataFrame, metric: str, fields: Sequ
         lines.append("failed: at least one split has no value (column error of runs.csv); the method is not compared on that data set")
     if any(field.state == "missing" for field in fields):
         lines.append("-: not computed yet, or no average over all data sets")
-    if compared and significance.test == "wilcoxon" and splits and 1 < splits[0] < MIN_WILCOXON_SPLITS:
+    wilcoxon = significance.test == "wilcoxon" or summary.attrs.get("uncorrected")
+    if compared and wilcoxon and splits and 1 < splits[0] < MIN_WILCOXON_SPLITS:
         lines.append(f"fewer than {MIN_WILCOXON_SPLITS} splits cannot be significant with the Wilcoxon test at 0.05")
     if compared and splits and splits[0] == 1:
         lines.append("a single split allows no test: nobody is marked there")

@@ -19,9 +19,9 @@ from ..metrics import Missed, declare, missed_classes
 from ..results.folder import ResultsFolder
 from ..results.identity import Owner
 from ..results.provenance import Makers
-from ..results.tables import TIMING_COLUMNS, canonical_json
+from ..results.tables import PARTS, TIMING_COLUMNS, canonical_json
 from .formats.document import counted
-from .summary import DRAWN, RESULTS, TOLD, told_apart
+from .summary import DRAWN, LIE, RESULTS, TOLD, told_apart
 
 
 class Sources:
@@ -66,17 +66,21 @@ class Sources:
     def _described(self, runs: pd.DataFrame) -> pd.DataFrame:
         """Return rows with the columns `DRAWN` and `TOLD`, and keep the other facts about their cells."""
         cells = runs.sort_values("split", kind="stable").drop_duplicates("cell")
-        drawn = {}
+        drawn, same = {}, set()
         for row in cells.to_dict("records"):
             key = str(row["cell"])
             stored = self._stored(key)
             drawn[key] = _drawn(stored.get("about", {}), row)
+            if stored.get("about", {}).get("cell", {}).get("protocol", {}).get("splits") == "official":
+                same.add(key)
             if searched := stored.get("search_rows"):
                 self.selected[key] = str(searched[0]["metric"])
             if confusion := stored.get("about", {}).get("confusion"):
                 self.missed[key] = missed_classes(confusion["counts"], confusion["labels"])
         further = told_apart(cells, self.about)
         keys = runs["cell"].tolist()
+        if same:
+            runs[LIE] = [("same" if key in same else told) for key, told in zip(keys, runs.get(PARTS, [""] * len(keys)), strict=True)]
         return runs.assign(**{DRAWN: [drawn[key] for key in keys], TOLD: [further.get(key, "") for key in keys]})
 
     @cached_property
@@ -150,7 +154,9 @@ def _drawn(about: Mapping[str, Any], row: Mapping[Any, Any]) -> str:
         return str(about["drawn"])[:16]
     cell = about.get("cell", {})
     kind = cell.get("protocol", {}).get("splits")
-    drawn_by_seed = kind in ("random", None)
+    drawn_by_seed = kind in ("random", "stratified", "grouped", None)
+    if rule := about.get("splits"):  # what the splits depend on beside the rows, and with it the file that they are from
+        kind = [kind if drawn_by_seed else "", rule["drawn"]]
     seed, sizes = (row["seed"], cell.get("dataset", {}).get("sizes")) if drawn_by_seed else (None, None)
     content = canonical_json([row["dataset"], about.get("dataset_sha256"), kind, str(seed), sizes, str(row["n_test"])])
     return hashlib.sha256(content.encode()).hexdigest()[:16]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import ConfigError, ResultsError, UnknownNameError, nearest
 from ..metrics import check_metric, declare, meaning
-from ..results.tables import GROWING, canonical_json, option_text
+from ..results.tables import GROWING, PARTS, canonical_json, option_text
 from ..statistics.across import row_ranks
 from ..statistics.marks import DEFAULT, UNMARKED, Significance, mark_best
 from ..statistics.marks import wins_ties_losses as wins_over_datasets
@@ -46,11 +46,16 @@ SUMMARY_MEANINGS = {
 SUMMARY_COLUMNS = tuple(SUMMARY_MEANINGS)
 
 
-RESULTS, DRAWN, TOLD = "results", "drawn", "told"
+UNCORRECTED = {"growing": "whose training parts grow from split to split", "same": "whose runs have the same test rows"}
+"""Splits (`advcli.results.tables.PARTS`) to which the corrected resampled t-test does not apply, with the reason.
+
+Its ratio of test to training rows stands for the correlation of splits that overlap at random."""
+
+RESULTS, DRAWN, TOLD, LIE = "results", "drawn", "told", "lie"
 """Columns that rows of results folders have beside their own (`advcli.reports.sources`).
 
 The folder, where they are of several; a text that is equal where splits are; further options that tell cells of one method apart
-(`told_apart`).
+(`told_apart`); where official parts are among them, what `PARTS` has of other rows.
 """
 
 
@@ -171,8 +176,9 @@ def summarise(runs: pd.DataFrame, significance: Significance = DEFAULT, metric: 
         Columns `SUMMARY_COLUMNS`, sorted by metric, data set and method; ``std`` has n - 1 in the denominator; ``p_value`` is
         against the best and empty for the best itself. A method with a failed split is not compared. ``attrs["primary"]`` is
         the metric to show, ``attrs["significance"]`` how its marks were made, ``attrs["unpaired"]`` the data sets without any, since
-        splits differ there, ``attrs["items"]`` those whose values are of items, and ``attrs["tests"]`` the test of each metric and data
-        set where it is not the one of ``significance`` (`Significance.fitting`).
+        splits differ there, ``attrs["items"]`` those whose values are of items, ``attrs["uncorrected"]`` those to whose splits the
+        corrected t-test does not apply, and why, and ``attrs["tests"]`` the test of each metric and data set where it is not the one of
+        ``significance`` (`Significance.fitting`).
 
     Raises
     ------
@@ -198,12 +204,12 @@ def summarise(runs: pd.DataFrame, significance: Significance = DEFAULT, metric: 
         raise UnknownNameError(f"no rows with the metric {metric!r}; {nearest(metric, recorded)}")
     wanted = [metric] if metric is not None else recorded
     lines: list[dict[str, Any]] = []
-    apart = unpaired(runs)
+    apart, exempt = unpaired(runs), uncorrected(runs)
     tests: dict[tuple[str, str], Significance] = {}
     # Cells that failed before their first split have no metric: they appear under every metric.
     for name in wanted or [""]:
         for dataset, block in blocks(runs, name):
-            found = _samples(_by_method(block) if dataset not in apart else {}, of_items(block))
+            found = _samples(_by_method(block) if dataset not in apart else {}, of_items(block), dataset not in exempt)
             tests[name, dataset] = fitting = found.significance(significance)
             lines += _block(dataset, name, block, fitting, found)
     summary = pd.DataFrame(lines, columns=list(SUMMARY_COLUMNS))
@@ -214,6 +220,7 @@ def summarise(runs: pd.DataFrame, significance: Significance = DEFAULT, metric: 
     summary.attrs["tests"] = {key: fitting.test for key, fitting in tests.items() if fitting != significance}
     summary.attrs["unpaired"] = apart
     summary.attrs["items"] = [name for name, block in runs.groupby("dataset", observed=True) if of_items(block)]
+    summary.attrs["uncorrected"] = exempt if significance.test == "corrected_ttest" else {}
     summary.attrs["primary"] = metric or (primary_metric(runs) if recorded else "")
     return summary
 
@@ -228,11 +235,25 @@ def unpaired(runs: pd.DataFrame) -> list[str]:
     return sorted({str(name) for counts in (drawn, sizes) for name in counts.index[counts > 1]})
 
 
+def uncorrected(runs: pd.DataFrame) -> dict[str, str]:
+    """Return the data sets to whose splits the corrected test does not apply, and why; see `UNCORRECTED`."""
+    column = LIE if LIE in runs else PARTS
+    if column not in runs:
+        return {}
+    told = runs[runs[column].isin(list(UNCORRECTED))].drop_duplicates("dataset")
+    return {str(row["dataset"]): UNCORRECTED[row[column]] for row in told.to_dict("records")}
+
+
 def untested(summary: pd.DataFrame) -> list[str]:
-    """Return the line about data sets without tests, since splits differ there; empty if there is none."""
+    """Return the lines about data sets without tests, since splits differ there, and with another test than others; empty without any."""
     listed = ", ".join(summary.attrs.get("unpaired", ()))
     remedy = "report.methods=[...] chooses methods with the same splits"
-    return [f"splits differ on {listed}, so that nothing is tested there; {remedy}"] if listed else []
+    lines = [f"splits differ on {listed}, so that nothing is tested there; {remedy}"] if listed else []
+    exempt = summary.attrs.get("uncorrected", {})
+    for reason in dict.fromkeys(exempt.values()):
+        names = ", ".join(name for name in exempt if exempt[name] == reason)
+        lines.append(f"the corrected t-test does not apply to {names}, {reason}: the Wilcoxon signed-rank test is used there")
+    return lines
 
 
 def imported(rows: pd.DataFrame) -> pd.Series:
@@ -251,7 +272,7 @@ class Samples:
     """What the methods of one data set reached on the splits that all of them have; methods with a failed split are left out.
 
     Values are paired over the splits, and means per test row, as counts of parts of different size cannot be paired; ``n_train`` and
-    ``n_test`` are mean rows in the parts of a split.
+    ``n_test`` are mean rows in the parts of a split, nan where they are not known or splits do not overlap at random (`UNCORRECTED`).
     """
 
     values: dict[str, NDArray[np.float64]]
@@ -308,19 +329,24 @@ _PAIRED = ("value", "n_train", "n_test")
 
 def samples(runs: pd.DataFrame, metric: str) -> dict[str, Samples]:
     """Return the samples of every data set whose methods have the same splits."""
-    apart = set(unpaired(runs))
-    return {dataset: _samples(_by_method(block), of_items(block)) for dataset, block in blocks(runs, metric) if dataset not in apart}
+    apart, exempt = set(unpaired(runs)), uncorrected(runs)
+    return {
+        dataset: _samples(_by_method(block), of_items(block), dataset not in exempt)
+        for dataset, block in blocks(runs, metric)
+        if dataset not in apart
+    }
 
 
-def _samples(methods: Mapping[str, _Splits], items: bool = False) -> Samples:
-    """Return the values of the methods without a failed split on their common splits."""
+def _samples(methods: Mapping[str, _Splits], items: bool = False, overlapping: bool = True) -> Samples:
+    """Return the values of the methods without a failed split on their common splits; sizes only of splits that overlap at random."""
     whole = {name: splits for name, splits in methods.items() if not splits.n_failed and len(splits.split)}
     common = functools.reduce(np.intersect1d, [splits.split for splits in whole.values()]) if whole else np.empty(0)
     if not len(common):
         return Samples({}, math.nan, math.nan, items)
     shared = {name: np.isin(splits.split, common) for name, splits in whole.items()}
     values, n_train, n_test = ({name: getattr(splits, part)[shared[name]] for name, splits in whole.items()} for part in _PAIRED)
-    return Samples(values, float(np.mean([*n_train.values()])), float(np.mean([*n_test.values()])), items)
+    train, test = (float(np.mean([*n.values()])) if overlapping else math.nan for n in (n_train, n_test))
+    return Samples(values, train, test, items)
 
 
 def blocks(runs: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -9,6 +9,7 @@ A results folder holds
   who finished first,
 - ``predictions/KEY.npz``: what the cell's fits predict, by which metrics are added (see `advcli.results.predictions`),
 - ``proofs/KEY.npz``: where proofs are kept, the parameters and dual points of the cell's fits (see `advcli.results.proofs`),
+- ``splits/``, and ``splits.csv`` made of it: where splits are kept, which rows are in which part (see `advcli.results.split_table`),
 - ``identity.json``: the configuration that the folder belongs to; every cell file has it too,
 - ``provenance.json``: what ran, where, on which data and for how long,
 - ``.session.HOST.PROCESS``: while a sweep runs, what its processes tell each other (see `advcli.results.progress`).
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import hashlib
 import itertools
 import json
 import os
@@ -38,6 +40,7 @@ from . import provenance
 from .cell_file import DAMAGED, FAILED, DamagedError, cell_files, cell_text, read_cell_file, read_current
 from .cell_tables import CellTables
 from .identity import IDENTITY, Owner, identity_text
+from .split_table import GivenSplit, lines_of, read_lines, table_text
 from .tables import NEEDED, SCHEMA_VERSION, difference, plain, read_table, unpack, with_types
 
 if TYPE_CHECKING:
@@ -50,10 +53,10 @@ _SESSION = ".session"
 class ResultsFolder:
     """One results folder: the only door through which files of results are written and read; `prepare` creates it.
 
-    Cells that are computed keep the proofs of their fits with ``proofs``, with ``distributions`` also distributions over the
-    classes that none of their metrics reads. ``remarks`` has lines about damage that was left out or mended as its keys, ``makers`` the
-    makers of the cells that the tables were last made of. ``stands_on`` has the checksum of the content that finished cells were made
-    from, by the name of a data set and whether its authors' splits are taken.
+    Cells that are computed keep the proofs of their fits with ``proofs``, with ``distributions`` also distributions over the classes that
+    none of their metrics reads, with ``splits`` the rows of their splits. ``remarks`` has lines about damage that was left out or mended as
+    its keys, ``makers`` the makers of the cells that the tables were last made of. ``stands_on`` has the checksum of the content that
+    finished cells were made from, by the name of a data set and whether its authors' splits are taken.
 
     Objects hold no open files and can be pickled; several processes may work in one folder at once.
     """
@@ -68,12 +71,13 @@ class ResultsFolder:
     A power cut may cost the cells that were stored since: their seals tell, and the next run computes them again.
     """
 
-    def __init__(self, path: str | os.PathLike[str], proofs: bool = False, distributions: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str], proofs: bool = False, distributions: bool = False, splits: bool = False) -> None:
         self.path = Path(path).absolute()
+        self.splits_path = self.path / "splits"
         self.cells_path, self.predictions_path, self.proofs_path, self._failures = (
             self.path / name for name in ("cells", "predictions", "proofs", "failures")
         )
-        self.keep_proofs, self.keep_distributions = proofs, distributions
+        self.keep_proofs, self.keep_distributions, self.keep_splits = proofs, distributions, splits
         self.remarks: dict[str, None] = {}
         self.stands_on: dict[str, str] = {}
         self.makers = provenance.Makers()
@@ -246,7 +250,8 @@ class ResultsFolder:
 
     def remove_leftovers(self) -> None:
         """Remove temporary files and sessions of processes of this machine that no longer live."""
-        remove_of_the_dead((self.path, self.cells_path, self.predictions_path, self.proofs_path, self._failures), _SESSION)
+        places = self.cells_path, self.predictions_path, self.proofs_path, self.splits_path, self._failures
+        remove_of_the_dead((self.path, *places), _SESSION)
 
     @contextlib.contextmanager
     def session(self) -> Iterator[Path]:
@@ -273,6 +278,11 @@ class ResultsFolder:
     def finished_keys(self) -> list[str]:
         """Return the keys of the cells that have a file, the failed ones aside."""
         return [path.stem for path in cell_files(self.cells_path) if not path.stem.endswith(FAILED)]
+
+    def requests(self) -> set[str]:
+        """Return the keys of the configurations of the cells that have a file, the failed ones aside."""
+        contents = [read_current(path) for path in cell_files(self.cells_path) if not path.stem.endswith(FAILED)]
+        return {content["request"] for content in contents if content is not None}
 
     def read_cell(self, key: str) -> dict[str, Any] | None:
         """Return what `write_cell` stored for a finished cell: ``about``, ``rows``, ``search_rows``; None if it is not there."""
@@ -326,6 +336,17 @@ class ResultsFolder:
             write_text(trace_file, traceback)
             write_text(self.cells_path / f"{request}{FAILED}.json", text)
 
+    def write_splits(self, dataset: str, sha256: str, splits: Sequence[GivenSplit]) -> None:
+        """Keep the splits of a data set beside those that are kept already; `merge` makes splits.csv of them."""
+        file = self.splits_path / f"{hashlib.sha256(f'{dataset} {sha256}'.encode()).hexdigest()[:16]}.csv"
+        with self.locked(), self._explained():
+            self.splits_path.mkdir(exist_ok=True)
+            # a method whose hyper-parameters are fixed has no folds, and a cell may have more splits than another
+            held = {(line[2], line[3]): line for line in (read_lines(file) if file.exists() else ())}
+            lines = held | {(line[2], line[3]): line for line in lines_of(dataset, sha256, splits)}
+            if lines != held:
+                write_text(file, table_text(sorted(lines.values(), key=lambda line: int(line[2]))))
+
     def forget_failure(self, request: str) -> None:
         """Remove the failure of a cell that is there as it was asked for, if there is one."""
         trace_file = self._failures / f"{request}.txt"
@@ -357,6 +378,9 @@ class ResultsFolder:
                 for cell in tables.cells():
                     for table, writer in writers.items():
                         writer.writerows(tables.lines(cell, table))
+            if pieces := sorted(self.splits_path.glob("*.csv")):
+                lines = sorted((line for piece in pieces for line in read_lines(piece)), key=lambda line: (line[0], line[1], int(line[2])))
+                write_text(self.path / "splits.csv", table_text(lines))
         return len(tables.paths)
 
     def _tables(self) -> CellTables:

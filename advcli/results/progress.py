@@ -100,6 +100,8 @@ class Progress:
             return
         self.done.add(number)
         self.failed += status == "failed"
+        if not lines:  # it did not start in time: the end of the sweep counts such cells
+            return
         self.skipped += skipped
         if status != "failed" and self.quiet:
             return

@@ -97,6 +97,12 @@ IMPORTED_MEANINGS = {
 IMPORTED_COLUMNS = tuple(IMPORTED_MEANINGS)
 """Columns at the end of tables with imported rows (`advcli import`), which have no fits: no solver, no hyper-parameters, no certificate."""
 
+PARTS = "parts"
+"""A column of tables with such splits: ``growing`` where every training part has the rows of the one before, ``same`` where all test parts
+have the same rows. Tests over splits that overlap at random are not for these."""
+LAST_COLUMNS = (*IMPORTED_COLUMNS, PARTS)
+"""Columns at the end of a table, which few tables have."""
+
 NEEDED = ("dataset", "loss", "features", "solver", "method", "split", "metric", "value", "n_train", "n_test", "seed", "status", "cell")
 
 SEARCH_MEANINGS = {
@@ -125,6 +131,7 @@ GROWING = ("n_splits", "metrics")
 """Keys of the protocol that may grow in a finished cell: its key, its proofs and the identity of its folder do not depend on them."""
 
 STRINGS = frozenset({"dataset", "loss", "features", "solver", "method", "metric", "status", "error", "options", "proof", "cell"}) | {
+    PARTS,
     "split_name",
     "item",
 }
@@ -222,16 +229,16 @@ def short_json(value: Any) -> str:
 
 def hyper_columns(columns: Iterable[str], base: Sequence[str] = RUN_COLUMNS) -> list[str]:
     """Return the columns that hold hyper-parameters: `HYPER_COLUMNS`, and all that ``base``, what every table has, does not name."""
-    return [column for column in columns if column in HYPER_COLUMNS or column not in (*base, *STAGE_COLUMNS, *IMPORTED_COLUMNS)]
+    return [column for column in columns if column in HYPER_COLUMNS or column not in (*base, *STAGE_COLUMNS, *LAST_COLUMNS)]
 
 
 def all_columns(base: Sequence[str], present: Iterable[str]) -> list[str]:
-    """Return the base columns with further hyper-parameters inserted after the known ones, the columns of stages, and of imported rows."""
+    """Return the base columns with further hyper-parameters inserted after the known ones, columns of stages, and `LAST_COLUMNS`."""
     there = set(present)
-    extra = sorted(there - {*base, *STAGE_COLUMNS, *IMPORTED_COLUMNS})
-    stages, imported = ([column for column in columns if column in there] for columns in (STAGE_COLUMNS, IMPORTED_COLUMNS))
+    extra = sorted(there - {*base, *STAGE_COLUMNS, *LAST_COLUMNS})
+    stages, last = ([column for column in columns if column in there] for columns in (STAGE_COLUMNS, LAST_COLUMNS))
     hyper, converged = base.index(HYPER_COLUMNS[-1]) + 1, base.index("converged") + 1
-    return [*base[:hyper], *extra, *base[hyper:converged], *stages, *base[converged:], *imported]
+    return [*base[:hyper], *extra, *base[hyper:converged], *stages, *base[converged:], *last]
 
 
 def pack(rows: Sequence[Mapping[str, Any]], base: Sequence[str]) -> dict[str, Any]:

@@ -16,14 +16,11 @@ from __future__ import annotations
 
 import copy
 import csv
-import hashlib
 import io
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import astuple, dataclass
-from decimal import Decimal
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -44,6 +41,7 @@ from ..results.tables import canonical_json, format_value, lasting
 from .gap import Bounds, LearnedRows
 from .methods import Refereed, method_of
 from .metrics import range_of
+from .splits import seed_of, splits_of
 from .surrogates import CannotError
 
 SLACK, FLOOR = 1e-9, 1e-12
@@ -261,7 +259,7 @@ def _open(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir:
         arrays = proofs.read(folder, key)
     except ResultsError as error:
         raise RefutedError(str(error)) from None
-    return _ProvenCell(config, current.get("noise"), dataset, _splits(dataset, protocol, seed), method, arrays)
+    return _ProvenCell(config, current.get("noise"), dataset, splits_of(dataset, current["protocol"], seed), method, arrays)
 
 
 def _with_moved_files(config: Mapping[str, Any], about: Mapping[str, Any], data_dir: Path) -> dict[str, Any]:
@@ -291,33 +289,6 @@ def _with_moved_files(config: Mapping[str, Any], about: Mapping[str, Any], data_
 
 
 # ------------------------------------------------------------------------------------------------------- splits and standardisation
-
-
-def _seed(*dimensions: Any) -> int:
-    """Return the seed that belongs to named dimensions: the first 8 bytes of a SHA-256, below 2^31."""
-    return int.from_bytes(hashlib.sha256(canonical_json(list(dimensions)).encode()).digest()[:8], "big") % 2**31
-
-
-def _splits(dataset: Any, protocol: Mapping[str, Any], seed: int) -> list[tuple[Any, Any]]:
-    """Return the (training rows, test rows) of every split; random splits keep sequences whole and count sequences as rows."""
-    if protocol["splits"] == "author":
-        return list(dataset.splits or ())
-    if protocol["splits"] == "official":
-        return [dataset.official] * int(protocol["n_splits"])
-    groups, n = dataset.groups, dataset.X.shape[0]
-    if groups is not None:
-        units = np.split(np.arange(n), np.flatnonzero(groups[1:] != groups[:-1]) + 1)
-        n = len(units)
-    n_train = math.floor(Fraction(Decimal(repr(float(protocol["train_size"])))) * n)
-    n_train, n_test = dataset.sizes or (n_train, n - n_train)
-    parts = []
-    for number in range(int(protocol["n_splits"])):
-        order = np.random.default_rng(_seed(seed, "split", dataset.name, number)).permutation(n)
-        train, test = order[:n_train], order[n_train : n_train + n_test]
-        if groups is not None:
-            train, test = (np.concatenate([units[unit] for unit in part]) for part in (train, test))
-        parts.append((train, test))
-    return parts
 
 
 def _standardised(X: Any, test: Any) -> tuple[Any, Any]:
@@ -376,8 +347,8 @@ def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tu
         X, X_test = _standardised(X, X_test)
     y, k = dataset.y[train], len(dataset.classes)
     if cell.noise:
-        confusion = make_confusion(cell.noise, k, _seed(config["seed"], "noise", dataset.name, split))
-        y = corrupt(y, confusion.true, _seed(config["seed"], "noisy labels", dataset.name, split))
+        confusion = make_confusion(cell.noise, k, seed_of(config["seed"], "noise", dataset.name, split))
+        y = corrupt(y, confusion.true, seed_of(config["seed"], "noisy labels", dataset.name, split))
     for column, value in {"n_train": len(train), "n_test": len(test), "n_features": d, "n_classes": k}.items():
         if row[column] != str(value):
             raise RefutedError(f"{column} is {value}, not {row[column]}")

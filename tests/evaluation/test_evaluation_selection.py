@@ -255,7 +255,6 @@ def test_bad_hyper_parameters(fakes, hyper, names, message):
         ({"folds": 1}, "at least 2"),
         ({"train_size": 1.5}, "between 0 and 1"),
         ({"standardise": "folds"}, "did you mean fold"),
-        ({"splits": "x"}, "author, official, random"),
         ({"regularisation": "c"}, "C, lambda"),
         ({"metric": "eror"}, "did you mean error"),
         ({"metrics": ["maee"]}, "did you mean mae"),

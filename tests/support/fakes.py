@@ -30,6 +30,8 @@ class FakeDataset:
     splits: tuple | None = None
     example_weight: np.ndarray | None = None
     groups: np.ndarray | None = None
+    group: np.ndarray | None = None
+    time: np.ndarray | None = None
     sha256: str = ""
     notes: tuple = ()
     hierarchy: tuple | None = None

@@ -232,14 +232,15 @@ def test_splits_and_standardisation_are_those_of_a_run(form) -> None:
 
     from advcli.evaluation.splits import random_splits
     from advcli.evaluation.standardise import Standardiser
-    from advcli.verify.folder import _splits, _standardised
+    from advcli.verify.folder import _standardised
+    from advcli.verify.splits import splits_of
 
     X = np.random.default_rng(2).normal(size=(23, 6)).round(1)
     X[X < 0] = 0.0
     X[:, 3], X[:, 4], X[:, 5] = 0.0, 0.5, -7.0  # constants
     for sizes in (None, (10, 5)):
         dataset = SimpleNamespace(X=form(X), name="some set", sizes=sizes, splits=None, official=None, groups=None)
-        result = _splits(dataset, {"splits": "random", "n_splits": 3, "train_size": 0.7}, 4)
+        result = splits_of(dataset, {"splits": "random", "n_splits": 3, "train_size": 0.7}, 4)
         for mine, theirs in zip(result, random_splits(23, 3, 0.7, 4, "some set", sizes), strict=True):
             assert all(np.array_equal(one, other) for one, other in zip(mine, theirs, strict=True))
     train, test = form(X[:15]), form(X[15:])

@@ -22,7 +22,7 @@ from ...core.errors import AdvcliError, ConfigError
 from ...core.files import read_json
 from ...core.notes import noted
 from ...results.progress import Journal, Progress
-from ..console import counted, hyper_words, print_table, say, short, warn
+from ..console import asks, confirmed, counted, hyper_words, print_table, say, short, warn
 from ..folders import unmake
 from ..task import METHOD, Task
 
@@ -62,6 +62,7 @@ class Run(Task):
         "quiet_notes",
         "verbose",
         "dry_run",
+        "confirm",
         "calibrate",
         "published",
         "limits",
@@ -84,6 +85,10 @@ class Run(Task):
         self.reported: set[int] = set()
         self.notes: set[str] = set()
         self.shown = False
+        self.declined = False
+        self.late = 0
+        self.sweep: list[Settings] = []
+        self.numbered: dict[int, CellOutcome] = {}
 
     def __call__(self, config: DictConfig) -> Any:
         """Run one cell: in this process if it is the only one, in a worker for a sweep."""
@@ -104,6 +109,9 @@ class Run(Task):
             made = [path for path in (settings.folder, *settings.folder.parents) if not path.exists()]
             folder = self._prepare([settings], [words_of(node)])
             self.cells = 1
+            if not self._confirmed([settings], folder):
+                unmake(folder, made)
+                return None
             try:
                 with folder.session() as session, Progress(session, 1, say, settings.quiet, results=False):
                     journal = Journal(session)
@@ -145,15 +153,20 @@ class Run(Task):
             self._show(settings, cells)
             yield []
             return
+        made = [path for path in (settings[0].folder, *settings[0].folder.parents) if not path.exists()]
         folder = self._prepare(settings, cells)
-        self.cells = len(cells)
+        self.cells, self.sweep = len(cells), settings
+        if not self._confirmed(settings, folder):
+            unmake(folder, made)
+            yield []
+            return
         self.config = configuration.plain(without_hydra(master))
         workers = min(settings[0].workers or os.cpu_count() or 1, len(cells))
         here = str(OmegaConf.select(first, "hydra.launcher._target_")).endswith("JoblibLauncher")
         with folder.session() as self.session:
             if not settings[0].quiet:
                 say(f"{counted(len(cells))}{f', {workers} at a time' if here else ''}; results in {short(folder.path)}")
-            batches = share_out(settings, folder, self.session)
+            batches = share_out(settings, folder, self.session, self.started)
             progress = Progress(self.session, len(cells), say, settings[0].quiet)
             try:
                 with progress:
@@ -182,6 +195,23 @@ class Run(Task):
         print("\n".join([f"{counted(len(cells))}; nothing is computed", *effort.lines(effort.estimate(cells), workers)]))
         self.shown = True
 
+    def _confirmed(self, cells: list[Settings], folder: ResultsFolder) -> bool:
+        """Return whether to begin: people in a terminal are asked where the fits are many."""
+        from ...evaluation import Cell
+        from ...evaluation.sweeps import effort
+
+        most = cells[0].confirm
+        if most is None or not asks():
+            return True
+        there = folder.requests()
+        left = [cell for cell in cells if Cell.of(cell).in_sweep.request_key() not in there]
+        fits = sum(effort.fits_of(Cell.of(cell).in_sweep) for cell in left)
+        if fits < most:
+            return True
+        lines = effort.trial_lines(effort.estimate_by_trials(left, effort.made_up()))
+        self.declined = not confirmed([f"fits: {lines['fits']}", f"how long: {lines['how long']}"])
+        return not self.declined
+
     def _prepare(self, cells: list[Settings], words: list[list[str]]) -> ResultsFolder:
         """Check every cell, and what is reported of it, then create the results folder."""
         from ...evaluation.sweeps.jobs import prepare
@@ -205,6 +235,7 @@ class Run(Task):
             self.died = f"a worker process died (killed, or out of memory); finished cells are kept; {self._resume()} workers=1"
         for number, outcome, lines in sorted((cell for job in results or [] for cell in job), key=lambda cell: cell[0]):
             self.outcomes.append(outcome)
+            self.numbered[number] = outcome
             if number not in self.reported and outcome.status == "failed":  # the journal could not take it
                 say("\n".join(lines))
 
@@ -229,6 +260,9 @@ class Run(Task):
         super().finish()
         if self.shown:
             return 0
+        if self.declined:
+            say("nothing was computed; confirm=false begins without a question")
+            return 1
         if self.settings is None:
             raise ConfigError("a sweep of advcli needs its own sweeper; leave out hydra/sweeper=...")
         from ...evaluation.sweeps.jobs import refuse_removed
@@ -239,10 +273,11 @@ class Run(Task):
         settings, folder = self.settings, ResultsFolder(self.settings.folder)
         refuse_removed(folder, short(folder.path))
         significance = Significance.chosen(vars(settings.protocol))
-        if self.died:
-            say(self.died)
-            if not folder.merge():
-                return 1
+        late = self._late(folder)
+        for line in filter(None, (self.died, late)):
+            say(line)
+        if (self.died or late) and not folder.merge():
+            return 1
         swept = self.cells > 1
         page = swept and settings.report["page"]
         # of this session's provenance, too, which the page shows
@@ -267,7 +302,18 @@ class Run(Task):
             if settings.published is not None:
                 print(published_table(folder, settings.published, choice, [outcome.key for outcome in self.outcomes]), end="")
             self._print_end(short(folder.path), len(failed), summary.attrs)
-        return 1 if failed or self.died else 0
+        return 1 if failed or self.died or late else 0
+
+    def _late(self, folder: ResultsFolder) -> str:
+        """Return the line about cells that did not start in time and how to go on with them; empty without any. The others stay."""
+        from ...evaluation.sweeps.jobs import NOT_RUN, late_line, not_run
+
+        if not any(outcome.status == NOT_RUN for outcome in self.outcomes):
+            return ""
+        late = not_run(folder, self.sweep, self.numbered)
+        self.outcomes = [outcome for outcome in self.outcomes if outcome.status != NOT_RUN]
+        self.late = len(late)
+        return f"{late_line(self.sweep[0], self.late, self.cells)}; {self._resume()}" if late else ""
 
     def _print_end(self, folder: str, failed: int, about: Mapping[Any, Any]) -> None:
         """Print the notes about the data and the tables, and where the tables are."""
@@ -277,6 +323,7 @@ class Run(Task):
         skipped = sum(outcome.skipped for outcome in self.outcomes)
         parts = [counted(self.cells) + (", not all done" if self.died else "")]
         parts += [f"{skipped} already there"] if skipped else []
+        parts += [f"{self.late} not run"] if self.late else []
         parts += [f"{failed} failed (see the column error of runs.csv)"] if failed else []
         parts += [f"{time.time() - self.started:.1f} s"]
         print(f"{folder}: {', '.join(parts)}; runs.csv, search.csv, summary.csv, table.md, provenance.json")

@@ -42,7 +42,8 @@ def _load_svmlight(path: Path, options: Mapping[str, Any], chosen: TableOptions)
     from scipy.sparse import csr_array
     from sklearn.datasets import load_svmlight_file
 
-    for key in ("features", "drop", "categorical", "weight", "costs", "hierarchy", "label_separator", "sequence", "tokens"):
+    needing = ("features", "drop", "categorical", "weight", "costs", "hierarchy", "label_separator", "sequence", "tokens", "group", "time")
+    for key in needing:
         if options[key]:
             raise ConfigError(f"dataset.{key} needs named columns; dataset.format=svmlight has none")
     content = unpacked(path)

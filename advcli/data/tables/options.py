@@ -21,7 +21,7 @@ CUTS = ("none", "equal_width", "equal_frequency", "edges")
 
 _MOST_CLASSES = 10_000  # of a cut target
 
-_TEXTS = {"target", "weight", "sequence", "tokens", "hierarchy", "missing", "cut"}
+_TEXTS = {"target", "weight", "group", "time", "sequence", "tokens", "hierarchy", "missing", "cut"}
 _LISTS = ("drop", "keep", "categorical", "features")  # of names of columns
 _RULES = {
     "missing": choice(*MISSING_WAYS),
@@ -72,6 +72,8 @@ class TableOptions(Reading):
     keep: tuple[str, ...] = ()
     costs: tuple[str, ...] = ()
     weight: str | None = None
+    group: str | None = None
+    time: str | None = None
     tokens: str | None = None
     encoding: str | None = None
     order: tuple[Any, ...] | None = None
@@ -119,7 +121,7 @@ class TableOptions(Reading):
         """Columns beside the target that a reader of files leaves as text; None: all, as it would take 1.234 for one and a bit."""
         if self.notation != PLAIN:
             return None
-        return (*(self.categorical or ()), *(name for name in (self.sequence, self.tokens) if name is not None))
+        return (*(self.categorical or ()), *(name for name in (self.sequence, self.tokens, self.group) if name is not None))
 
     def names_prefix(self, names: Collection[str]) -> bool:
         """Return whether the target is ``PREFIX*`` for columns of labels, and not one of the ``names`` of columns itself."""

@@ -18,6 +18,7 @@ from ..labels.sets import read_label_sets
 from .cells import TRUTHS, cell_text, gaps_in, numbers_of, reads_as_numbers
 from .encoding import Column, Encoding, Fault, attribute_columns, number_faults, read_groups, refuse_faults
 from .options import Reading, TableOptions
+from .roles import read_roles
 from .suspects import SUSPECT, Inspection, looks_like, named_as_ids
 from .table import Table, choose_column, frame_table, listed
 from .target import code_labels, target_codes
@@ -77,6 +78,7 @@ def table_dataset(table: Table, notes: Sequence[str] = (), ignore: Sequence[str]
         except DataError as error:
             problems += list(error.problems) if isinstance(error, ProblemsError) else [str(error)]
     refuse_all(problems, str(table.path))
+    fields |= read_roles(table)
     groups = encoding.groups(table)
     if groups is not None:
         lengths = np.bincount(groups)
@@ -120,17 +122,22 @@ def feature_columns(table: Table, ignore: Sequence[str] = ()) -> list[str]:
         "categorical": options.categorical or (),
         "costs": options.costs,
         "keep": options.keep,
-        **{key: (name,) for key in ("weight", "sequence", "tokens") if (name := getattr(options, key)) is not None},
+        **{key: (name,) for key in ("weight", "sequence", "tokens", "group", "time") if (name := getattr(options, key)) is not None},
     }
     for key, wished in roles.items():
         for name in wished:
             if name not in there:
                 raise DataError(f"{table.path} has no column {name!r}, which dataset.{key} names; {choose_column(name, names)}")
-    special = {*table.targets, *options.costs, options.weight, options.sequence}
+    labels = {*table.targets, *options.costs}
+    for key in ("group", "time"):
+        if roles.get(key, ("",))[0] in labels:
+            raise ConfigError(f"dataset.{key} names {roles[key][0]!r}, a column of labels; choose another column")
+    special = {*labels, options.weight, options.sequence, options.group, options.time}
     for key in ("drop", "features", "categorical"):
         for name in roles[key]:
             if name in special:
-                others = f"{', a cost' if options.costs else ''}{', the sequence' if options.sequence is not None else ''}"
+                others = ", a cost" if options.costs else ""
+                others += "".join(f", the {role}" for role in ("sequence", "group", "time") if role in roles)
                 raise ConfigError(f"dataset.{key} names {name!r}, which is the target{others} or the weight of the examples")
     dropped = set(options.drop)
     left_out = special | dropped | set(ignore) if options.features is None else dropped

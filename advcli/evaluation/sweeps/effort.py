@@ -77,6 +77,12 @@ def count(cell: Cell) -> tuple[int, int, int]:
     return searches, of_a_search, protocol.n_splits
 
 
+def fits_of(cell: Cell) -> int:
+    """Return the number of fits of a cell before its grids grow."""
+    searches, of_a_search, fits = count(cell)
+    return searches * of_a_search + fits
+
+
 def estimate(cells: Sequence[Settings]) -> list[Estimate]:
     """Return what cells would compute, in their order; equal methods on one data set are timed once."""
     estimates: dict[int, Estimate] = {}
@@ -174,6 +180,17 @@ def lines(estimates: Sequence[Estimate], workers: int) -> list[str]:
         f"in all {fits} fits, about {duration(total)} of computing, {duration(at_least)} by {workers} at a time; growing grids add to it"
     )
     return texts
+
+
+def made_up() -> dict[str, Any]:
+    """Return the options of the data set of trials, of `TRIAL_SIZE`."""
+    from ...config import check
+    from ...config.composing import compose_cells
+
+    rows, features, classes = TRIAL_SIZE
+    made = [f"dataset.rows={rows * 10 // 7}", f"dataset.features={features}", f"dataset.classes={classes}"]
+    _, (trial,) = compose_cells([["dataset=synthetic_ordinal", *made]], {})
+    return check(trial).dataset
 
 
 def trial_lines(estimates: Sequence[Estimate]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -33,12 +34,16 @@ from ..outcome import CellOutcome
 from ..recipe import Recipe, load_once, shared_data
 from ..runner import run_cell
 from ..selection import PROBABILITIES, find_axes
+from ..splitters import splitter_of
 
 if TYPE_CHECKING:
     from ...config import Settings
 
 JOBS_PER_WORKER = 32
 """Jobs for each worker at most: enough to share out evenly, few enough that starting them does not count."""
+
+NOT_RUN = "not_run"
+"""Status of the outcome of a cell that did not start within ``limits.total_seconds``."""
 
 Done = list[tuple[int, CellOutcome, list[str]]]
 
@@ -75,11 +80,15 @@ def check_cells(
 
 def _refuse_differing(cells: Sequence[Settings]) -> None:
     """Refuse cells that differ in what a sweep has once, and data sets that differ under one name."""
-    for key in ("name", "results_dir", "data_dir", "workers", "cells_per_job", "quiet", "quiet_notes", "results", "dry_run"):
+    for key in ("name", "results_dir", "data_dir", "workers", "cells_per_job", "quiet", "quiet_notes", "results", "dry_run", "confirm"):
         if len({str(getattr(cell, key)) for cell in cells}) > 1:
             raise ConfigError(f"{key} must be the same for all cells of a sweep; give one value")
+    if len({cell.limits["total_seconds"] for cell in cells}) > 1:
+        raise ConfigError("limits.total_seconds must be the same for all cells of a sweep; give one value")
     if cells[0].results:
         raise ConfigError("the key results is for advcli report; name= and results_dir= say where a run writes")
+    if cells[0].record["splits"] and len({(cell.seed, repr(cell.protocol)) for cell in cells}) > 1:
+        raise ConfigError("record.splits=true keeps one table of splits, and protocol or seed vary in this sweep; give one of each")
     datasets: dict[str, Mapping[str, Any]] = {}
     for cell in cells:
         first = datasets.setdefault(cell.dataset["name"], cell.dataset)
@@ -101,6 +110,7 @@ def _check_methods(cells: Sequence[Cell], note: Callable[[str], None]) -> None:
     used: set[str] = set()
     unused: dict[str, dict[str, Cell]] = {}
     for cell in cells:
+        splitter_of(cell.protocol, cell.seed)
         ordered, name = is_ordered(cell.dataset, cell.protocol.splits == "author") is not False, cell.loss["name"]
         method = Method.of(cell).calibratable
         combination = repr((method, cell.protocol, ordered))
@@ -167,9 +177,10 @@ def _in_need_of_data(cells: Sequence[Cell]) -> list[Cell]:
     different: dict[str, Cell] = {}
     for cell in cells:
         scores, splits = cell.protocol.scores, cell.protocol.splits
-        facts = any(meaning(name).needs for name in scores)
+        facts = splits != "random" or any(meaning(name).needs for name in scores)
         if facts or cell.dataset.get("path") is not None or is_ordered(cell.dataset, splits == "author") is None:
-            different.setdefault(repr((cell.loss, cell.features, cell.solver, scores, splits, cell.noise)), cell)
+            ways = scores if splits == "random" else cell.protocol
+            different.setdefault(repr((cell.loss, cell.features, cell.solver, ways, splits, cell.noise)), cell)
     return list(different.values())
 
 
@@ -179,6 +190,7 @@ def _failure(cell: Cell, data_dir: Path, contents: dict[str, str]) -> AdvcliErro
         recipe = Recipe(cell, data_dir)
         contents[content_of(cell.dataset, cell.protocol.splits)] = recipe.dataset.sha256
         recipe.check_facts()
+        recipe.check_splits()
     except ConfigError:
         raise
     except AdvcliError as error:
@@ -205,27 +217,36 @@ def _identity(cells: Sequence[Settings], words: Sequence[Sequence[str]]) -> dict
         "hyper": one([cell.hyper for cell in cells]),
         "solver": one([{key: value for key, value in cell.solver.items() if key != "name"} for cell in cells]),
         # how reports test changes no row; splits and metrics may be added
-        "protocol": one(
-            [{key: value for key, value in vars(cell.protocol).items() if key not in (*Protocol.SILENT, *GROWING)} for cell in cells]
-        ),
+        "protocol": one([_shared(cell.protocol) for cell in cells]),
         "options": {key: A_FILE if key in paths else one(values) for key, values in sorted(options_set(words).items())},
     }
 
 
-def share_out(cells: Sequence[Settings], folder: ResultsFolder, session: Path) -> list[list[int]]:
+def _shared(protocol: Protocol) -> dict[str, Any]:
+    """Return what all cells of a folder share of their protocol."""
+    # the number of splits counts where splits depend on it
+    grown = GROWING if splitter_of(protocol, 0).grows else [key for key in GROWING if key != "n_splits"]
+    shared = {key: value for key, value in vars(protocol).items() if key not in (*Protocol.SILENT, *grown)}
+    return shared if protocol.splits_file is None else shared | {"splits": A_FILE}
+
+
+def share_out(cells: Sequence[Settings], folder: ResultsFolder, session: Path, began: float) -> list[list[int]]:
     """Give every job its cells, in a file of the session, and return their numbers, job by job.
 
     Starting a job may take longer than a small cell, so a long sweep has fewer jobs than cells. A job gets every so many-th cell, because
-    neighbours take about equal time, and runs the cells of one data set one after the other.
+    neighbours take about equal time, and runs the cells of one data set one after the other. ``began``, in seconds since the epoch, is when
+    the time of ``limits.total_seconds`` began.
     """
     first = cells[0]
+    total = first.limits["total_seconds"]
+    deadline = None if total is None else began + total
     at_most = JOBS_PER_WORKER * (first.workers or os.cpu_count() or 1)
     jobs = min(len(cells), -(-len(cells) // first.cells_per_job) if first.cells_per_job else at_most)
     ranks = {name: rank for rank, name in enumerate(dict.fromkeys(cell.dataset["name"] for cell in cells))}
     batches = [sorted(range(job, len(cells), jobs), key=lambda number: ranks[cells[number].dataset["name"]]) for job in range(jobs)]
     try:
         for job, batch in enumerate(batches):
-            parts = plugins.folders(), folder, [(number, cells[number]) for number in batch]
+            parts = plugins.folders(), folder, deadline, [(number, cells[number]) for number in batch]
             (session / f"job{job}.pickle").write_bytes(b"".join(map(pickle.dumps, parts)))
     except OSError as error:
         raise ResultsError(f"cannot write into {first.folder}: {error.strerror}; free space or choose another results_dir") from error
@@ -242,6 +263,7 @@ def run_job(session: Path, job: int) -> Done:
         with open(session / f"job{job}.pickle", "rb") as file:
             plugins.use_folders(pickle.load(file))  # a worker that is used again has the folders of an earlier sweep
             folder: ResultsFolder = pickle.load(file)
+            deadline: float | None = pickle.load(file)
             planned: list[tuple[int, Settings]] = pickle.load(file)
     except FileNotFoundError:
         return []  # somebody has removed the results folder; whoever waits for the job sees it
@@ -249,6 +271,10 @@ def run_job(session: Path, job: int) -> Done:
     lost: ResultsError | None = None
     with shared_data(session):
         for number, settings in planned:
+            if deadline is not None and time.time() >= deadline:
+                done.append((number, CellOutcome("", settings.label, "", NOT_RUN), []))
+                journal.finished(number, NOT_RUN, False, [])
+                continue
             journal.started(number)
             try:
                 if lost is not None:
@@ -264,6 +290,18 @@ def run_job(session: Path, job: int) -> Done:
     return done
 
 
+def not_run(folder: ResultsFolder, cells: Sequence[Settings], outcomes: Mapping[int, CellOutcome]) -> list[int]:
+    """Return the numbers of the cells that did not start in time and that the folder does not have from an earlier start."""
+    late = [number for number, outcome in sorted(outcomes.items()) if outcome.status == NOT_RUN]
+    there = folder.requests() if late else set()
+    return [number for number in late if Cell.of(cells[number]).in_sweep.request_key() not in there]
+
+
+def late_line(settings: Settings, late: int, cells: int) -> str:
+    """Return in one line how many cells did not start in time."""
+    return f"limits.total_seconds={settings.limits['total_seconds']:g} is over: {late} of {cells} cells were not run"
+
+
 def refuse_removed(folder: ResultsFolder, shown: str) -> None:
     """Raise `ResultsError` if somebody has removed the folder, here by the name that people see, while its cells ran."""
     if not folder.cells_path.is_dir():
@@ -275,7 +313,8 @@ def run_one(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[Ce
     cell = Cell.of(settings).in_sweep
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        outcome = run_cell(cell, folder, settings.data_dir, strict, **settings.limits)
+        limits = {key: settings.limits[key] for key in ("seconds", "memory_mb")}
+        outcome = run_cell(cell, folder, settings.data_dir, strict, **limits)
     head = f"{outcome.dataset}, {outcome.method}"
     if outcome.status == "failed":
         return outcome, [f"{head}: failed: {outcome.error}"]

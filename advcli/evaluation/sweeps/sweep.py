@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import ConfigError, KilledError
+from ...core.errors import ConfigError, KilledError, ResultsError
 from ...core.paths import expanded
 from ...core.processes import bound_to_this_process, interrupts_reach_this_process_only
 from ...results.folder import ResultsFolder
 from ...results.progress import Progress, warning
-from .jobs import prepare, refuse_removed, run_job, share_out
+from .jobs import late_line, not_run, prepare, refuse_removed, run_job, share_out
 from .missing import sort_out
+from .own_splits import written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +30,8 @@ def sweep(
     *,
     workers: int | None = None,
     quiet: bool = False,
+    cv: Any = None,
+    groups: str | None = None,
 ) -> pd.DataFrame:
     """Compute cells and return the rows of their results folder.
 
@@ -47,6 +50,12 @@ def sweep(
         Number of processes; default one for each core.
     quiet : bool
         Print failures only.
+    cv : splitter, int, iterable or str, optional
+        How rows are split: a splitter of scikit-learn, a number of folds, pairs of (training, test) row numbers, or a value of
+        ``protocol.splits``. The folds of searches are by the same splitter. It sees the rows in the order of ``dataset.time``, if that is
+        given, else of the data; its splits are written to FOLDER.splits.csv.
+    groups : str, optional
+        The column of groups that splits keep whole: ``dataset.group``.
 
     Returns
     -------
@@ -77,29 +86,46 @@ def sweep(
 
     began, place = time.time(), expanded(folder).absolute()
     common = {"results_dir": str(place.parent), "name": place.name, "workers": workers, "quiet": quiet}
-    words, configs = compose_cells([cells] if isinstance(cells, str) else list(cells), common)
-    settings = [check(config) for config in configs]
-    if not settings:
-        raise ConfigError("a sweep needs at least one cell")
-    sort_out(settings, words, ())
-    results = ResultsFolder(settings[0].folder, **settings[0].record)
-    prepare(results, settings, words, _print)
-    _run_jobs(settings, results, workers, quiet)
+    common |= {"dataset.group": groups} if groups is not None else {}
+    common |= {"protocol.splits": cv} if isinstance(cv, str) else {}
+    asked = [cells] if isinstance(cells, str) else list(cells)
+
+    def composed() -> tuple[list[list[str]], list[dict[str, Any]], list[Settings]]:
+        words, configs = compose_cells(asked, common)
+        settings = [check(config) for config in configs]
+        if not settings:
+            raise ConfigError("a sweep needs at least one cell")
+        sort_out(settings, words, ())
+        return words, configs, settings
+
+    words, configs, settings = composed()
+    with contextlib.ExitStack() as stack:
+        if cv is not None and not isinstance(cv, str):
+            common |= stack.enter_context(written(cv, settings, place.parent / f"{place.name}.splits.csv"))
+            words, configs, settings = composed()
+        results = ResultsFolder(settings[0].folder, **settings[0].record)
+        prepare(results, settings, words, _print)
+    late = _run_jobs(settings, results, workers, quiet, began)
     refuse_removed(results, str(results.path))
     results.merge()
     results.write_provenance(configs[0], began, time.time(), {"command": ["advcli.evaluation.sweeps.sweep"], "cells": len(settings)})
+    if late:
+        line = late_line(settings[0], len(late), len(settings))
+        if not results.finished_keys():
+            raise ResultsError(f"{line}; the same call goes on with a higher limit")
+        _print(warning(f"{line}; the same call goes on with them"))
     return results.runs()
 
 
-def _run_jobs(cells: list[Settings], results: ResultsFolder, workers: int | None, quiet: bool) -> None:
-    """Run cells in processes, and print remarks, progress and notes."""
+def _run_jobs(cells: list[Settings], results: ResultsFolder, workers: int | None, quiet: bool, began: float) -> list[int]:
+    """Run cells in processes, print remarks, progress and notes, and return the numbers of those that did not start in time."""
     from joblib import Parallel, delayed
 
     for remark in results.remarks:
         _print(warning(remark))
     processes = min(workers or os.cpu_count() or 1, len(cells))
     with results.session() as session:
-        work = (delayed(run_job)(session, job) for job in range(len(share_out(cells, results, session))))
+        work = (delayed(run_job)(session, job) for job in range(len(share_out(cells, results, session, began))))
         with Progress(session, len(cells), _print, quiet) as progress, interrupts_reach_this_process_only():
             try:
                 pool = Parallel(processes, batch_size=1, pre_dispatch="all", **bound_to_this_process())
@@ -113,6 +139,7 @@ def _run_jobs(cells: list[Settings], results: ResultsFolder, workers: int | None
             _print("\n".join(lines))
     for note in dict.fromkeys(f"note: {outcome.dataset}: {note}" for _, outcome, _ in done if not quiet for note in outcome.notes):
         _print(note)
+    return not_run(results, cells, {number: outcome for number, outcome, _ in done})
 
 
 def _print(text: str) -> None:

@@ -91,7 +91,12 @@ def split_fingerprints(folder: ResultsFolder, cells: Sequence[str], n_splits: in
             "noise": cell.get("noise"),
             **rule,
         }
-        if n_splits is not None:
+        splits = about.get("splits", {})
+        if str(rule["splits"]).endswith(".csv"):
+            content["splits"] = "file"
+        if splits.get("drawn"):
+            content["drawn"] = splits["drawn"]
+        if n_splits is not None and splits.get("grows", True):
             content["n_splits"] = n_splits
         fingerprints[key] = _word(content)
     return fingerprints
