@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.tables.encoding import Encoding
-from ..learners.base import Rows
+from ..learners.base import Learner, Rows
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,8 @@ class Part:
     """Rows (n, d) that a search or a fit may see, not standardised; cells (n, p) where there is an ``encoding``, which a fit fits.
 
     ``y`` (n,) are 0-based codes, or ones (n, L) where a row has a label; a part may miss a class. Where rows have ``costs`` (n, k) of their
-    own, y is the first cheapest class. ``groups`` (n,) are the sequences of the rows, which stand together.
+    own, y is the first cheapest class; where they have distributions over the classes, ``soft`` (n, k), the first likeliest one. ``groups``
+    (n,) are the sequences of the rows, which stand together.
     """
 
     X: Any
@@ -26,10 +27,16 @@ class Part:
     costs: NDArray[np.float64] | None = None
     groups: NDArray[np.intp] | None = None
     encoding: Encoding | None = None
+    soft: NDArray[np.float64] | None = None
 
     def __getitem__(self, rows: Any) -> Part:
-        weight, costs, groups = (None if column is None else column[rows] for column in (self.weight, self.costs, self.groups))
-        return Part(self.X[rows], self.y[rows], weight, costs, groups, self.encoding)
+        columns = (self.weight, self.costs, self.groups, self.soft)
+        weight, costs, groups, soft = (None if column is None else column[rows] for column in columns)
+        return Part(self.X[rows], self.y[rows], weight, costs, groups, self.encoding, soft)
+
+    def labels(self, learner: Learner) -> Any:
+        """Return what a learner takes for y: distributions where the rows have such, unless it learns from their costs."""
+        return self.y if self.soft is None or learner.has_costs else self.soft
 
     def encoded(self, *others: Part) -> tuple[Part, ...]:
         """Return these rows and others with features instead of cells; the encoding is fitted to these rows."""
@@ -37,11 +44,6 @@ class Part:
             return (self, *others)
         encoding = self.encoding.fit(self.X)
         return tuple(replace(part, X=encoding.features(part.X), encoding=None) for part in (self, *others))
-
-    @property
-    def truth(self) -> Any:
-        """What predictions are judged by: the costs where rows have their own, else the labels."""
-        return self.y if self.costs is None else self.costs
 
     @property
     def rows(self) -> Rows:

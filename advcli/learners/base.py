@@ -239,13 +239,13 @@ class Learner(ClassifierMixin, BaseEstimator):
             (not self.takes_weights, said, "it takes no weights, by which a row counts for several classes"),
             (self.has_groups, said, "its rows form sequences: give the likeliest class of each"),
             (self.weights_are_costs, "loss.weight=column", "it multiplies costs by weights: give loss.weight as numbers"),
-            (rows.costs is not None, "costs", "both say what predictions cost: give one of them"),
+            (self.has_costs and rows.costs is not None, "costs", "both say what predictions cost: give one of them"),
             (isinstance(in_blocks(rows.X), BlockRows), "rows in blocks", "load them, X = numpy.load(FILE)"),
             (feature_class(self.mapped_by).pairwise, f"features={self.mapped_by}", "give rows and a kernel such as features=rbf"),
         ):
             if refused:
                 raise IncompatibleError(what, one, remedy)
-        X, y, weight = one_label_a_row(rows.X, y, rows.weight)
+        X, y, weight = one_label_a_row(rows.X, y, rows.weight, self.n_classes is not None)
         return replace(rows, X=X, weight=weight), y
 
     def check_parameters(self) -> None:

@@ -62,7 +62,7 @@ def comparison(summary: pd.DataFrame, *, metric: str | None = None, notes: Seque
     if compared and _has_tests(summary, part):
         best = (sum(bool(row is not None and row["bold"]) for row in rows) for rows in grid.values())
         footer.append([TableField("count"), *(TableField(str(count)) for count in best)])
-    label = title(metric) or "results"
+    label = with_unit(summary, metric) or "results"
     table = ReportTable(
         name=f"comparison-{metric_word(metric)}",
         caption=f"Data sets against methods: {label}." if compared else f"{methods[0]}: {label}.",
@@ -72,6 +72,13 @@ def comparison(summary: pd.DataFrame, *, metric: str | None = None, notes: Seque
         notes=(*_legend(summary, part, metric, [field for row in fields for field in row]), *notes),
     )
     return table if len(methods) <= MOST_COLUMNS else _turned(table)
+
+
+def with_unit(summary: pd.DataFrame, metric: str) -> str:
+    """Return the title of a metric; of costs with the currency that all data sets have, ``attrs["units"]`` by data set."""
+    units = {summary.attrs.get("units", {}).get(str(dataset), "") for dataset in summary["dataset"].unique()}
+    unit = units.pop() if metric == "cost" and len(units) == 1 else ""
+    return title(metric) + (f" in {unit}" if unit else "")
 
 
 def _average(rows: Sequence[Mapping[Any, Any] | None], metric: str) -> TableField:
@@ -94,10 +101,11 @@ def _legend(summary: pd.DataFrame, part: pd.DataFrame, metric: str, fields: Sequ
     """Return the lines below a comparison table."""
     significance, splits = summary.attrs.get("significance", DEFAULT), _splits(part)
     compared = (n_methods := part["method"].nunique()) > 1
-    lines = [f"{title(metric) or 'results'}: no fit has a value"]
+    titled = with_unit(summary, metric)
+    lines = [f"{titled or 'results'}: no fit has a value"]
     if splits:
         spread = f": mean (sample standard deviation) over {'/'.join(map(str, splits))} splits"
-        lines = [title(metric) + (" of 1 split" if splits == [1] else spread)]
+        lines = [titled + (" of 1 split" if splits == [1] else spread)]
     tested = compared and _has_tests(summary, part)
     if tested:
         lines.append(f"* best mean; = not significantly worse than the best: {significance.row}")

@@ -101,8 +101,8 @@ def guarantee(scores: Any, wrong: Any, level: float = 0.05, delta: float = 0.1, 
 
     The hypothesis of a threshold t is that a prediction with a score above t is wrong with probability above ``level``. Given how many
     held-out rows are accepted, N, the number of wrong ones is binomial, so P(Binomial(N, level) <= wrong) is an exact p-value. The
-    hypotheses are tested in turn, from the largest threshold down, at level delta each, until one is not rejected (fixed-sequence testing): the
-    probability that any rejected one is true is at most delta.
+    hypotheses are tested in turn, from the largest threshold down, at level delta each, until one is not rejected (fixed-sequence
+    testing): the probability that any rejected one is true is at most delta.
 
     Assumed: the held-out rows and the rows to come are drawn independently from one law, in an order that says nothing, and what was fitted
     does not depend on the held-out rows. Nothing is assumed of the scores. Of all draws of held-out rows at most the share delta gives a

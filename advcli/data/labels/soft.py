@@ -107,7 +107,7 @@ def as_frame(y: Any) -> pd.DataFrame:
     return pd.DataFrame(P, columns=names)
 
 
-def one_label_a_row(X: Any, y: Any, weight: Any = None) -> tuple[Any, Any, Any]:
+def one_label_a_row(X: Any, y: Any, weight: Any = None, named: bool = False) -> tuple[Any, Any, Any]:
     """Return rows X (m, d) with one label each and weights that have the objective of rows with distributions y (n, k).
 
     The loss of a row with the distribution P is the expected one, sum_y P_y S(f, y), which is the loss of a row for every class that P
@@ -115,7 +115,7 @@ def one_label_a_row(X: Any, y: Any, weight: Any = None) -> tuple[Any, Any, Any]:
 
         lambda/2 |theta|^2 + 1/n sum_i s_i sum_y P_iy S(f_i, y),    n = sum_i s_i,
 
-    with s the ``weight`` (n,). A class that no row gives mass has a row of weight 0.
+    with s the ``weight`` (n,). A class that no row gives mass has a row of weight 0, unless the classes are ``named`` elsewhere.
     """
     P, names = distributions(y)
     X = X if hasattr(X, "shape") else np.asarray(X)
@@ -123,7 +123,8 @@ def one_label_a_row(X: Any, y: Any, weight: Any = None) -> tuple[Any, Any, Any]:
     if weight is not None:
         weight = _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
     places, codes, weights = by_label(P, weight)
-    if len(missing := np.setdiff1d(np.arange(P.shape[1]), codes)):
+    missing = np.setdiff1d(np.arange(0 if named else P.shape[1]), codes)
+    if len(missing):
         places, codes = np.append(places, np.zeros_like(missing)), np.append(codes, missing)
         weights = np.append(np.ones(len(P)) if weights is None else weights, np.zeros(len(missing)))
     return X if np.array_equal(places, np.arange(len(P))) else _safe_indexing(X, places), names[codes], weights
