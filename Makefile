@@ -16,7 +16,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CYTHON := $(CURDIR)/$(BIN)/cython
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: rebuilt run test test-slow mutants assault sanitize check release-check lint types bench docs clean
+.PHONY: rebuilt run test test-slow mutants assault sanitize check release-check lint types bench docs lowest clean
 
 run: $(VENV)/.installed
 	$(BIN)/advcli +experiment=quickstart
@@ -78,8 +78,16 @@ docs: $(VENV)/.installed-test
 	cd docs && $(CURDIR)/$(VENV)-docs/bin/python -m sphinx -W --keep-going -b html -c site . $(SITE)
 	ADVCLI_SITE=$(SITE) $(BIN)/python -m pytest -m "slow or not slow" tests/system/test_system_docs_site.py
 
+# The lowest versions of packages that pyproject.toml allows, in an environment of their own: estimators, data and the command line.
+lowest: $(VENV)/.installed-test
+	mkdir -p build
+	$(BIN)/python tests/house/lowest.py > build/lowest.txt
+	test -d $(VENV)-lowest || $(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip install --quiet --constraint build/lowest.txt ".[test,tables,export]"
+	cd tests && OMP_NUM_THREADS=1 ../$(VENV)-lowest/bin/python -m pytest -m "not slow" --rootdir .. learners data cli
+
 clean:
-	rm -rf $(VENV) $(VENV)-docs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-docs $(VENV)-lowest build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp stands for a finished step; it is redone when the build description changes.

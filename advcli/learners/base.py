@@ -23,7 +23,7 @@ from ..core.rows import validate_blocks, validated, with_constant
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Options
 from ..data.labels.codes import coded, coded_sets, given_codes, order_of
-from ..data.labels.order import in_order, labels_of, own_order, refuse_codes_of_text, sorting, weighted_by_class
+from ..data.labels.order import in_order, labels_of, own_order, plain_labels, refuse_codes_of_text, sorting, weighted_by_class
 from ..data.labels.soft import is_soft, one_label_a_row
 from ..features import FeatureMap, feature_class, make_features
 from ..features.merging import over_all_rows
@@ -273,7 +273,7 @@ class Learner(ClassifierMixin, BaseEstimator):
             self.name_classes(np.arange(codes.shape[1]))
         else:
             own = own_order(y)
-            X, y = self._validated(X, y)
+            X, y = self._validated(X, plain_labels(y))
             codes = self._coded(y, own, isinstance(X, BlockRows))
         if is_sparse(X) and not X.has_canonical_format:
             X = X.copy()  # the caller's arrays stay as they are

@@ -10,7 +10,8 @@ PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 def constraints() -> list[str]:
     """Return ``package==version`` for every requirement with ``>=``, of several ones of a package the highest."""
     project = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]
-    named = [*project["dependencies"], *(name for group, names in project["optional-dependencies"].items() if group != "docs" for name in names)]
+    extras = {group: names for group, names in project["optional-dependencies"].items() if group != "docs"}
+    named = [*project["dependencies"], *(name for names in extras.values() for name in names)]
     lowest: dict[str, tuple[int, ...]] = {}
     for requirement in named:
         found = re.match(r"([\w.-]+)>=([\d.]+)", requirement)
