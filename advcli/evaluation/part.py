@@ -38,6 +38,10 @@ class Part:
         """Return what a learner takes for y: distributions where the rows have such, unless it learns from their costs."""
         return self.y if self.soft is None or learner.has_costs else self.soft
 
+    def examples(self, learner: Learner) -> tuple[Rows, Any]:
+        """Return rows and labels as `Learner.bind` takes them."""
+        return (self.rows, self.y) if self.soft is None else learner.one_label_a_row(self.rows, self.labels(learner))
+
     def encoded(self, *others: Part) -> tuple[Part, ...]:
         """Return these rows and others with features instead of cells; the encoding is fitted to these rows."""
         if self.encoding is None:

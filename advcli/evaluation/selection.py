@@ -315,7 +315,7 @@ class HyperSearch:
             if learner.calibrates:
                 learner.fit(fit.X, fit.labels(learner), fit.weight, previous)
             else:
-                bound = learner.bind(*learner.one_label_a_row(fit.rows, fit.labels(learner))) if bound is None else bound
+                bound = learner.bind(*fit.examples(learner)) if bound is None else bound
                 learner.fit_bound(bound, previous)
             view = learner.look(held.rows) if view is None else view
             previous = learner

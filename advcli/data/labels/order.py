@@ -36,9 +36,9 @@ def plain_labels(y: Any) -> Any:
     gaps = next((getattr(y, name)() for name in ("isna", "is_null") if hasattr(y, name)), None)
     if gaps is None and isinstance(y, np.ndarray):
         gaps = [label is None for label in y.tolist()]
-    missing = np.flatnonzero(np.asarray(gaps, dtype=bool)) if gaps is not None else ()
+    missing = [] if gaps is None else np.flatnonzero(np.asarray(gaps, dtype=bool)).tolist()
     if len(missing):
-        raise DataError(f"y has no label in row {int(missing[0]) + 1}; give it one or remove the row")
+        raise DataError(f"y has no label in row {missing[0] + 1}; give it one or remove the row")
     if hasattr(y, "iloc") and getattr(kind, "kind", "") in ("i", "u", "b"):
         return y.to_numpy({"i": np.int64, "u": np.uint64, "b": np.bool_}[kind.kind])
     return y
