@@ -7,7 +7,7 @@
 # make release-check: set up, then does code that makes numbers differ from the last release's? Writes tests/house/numbers.txt for this one.
 # make release: set up, then sdist and wheel of the commit, checks of both in environments of their own, and the tag. Some ten minutes, and PyPI.
 # make docs: set up in a folder of its own, then the pages, the reference and the gallery as a site in build/site, opened page by page in a browser.
-# Needs Python 3.11-3.13, a C compiler and make.
+# Needs Python 3.11 or newer, a C compiler and make.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -17,7 +17,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CYTHON := $(CURDIR)/$(BIN)/cython
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: rebuilt run test test-slow mutants assault sanitize check release-check release lint types bench docs clean
+.PHONY: rebuilt run test test-slow mutants assault sanitize check release-check release lint types bench docs lowest clean
 
 run: $(VENV)/.installed
 	$(BIN)/advcli +experiment=quickstart
@@ -82,19 +82,27 @@ docs: $(VENV)/.installed-test
 	cd docs && $(CURDIR)/$(VENV)-docs/bin/python -m sphinx -W --keep-going -b html -c site . $(SITE)
 	ADVCLI_SITE=$(SITE) $(BIN)/python -m pytest -m "slow or not slow" tests/system/test_system_docs_site.py
 
+# The lowest versions of packages that pyproject.toml allows, in an environment of their own: estimators, data and the command line.
+lowest: $(VENV)/.installed-test
+	mkdir -p build
+	$(BIN)/python tests/house/lowest.py > build/lowest.txt
+	test -d $(VENV)-lowest || $(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip install --quiet --constraint build/lowest.txt ".[test,tables,export]"
+	cd tests && OMP_NUM_THREADS=1 ../$(VENV)-lowest/bin/python -m pytest -m "not slow" --rootdir .. learners data cli
+
 clean:
-	rm -rf $(VENV) $(VENV)-docs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-docs $(VENV)-lowest build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp stands for a finished step; it is redone when the build description changes.
 $(VENV)/.created:
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
-	  || { echo "advcli needs Python 3.11, 3.12 or 3.13, found $$($(PYTHON) --version); use: make PYTHON=python3.12 ..." >&2; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "advcli needs Python 3.11 or newer, found $$($(PYTHON) --version); use: make PYTHON=python3.12 ..." >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	touch $@
 
 $(VENV)/.build-tools: $(VENV)/.created pyproject.toml
-	$(BIN)/python -m pip install --quiet "meson-python>=0.18" "meson>=1.3" "ninja>=1.11" "cython>=3.1" "setuptools>=70.1"
+	$(BIN)/python -m pip install --quiet "meson-python>=0.18" "meson>=1.3" "ninja>=1.11.1" "cython>=3.1" "setuptools>=70.1"
 	touch $@
 
 $(VENV)/.installed: $(VENV)/.build-tools pyproject.toml meson.build meson.options

@@ -33,6 +33,9 @@ _PUBLIC = {
     "SurrogateClassifier": "learners.surrogate",
     "UMAClassifier": "learners.uma",
     "compare": "reports.compare",
+    "dawid_skene": "data.labels.annotators",
+    "decide": "learners.costs.decide",
+    "guarantee": "statistics.risk_coverage",
 }
 """Public names and the modules that define them: an import of this package, as on every <TAB>, loads none of them."""
 _ROOMS = {"costs": "losses.matrices", "errors": "core.errors", "plugins": "core.plugins"} | {

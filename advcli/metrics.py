@@ -399,6 +399,18 @@ def cost(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, 
     return float(np.mean(np.asarray(facts["cost_matrix"])[y_predicted, y_true]))
 
 
+@register("savings", higher_is_better=True, percent=True, needs=("cost_matrix",))
+def savings(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Share of the cost of the best constant prediction, on the same rows, that the predictions save: 1 - cost / that cost.
+
+    1 is a cost of 0, 0 the constant prediction, below 0 is worse than it (Bahnsen et al. 2015, "Example-dependent cost-sensitive decision
+    trees", eq. 9, for two classes); nan where the constant prediction costs nothing.
+    """
+    of_rows = np.asarray(facts["cost_matrix"])[:, y_true]
+    constant = float(np.nanmin(of_rows.mean(axis=1)))
+    return 1.0 - float(of_rows[y_predicted, np.arange(len(y_true))].mean()) / constant if constant > 0.0 else math.nan
+
+
 @register("abstain_rate", is_count=True, percent=True)
 def abstain_rate(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
     """Share of abstentions."""

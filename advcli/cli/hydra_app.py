@@ -18,6 +18,7 @@ from ..config.words import BASE
 from ..core.errors import ConfigError
 from ..core.paths import conf_dir
 from . import actions
+from .help_texts import lazy_help_texts
 from .launching import CellSweeper, RayLauncher
 from .task import Task
 
@@ -37,7 +38,7 @@ def run_hydra(task: Task, words: list[str], flags: argparse.Namespace) -> int | 
     os.environ["HYDRA_FULL_ERROR"] = "1"
     sys.argv = [arguments[0], *words]
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), lazy_help_texts():
             # -m on top of a preset that sweeps by itself needs no remark
             warnings.filterwarnings("ignore", category=UserWarning, module="hydra")
             application()

@@ -32,6 +32,7 @@ from .help import configuration as help_configuration
 from .help import help_document
 from .help import page as help_page
 from .help import topics as help_topics
+from .help_texts import lazy_help_texts
 from .hydra_app import run_hydra
 from .task import Task
 
@@ -245,7 +246,8 @@ def _first_words() -> list[str]:
 
 
 def _flags(words: list[str]) -> argparse.Namespace:
-    parser = get_args_parser()
+    with lazy_help_texts():
+        parser = get_args_parser()
 
     def refuse(message: str) -> NoReturn:
         raise ConfigError(f"{message}; see advcli --help")

@@ -24,6 +24,7 @@ NOTES = {
     "ADV117": "What a method says of its fits.",
     "ADV118": "Data sets of a preset are left out, because they are not here.",
     "ADV119": "What a results folder has beyond what was asked for.",
+    "ADV120": "Labels are votes, distributions or the labels of several annotators, or predictions have a cost matrix.",
     "ADV150": "Fits stopped above their tolerance.",
     "ADV151": "A chosen hyper-parameter lies at the end of its grid.",
     "ADV152": "A damaged file of a cell was set aside, and the cell is computed again.",

@@ -67,8 +67,11 @@ class Dataset:
     hierarchy : tuple of (parent, child) or None
         Edges of the graph over labels by name, whose leaves are the classes; None without one.
     costs : ndarray of float64, shape (n, k), or None
-        What predicting each class costs on each row, at least 0, where rows have their own costs; y is then the first cheapest class,
-        and a class may never be.
+        What predicting each class costs on each row, at least 0, where rows have their own costs, or labels or distributions with a cost
+        matrix; without either y is the first cheapest class, and a class may never be.
+    soft : ndarray of float64, shape (n, k), or None
+        Distributions over the classes, where rows have such instead of one label; y is then the first likeliest class, and a class may
+        never be. ``costs`` are what each prediction costs in expectation.
     stubs : tuple of str
         Leaves of the hierarchy that represent the inner node above them (`advcli.core.label_graph.stub`).
     """
@@ -93,6 +96,7 @@ class Dataset:
     hierarchy: Edges | None = None
     stubs: tuple[str, ...] = ()
     costs: NDArray[Any] | None = None
+    soft: NDArray[Any] | None = None
     cells: Any = None
 
     def encoded(self, train: Any, *others: Any) -> list[Any]:
@@ -137,7 +141,7 @@ def content_sha256(data: Dataset) -> str:
     else:
         parts = [np.ascontiguousarray(X, "<f8")]
     parts += [y.indptr.astype("<i8"), y.indices.astype("<i8")] if is_sparse(y) else [np.asarray(y, "<i8")]
-    more = ((data.example_weight, "<f8"), (data.costs, "<f8"), (data.groups, "<i8"))
+    more = ((data.example_weight, "<f8"), (data.costs, "<f8"), (data.soft, "<f8"), (data.groups, "<i8"))
     parts += [np.asarray(array, kind) for array, kind in more if array is not None]
     if cells is not None:
         parts += [cells.indptr.astype("<i8"), cells.indices.astype("<i8")] if is_sparse(cells) else []
@@ -193,7 +197,7 @@ def make_dataset(*, name: str, X: Any, y: Any, classes: Sequence[Any], feature_n
         y.sort_indices()
     else:
         y = np.ascontiguousarray(y, dtype=np.intp)
-    for key, kind in (("example_weight", np.float64), ("costs", np.float64), ("groups", np.intp)):
+    for key, kind in (("example_weight", np.float64), ("costs", np.float64), ("soft", np.float64), ("groups", np.intp)):
         if more.get(key) is not None:
             more[key] = np.ascontiguousarray(more[key], dtype=kind)
     more |= {key: tuple(more[key]) for key in ("sizes", "notes", "stubs") if more.get(key) is not None}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.tables.encoding import Encoding
-from ..learners.base import Rows
+from ..learners.base import Learner, Rows
 
 
 @dataclass(frozen=True)
@@ -17,8 +17,9 @@ class Part:
     """Rows (n, d) that a search or a fit may see, not standardised; cells (n, p) where there is an ``encoding``, which a fit fits.
 
     ``y`` (n,) are 0-based codes, or ones (n, L) where a row has a label; a part may miss a class. Where rows have ``costs`` (n, k) of their
-    own, y is the first cheapest class. ``groups`` (n,) are the sequences of the rows, which stand together; ``group`` and ``time`` (n,) are
-    what splits keep whole and go by, ``numbers`` (n,) the 0-based rows of the data set.
+    own, y is the first cheapest class; where they have distributions over the classes, ``soft`` (n, k), the first likeliest one. ``groups``
+    (n,) are the sequences of the rows, which stand together; ``group`` and ``time`` (n,) are what splits keep whole and go by,
+    ``numbers`` (n,) the 0-based rows of the data set.
     """
 
     X: Any
@@ -30,11 +31,20 @@ class Part:
     group: NDArray[np.intp] | None = None
     time: NDArray[Any] | None = None
     numbers: NDArray[np.intp] | None = None
+    soft: NDArray[np.float64] | None = None
 
     def __getitem__(self, rows: Any) -> Part:
-        columns = {name: getattr(self, name) for name in ("weight", "costs", "groups", "group", "time", "numbers")}
+        columns = {name: getattr(self, name) for name in ("weight", "costs", "groups", "group", "time", "numbers", "soft")}
         chosen = {name: column[rows] for name, column in columns.items() if column is not None}
         return replace(self, X=self.X[rows], y=self.y[rows], **chosen)
+
+    def labels(self, learner: Learner) -> Any:
+        """Return what a learner takes for y: distributions where the rows have such, unless it learns from their costs."""
+        return self.y if self.soft is None or learner.has_costs else self.soft
+
+    def examples(self, learner: Learner) -> tuple[Rows, Any]:
+        """Return rows and labels as `Learner.bind` takes them."""
+        return (self.rows, self.y) if self.soft is None else learner.one_label_a_row(self.rows, self.labels(learner))
 
     def encoded(self, *others: Part) -> tuple[Part, ...]:
         """Return these rows and others with features instead of cells; the encoding is fitted to these rows."""
@@ -42,11 +52,6 @@ class Part:
             return (self, *others)
         encoding = self.encoding.fit(self.X)
         return tuple(replace(part, X=encoding.features(part.X), encoding=None) for part in (self, *others))
-
-    @property
-    def truth(self) -> Any:
-        """What predictions are judged by: the costs where rows have their own, else the labels."""
-        return self.y if self.costs is None else self.costs
 
     @property
     def rows(self) -> Rows:

@@ -24,6 +24,7 @@ from ..core.row_blocks import BlockRows
 from ..data import check_trainable, lonely_classes
 from ..data import load as load_data
 from ..data.labels.sets import LabelClosures
+from ..data.labels.soft import by_label
 from ..data.tables.encoding import Encoding
 from ..features.cache import kept_in
 from ..learners import Method, learner_class, learner_names
@@ -96,6 +97,12 @@ class Fitted:
     facts: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     encoding: Encoding | None = None
+    places: Any = None  # of rows with distributions, the place of each row with one label that stands for one of them
+
+    def examples(self, X: Any) -> Any:
+        """Return the training rows X (n, d) of a `Part` as the learner was fitted to them, one for each of ``codes``."""
+        X = self.rows(X)
+        return X if self.places is None else X[self.places]
 
     def rows(self, X: Any) -> Any:
         """Return rows X (n, d) of a `Part` as the learner takes them."""
@@ -199,7 +206,7 @@ class Recipe:
         data = self.dataset
         encoding = None if data.cells is None else data.encoding
         X, numbers = data.X if encoding is None else data.cells, np.arange(data.X.shape[0])
-        return Part(X, data.y, data.example_weight, data.costs, data.groups, encoding, data.group, data.time, numbers)[rows]
+        return Part(X, data.y, data.example_weight, data.costs, data.groups, encoding, data.group, data.time, numbers, data.soft)[rows]
 
     # ---- splits -----------------------------------------------------------------------------------------------------
     def splits(self) -> tuple[list[Split], list[str]]:
@@ -311,11 +318,15 @@ class Recipe:
         clock = time.perf_counter()
         extra: dict[str, Any] = {"costs": part.costs} if part.costs is not None and learner.has_costs else {}
         extra |= {"groups": part.groups} if part.groups is not None and learner.has_groups else {}
-        learner.fit(X, codes, sample_weight=weight, start=None, **extra)
+        given = codes if part.soft is None else part.labels(learner)
+        learner.fit(X, given, sample_weight=weight, start=None, **extra)
         seconds = time.perf_counter() - clock
         if learner.certificate_ is not None:
             seconds = float(learner.certificate_.seconds)
-        return Fitted(learner, standardiser, codes, weight, n_train, seconds, labels.facts, labels.notes, encoding)
+        places = None
+        if given is part.soft and part.soft is not None:  # the rows that it stands for to the learner
+            places, codes, weight = by_label(part.soft, weight)
+        return Fitted(learner, standardiser, codes, weight, n_train, seconds, labels.facts, labels.notes, encoding, places)
 
     def judge(self, learner: Learner, view: View, held: Part) -> tuple[str, float]:
         """Return the metric that selects and its value on held-out rows, which ``view`` has as the learner sees them."""
@@ -334,15 +345,14 @@ class Recipe:
             codes, matrix = codes + self.n_classes, np.vstack([np.full((self.n_classes, matrix.shape[1]), np.nan), matrix])
         return PredictedRows(codes, learner.probabilities(X) if distributions else None, matrix, learner.abstention_cost_)
 
-    def _value(self, metric: str, truth: Any, predicted: Any, facts: dict[str, Any]) -> float:
-        """Return a metric of predictions by their truth (`Part.truth`); with costs of rows each row is a separate truth for ``cost``."""
-        if self.dataset.costs is None:
-            return metrics.compute(metric, truth, predicted, self.n_classes, facts)
-        if metric != "cost":
-            return metrics.compute(metric, truth.argmin(axis=1), predicted, self.n_classes, facts)
-        if predicted.max(initial=0) >= truth.shape[1]:
+    def _value(self, metric: str, test: Part, predicted: Any, facts: dict[str, Any]) -> float:
+        """Return a metric of predictions for the rows of a part; with costs each row is a separate truth for metrics of these."""
+        costs = test.costs
+        if costs is None or "cost_matrix" not in metrics.meaning(metric).needs:
+            return metrics.compute(metric, test.y, predicted, self.n_classes, facts)
+        if predicted.max(initial=0) >= costs.shape[1]:
             raise IncompatibleError(f"loss={self.cell.loss['name']}", "a cost of every prediction", "choose a loss that predicts classes")
-        return metrics.compute(metric, np.arange(len(truth)), predicted, self.n_classes, {**facts, "cost_matrix": truth.T})
+        return metrics.compute(metric, np.arange(len(costs)), predicted, self.n_classes, {**facts, "cost_matrix": costs.T})
 
     # ---- scores -----------------------------------------------------------------------------------------------------
     def metric(self, learner: Learner) -> str:
@@ -367,19 +377,31 @@ class Recipe:
         if certificate is not None and not np.isnan(certificate.game_value):
             # the worst case that the fit guarantees, beside what it costs on training and test rows
             columns["game_value"] = float(certificate.game_value)
-            costly = learner.has_costs and train.costs is not None
-            columns["train_expected_loss"] = learner.mean_cost(fitted.rows(train.X), train.costs if costly else fitted.codes, fitted.weight)
-            columns["test_expected_loss"] = learner.mean_cost(X, test.costs if costly else test.y, test.weight)
+            columns |= self._expected_losses(fitted, train, test, X)
         names = dict.fromkeys([self.metric(learner), *self.protocol.metrics])
         distributions = self._reads_probabilities(names) or (distributions and self.method.has_probabilities)
         predicted = self._predicted(learner, X, codes, distributions)
         return columns, self.values(names, test, predicted) | learner.counts_, predicted
 
+    @staticmethod
+    def _expected_losses(fitted: Fitted, train: Part, test: Part, X: Any) -> dict[str, float | None]:
+        """Return what the predictor's distribution costs in expectation on training rows and on test rows, which the learner has as X."""
+        learner, truth, weight = fitted.learner, test.y, test.weight
+        costly = learner.has_costs and train.costs is not None
+        if fitted.places is not None and test.soft is not None:
+            places, truth, weight = by_label(test.soft, weight)
+            X = test.X[places]
+        of_train = train.costs if costly else fitted.codes
+        return {
+            "train_expected_loss": learner.mean_cost(fitted.examples(train.X), of_train, fitted.weight),
+            "test_expected_loss": learner.mean_cost(X, test.costs if costly else truth, weight),
+        }
+
     def values(self, names: Iterable[str], test: Part, predicted: PredictedRows) -> dict[str, float]:
         """Return metrics of predictions for the rows of a test part, which need no fit."""
         facts = self._facts(predicted.abstention_cost, predicted.cost_matrix) | {"sequences": test.groups}
         facts |= {} if predicted.probabilities is None else {PROBABILITIES: predicted.probabilities}
-        return {name: self._value(name, test.truth, predicted.codes, facts) for name in names}
+        return {name: self._value(name, test, predicted.codes, facts) for name in names}
 
 
 def _refuse_noise(cell: Cell, dataset: Any) -> None:
@@ -396,8 +418,9 @@ def _refuse_noise(cell: Cell, dataset: Any) -> None:
 def _refuse_rows(method: Method, dataset: Any) -> None:
     """Refuse rows that a method cannot learn from."""
     learner, named = method.learner, f"loss={method.loss['name']}"
-    if dataset.example_weight is not None and not method.sample.takes_weights:
-        raise IncompatibleError(named, "rows that count the same", f"{dataset.name} has example weights, which it does not take")
+    weighs = {"example weights": dataset.example_weight is not None, "distributions over the classes": dataset.soft is not None}
+    for what in (what for what, there in weighs.items() if there and not method.sample.takes_weights):
+        raise IncompatibleError(named, "rows that count the same", f"{dataset.name} has {what}, which it does not take")
     if isinstance(dataset.X, BlockRows) and not learner.takes_blocks:
         raise IncompatibleError(named, "rows in memory", IN_BLOCKS)
     if dataset.multilabel and not learner.sets:

@@ -240,7 +240,7 @@ class _CellRun:
             fits.add(number, test, predicted)
             fits.learned += learning_curve(recipe, number, train, test, hyper, fits.predictions, distributions)
             if recorder is not None:
-                columns |= recorder.keep(number, learner, fitted.rows(train.X), fitted.codes, fitted.weight)
+                columns |= recorder.keep(number, learner, fitted.examples(train.X), fitted.codes, fitted.weight)
             fits.counted["remarks"].update(learner.remarks_)
             self.metric = recipe.metric(learner)
             row |= columns | {"fit_seconds": fitted.seconds}

@@ -311,9 +311,9 @@ class HyperSearch:
             chosen = self.axes.hyper(stage.named(point))
             learner = self.make(chosen, seed)
             if learner.calibrates:
-                learner.fit(fit.X, fit.y, fit.weight, previous)
+                learner.fit(fit.X, fit.labels(learner), fit.weight, previous)
             else:
-                bound = learner.bind(fit.rows, fit.y) if bound is None else bound
+                bound = learner.bind(*fit.examples(learner)) if bound is None else bound
                 learner.fit_bound(bound, previous)
             view = learner.look(held.rows) if view is None else view
             previous = learner

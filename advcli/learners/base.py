@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -18,12 +18,13 @@ from ..core.arrays import dense, is_sparse
 from ..core.errors import ConfigError, DataError, IncompatibleError
 from ..core.hyper import STRENGTH
 from ..core.registry import Registry, refuse_unknown_options
-from ..core.row_blocks import BlockRows
+from ..core.row_blocks import BlockRows, in_blocks
 from ..core.rows import validate_blocks, validated, with_constant
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Options
 from ..data.labels.codes import coded, coded_sets, given_codes, order_of
-from ..data.labels.order import in_order, labels_of, own_order, refuse_codes_of_text, sorting, weighted_by_class
+from ..data.labels.order import in_order, labels_of, own_order, plain_labels, refuse_codes_of_text, sorting, weighted_by_class
+from ..data.labels.soft import is_soft, one_label_a_row
 from ..features import FeatureMap, feature_class, make_features
 from ..features.merging import over_all_rows
 from ..losses.base import leads
@@ -131,6 +132,7 @@ class Learner(ClassifierMixin, BaseEstimator):
     in_python: ClassVar[str] = ""  # how it is called in Python, where its own class is not
 
     takes_weights: bool = True  # whether fits take example weights
+    weights_are_costs: bool = False  # whether they multiply costs instead of counting rows
     kept_by_pickle: bool = False  # whether its fits fit no model file
 
     certificate_: Certificate | None = None
@@ -208,12 +210,13 @@ class Learner(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, start: Any = None) -> Self:
         """Fit to rows X (n, d), dense or sparse, and labels y (n,), or ones (n, k) at every row's labels where `sets`.
 
+        Elsewhere y (n, k) are distributions over the classes, or counts of votes, whose loss is the expected one (`one_label_a_row`).
         ``sample_weight`` (n,) counts how often each row occurs. ``start`` is a learner fitted to the same rows at other hyper-parameters,
         from whose solution the fit may begin.
         """
         with named_in_errors(self):
             self.check_parameters()
-            return self.fit_bound(self.bind(Rows(X, sample_weight), y), start)
+            return self.fit_bound(self.bind(*self.one_label_a_row(Rows(X, sample_weight), y)), start)
 
     @abstractmethod
     def bind(self, rows: Rows, y: Any) -> Bound:
@@ -222,6 +225,28 @@ class Learner(ClassifierMixin, BaseEstimator):
     @abstractmethod
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
         """Fit to rows that `bind` has bound."""
+
+    def one_label_a_row(self, rows: Rows, y: Any) -> tuple[Rows, Any]:
+        """Return rows and labels as they are; of distributions y (n, k) rows of one label that have the same objective.
+
+        `advcli.data.labels.soft.one_label_a_row` states it. Raises `DataError` for numbers that are no distributions, `IncompatibleError`
+        where no such rows can stand for the rows.
+        """
+        if self.sets or not is_soft(y):
+            return rows, y
+        said, one = f"loss={getattr(self, 'name', type(self).__name__)}", "one label a row, and y has several columns"
+        for refused, what, remedy in (
+            (not self.takes_weights, said, "it takes no weights, by which a row counts for several classes"),
+            (self.has_groups, said, "its rows form sequences: give the likeliest class of each"),
+            (self.weights_are_costs, "loss.weight=column", "it multiplies costs by weights: give loss.weight as numbers"),
+            (self.has_costs and rows.costs is not None, "costs", "both say what predictions cost: give one of them"),
+            (isinstance(in_blocks(rows.X), BlockRows), "rows in blocks", "load them, X = numpy.load(FILE)"),
+            (feature_class(self.mapped_by).pairwise, f"features={self.mapped_by}", "give rows and a kernel such as features=rbf"),
+        ):
+            if refused:
+                raise IncompatibleError(what, one, remedy)
+        X, y, weight = one_label_a_row(rows.X, y, rows.weight, self.n_classes is not None)
+        return replace(rows, X=X, weight=weight), y
 
     def check_parameters(self) -> None:
         """Refuse parameters that no data can mend."""
@@ -248,7 +273,7 @@ class Learner(ClassifierMixin, BaseEstimator):
             self.name_classes(np.arange(codes.shape[1]))
         else:
             own = own_order(y)
-            X, y = self._validated(X, y)
+            X, y = self._validated(X, plain_labels(y))
             codes = self._coded(y, own, isinstance(X, BlockRows))
         if is_sparse(X) and not X.has_canonical_format:
             X = X.copy()  # the caller's arrays stay as they are
@@ -399,6 +424,11 @@ class Learner(ClassifierMixin, BaseEstimator):
         """Return the predicted labels, shape (n,); for sets of labels a csr_array (n, k) with a one at each predicted label."""
         codes = self.predict_codes(X)
         return codes if self.of_sets_ else self.predictions_[codes]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of right predictions on rows X (n, d) of labels y (n,); of distributions y (n, k) the expected one."""
+        rows, y = self.one_label_a_row(Rows(X, sample_weight), y)
+        return float(super().score(rows.X, y, rows.weight))
 
     # ---- saving (`advcli.models`) ---------------------------------------------------------------------------------
     def plain_params(self) -> dict[str, Any]:

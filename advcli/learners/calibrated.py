@@ -24,6 +24,7 @@ from ..core.errors import ConfigError, ModelError, StrategyWarning
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels, Options
 from ..data.labels.order import codes_of
+from ..data.labels.soft import as_frame, by_label, is_soft
 from .options import one_of
 from .scaling import MOST_CLASSES, VectorScaling
 
@@ -169,7 +170,10 @@ class Calibrated:
         ConfigError
             A class with one row, which no fold can spare; more classes than vector scaling takes.
         """
-        if self.calibrate == "vector" and np.ndim(y) and len(set(np.asarray(y).ravel().tolist())) > MOST_CLASSES:
+        if self.calibrate is not None and is_soft(y):
+            y = as_frame(y)  # rows of which can be taken
+        labels = y if not hasattr(y, "idxmax") or np.ndim(y) < 2 else y.columns
+        if self.calibrate == "vector" and np.ndim(labels) and len(set(np.asarray(labels).ravel().tolist())) > MOST_CLASSES:
             raise ConfigError(f"calibrate=vector takes at most {MOST_CLASSES} classes; choose calibrate=temperature")
         super().fit(X, y, sample_weight, start)  # type: ignore[misc]
         if self.calibrate is not None:
@@ -179,14 +183,16 @@ class Calibrated:
 
     def _cross_fitted(self: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Labels, Array]:
         """Return potentials of every row by a fit without its fold, codes and weights, of the classes that occur."""
-        codes = codes_of(y, self.order_)
+        soft = is_soft(y)
+        codes = codes_of(y.idxmax(axis=1) if soft else y, self.order_)
         weights = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         counts = np.bincount(codes, minlength=len(self.order_))
         least = int(counts[counts > 0].min())
         if least < 2:
             label = self.order_.tolist()[int(np.flatnonzero(counts == 1)[0])]
             raise ConfigError(f"calibrate={self.calibrate} needs at least 2 rows of every class, and {label!r} has one")
-        present, pairwise = np.flatnonzero(counts), get_tags(self).input_tags.pairwise
+        P = y[self.order_.tolist()].to_numpy() if soft else None
+        present, pairwise = np.flatnonzero(counts if P is None else P.sum(axis=0)), get_tags(self).input_tags.pairwise
         labels_present = self.order_[present].tolist()
         scores = np.empty((len(codes), len(present)))
         options = {"calibrate": None} | ({"lam": self.lam_} if self.lam_ > 0 else {})
@@ -199,7 +205,10 @@ class Calibrated:
             fitted.fit(rows, _safe_indexing(y, train), None if sample_weight is None else weights[train])
             column_of = {label: column for column, label in enumerate(fitted.order_.tolist())}
             scores[test] = fitted.potentials(new)[:, [column_of[label] for label in labels_present]]
-        return scores, codes, weights
+        if P is None:
+            return scores, codes, weights
+        places, codes, each = by_label(P, weights)
+        return scores[places], codes, weights if each is None else each
 
     def probabilities(self: Any, X: Any) -> Array | None:
         """Return the calibrated estimates where ``calibrate`` is set, else what the learner has; shape (n, k)."""

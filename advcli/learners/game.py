@@ -43,12 +43,19 @@ class PlaysGame(Minimiser):
 
     loss: Any
     loss_: Any
+    loss_options: Any
     rule: str | None
 
     @property
     def given_loss(self) -> Any:
         """The parameter that the surrogate is made from: ``loss``, unless other parameters say it."""
         return self.loss
+
+    @property
+    def weights_are_costs(self) -> bool:  # type: ignore[override]
+        """Whether weights multiply the rows' loss matrices."""
+        options = given_options(self.given_loss, self.loss_options)
+        return bool(getattr(self.given_loss, "example_weights", False)) or options.get("weight") == "column"
 
     @property
     def decides(self) -> bool:

@@ -87,7 +87,8 @@ class Refitting(CallbackSupportMixin, Learner):
         X : array or sparse matrix (n, d)
             Rows; the kernel matrix (n, n) among them for ``features="precomputed"``.
         y, sample_weight : array (n,)
-            Labels, and how often each row occurs, at least 0.
+            Labels, and how often each row occurs, at least 0. An array or frame y (n, k) holds distributions over the classes, which are
+            0..k-1 or the names of the columns, or counts of votes, which are divided by their sums: a row then has the expected loss.
         start : Learner, optional
             Fitted to the same rows at another strength, from whose solution the fit may begin.
 
@@ -124,7 +125,7 @@ class Refitting(CallbackSupportMixin, Learner):
             if self.warm_start and start is None and getattr(self, "_problem", None) is not None:
                 before = type(self).__new__(type(self))  # a copy with everything that a pickle may leave out
                 before.__dict__.update(self.__dict__)
-            bound = self.bind(rows, y)
+            bound = self.bind(*self.one_label_a_row(rows, y))
             problem = self._digest(bound) if self.warm_start else None
             if before is not None and problem == before._problem:
                 start, bound = before, self._bound_again(before, bound)
@@ -302,8 +303,8 @@ class Minimiser(Refitting):
 
         Parameters
         ----------
-        X, y, sample_weight : array (n, d), (n,) and (n,)
-            Rows, labels among `classes_`, and how often each row occurs.
+        X, y, sample_weight : array (n, d), (n,) or (n, k), and (n,)
+            Rows, labels among `classes_` or distributions over these, and how often each row occurs.
         parts : bool
             Return a dict of the terms ``penalty`` and ``loss``, whose sum is the value.
 
@@ -313,6 +314,8 @@ class Minimiser(Refitting):
             A label outside the classes; a fit that was loaded from a file, which keeps no lambda.
         """
         check_is_fitted(self)
+        rows, y = self.one_label_a_row(Rows(X, sample_weight), y)
+        X, sample_weight = rows.X, rows.weight
         if not hasattr(self, "lam_"):
             raise ModelError("a model file does not keep the lambda of its fit, which its objective needs: fit it again")
         self._validated(X, reset=False)

@@ -466,6 +466,8 @@ class SurrogateClassifier(PlaysGame):
         alpha = self._abstention_costs()
         if alpha is None:
             return float(super().score(X, y, sample_weight))
+        rows, y = self.one_label_a_row(Rows(X, sample_weight), y)
+        X, sample_weight = rows.X, rows.weight
         true, codes = codes_of(y, self.order_), self.predict_codes(X)
         costs_of_rows = np.where(codes == len(self.classes_), alpha[true], codes != true)
         return 1.0 - float(np.average(costs_of_rows, weights=sample_weight))

@@ -47,7 +47,7 @@ def fit(cell: Cell, data_dir: Path) -> Model:
         fitted = recipe.fit(everything, selection.hyper, ALL)
         learner = fitted.learner
         truth = everything.costs if everything.costs is not None and learner.has_costs else fitted.codes
-        worst = learner.worst_case(fitted.rows(everything.X), truth, fitted.weight)
+        worst = learner.worst_case(fitted.examples(everything.X), truth, fitted.weight)
     about = {
         "cell": cell.as_mapping(),
         "dataset": dataset.name,

@@ -66,6 +66,7 @@ def compare(
     folder: str | os.PathLike[str] | None = None,
     order: Sequence[Any] | None = None,
     workers: int | None = None,
+    n_jobs: int | None = None,
     quiet: bool = True,
     cv: Any = None,
     groups: Any = None,
@@ -76,8 +77,8 @@ def compare(
     Parameters
     ----------
     frame : DataFrame
-        Of pandas or polars, one row per example. A column of text becomes, unless it holds identifiers, dates or free text, categories
-        (``dataset.categorical=auto``) unless the keys say what becomes of text.
+        Of pandas, polars or Arrow, one row per example. A column of text becomes, unless it holds identifiers, dates or free text,
+        categories (``dataset.categorical=auto``) unless the keys say what becomes of text.
     target : str or number
         The name of the column of labels; all others are features.
     losses : sequence
@@ -88,6 +89,8 @@ def compare(
         Labels from the lowest to the highest. None: the order of an ordered pandas Categorical or a polars Enum, if the target is one.
     workers : int, optional
         Number of processes; default one for each core.
+    n_jobs : int, optional
+        The same in scikit-learn's words: -1 for one for each core. No number depends on it.
     quiet : bool
         Print failures only.
     cv : splitter, int, iterable or str, optional
@@ -120,8 +123,14 @@ def compare(
     >>> sorted(found.summary["metric"].unique())
     ['accuracy', 'error']
     """
+    from joblib import effective_n_jobs
+
     from ..data.labels.order import own_order
 
+    if n_jobs is not None:
+        if workers is not None:
+            raise ConfigError("compare: workers and n_jobs are the same number: give one of them")
+        workers = effective_n_jobs(n_jobs)
     frame, target = _flat(frame), str(target).strip()
     _refuse(frame, target, losses)
     order = own_order(frame[target]) if order is None else order
@@ -261,6 +270,8 @@ def _flat(frame: Any) -> pd.DataFrame:
     import pandas as pd
 
     frame = collected(frame)
+    if hasattr(frame, "to_pandas") and hasattr(frame, "column_names"):  # a table of Arrow has arrays as columns
+        frame = frame.to_pandas()
     if not hasattr(frame, "columns"):
         raise ConfigError(f"compare: {type(frame).__name__} has no columns; give a DataFrame")
     names = [str(name).strip() for name in frame.columns]

@@ -62,7 +62,7 @@ def comparison(summary: pd.DataFrame, *, metric: str | None = None, notes: Seque
     if compared and _has_tests(summary, part):
         best = (sum(bool(row is not None and row["bold"]) for row in rows) for rows in grid.values())
         footer.append([TableField("count"), *(TableField(str(count)) for count in best)])
-    label = title(metric) or "results"
+    label = with_unit(summary, metric) or "results"
     table = ReportTable(
         name=f"comparison-{metric_word(metric)}",
         caption=f"Data sets against methods: {label}." if compared else f"{methods[0]}: {label}.",
@@ -79,6 +79,13 @@ def shown_rows(summary: pd.DataFrame, part: pd.DataFrame) -> list[dict[Any, Any]
     items = set(summary.attrs.get("items", ()))
     rows = part.to_dict("records")
     return [row | {"std": row["std"] / math.sqrt(row["n_splits"])} if row["dataset"] in items and row["n_splits"] else row for row in rows]
+
+
+def with_unit(summary: pd.DataFrame, metric: str) -> str:
+    """Return the title of a metric; of costs with the currency that all data sets have, ``attrs["units"]`` by data set."""
+    units = {summary.attrs.get("units", {}).get(str(dataset), "") for dataset in summary["dataset"].unique()}
+    unit = units.pop() if metric == "cost" and len(units) == 1 else ""
+    return title(metric) + (f" in {unit}" if unit else "")
 
 
 def _average(rows: Sequence[Mapping[Any, Any] | None], metric: str) -> TableField:
@@ -127,9 +134,10 @@ def _legend(summary: pd.DataFrame, part: pd.DataFrame, metric: str, fields: Sequ
     """Return the lines below a comparison table."""
     significance, splits = summary.attrs.get("significance", DEFAULT), _splits(part)
     compared = (n_methods := part["method"].nunique()) > 1
-    lines = [f"{title(metric) or 'results'}: no fit has a value"]
+    titled = with_unit(summary, metric)
+    lines = [f"{titled or 'results'}: no fit has a value"]
     if splits:
-        lines = [title(metric) + _spread(summary, part)]
+        lines = [titled + _spread(summary, part)]
     tested = compared and _has_tests(summary, part)
     if tested:
         lines.append(f"* best mean; = not significantly worse than the best: {significance.row}")

@@ -39,6 +39,7 @@ class Sources:
         self.remarks: list[str] = []  # in what the folders differ, and which cells are in two of them
         self.selected: dict[str, str] = {}  # of a cell with a search: its metric
         self.missed: dict[str, list[Missed]] = {}  # of a cell with counts: classes of which it finds no row over all its splits
+        self.units: dict[str, str] = {}  # of a data set with costs: their currency
         self._merged = merge
         for folder in folders if merge else ():
             folder.merge()
@@ -73,6 +74,8 @@ class Sources:
             drawn[key] = _drawn(stored.get("about", {}), row)
             if stored.get("about", {}).get("cell", {}).get("protocol", {}).get("splits") == "official":
                 same.add(key)
+            if unit := stored.get("about", {}).get("cell", {}).get("dataset", {}).get("currency"):
+                self.units[str(row["dataset"])] = str(unit)
             if searched := stored.get("search_rows"):
                 self.selected[key] = str(searched[0]["metric"])
             if confusion := stored.get("about", {}).get("confusion"):

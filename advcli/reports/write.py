@@ -89,6 +89,7 @@ class _ReportFiles:
             self.summary.attrs["primary"] = metric
         shown = self.names.shown(self.runs)
         self.summary.attrs |= {"selected": selected_by(shown, sources.selected), "missed": missed_lines(shown, sources.missed)}
+        self.summary.attrs["units"] = {self.names.datasets.get(name, name): unit for name, unit in sources.units.items()} | sources.units
         self.files = {"summary.csv": _csv(self.summary)}
         self.shown = self.names.shown(self.summary)
         self.files["table.md"] = comparison_table(self.shown, style="markdown", notes=notes)

@@ -96,24 +96,62 @@ class Guarantee:
         )
 
 
-def guarantee(margin: Any, wrong: Any, epsilon: float = 0.05, delta: float = 0.1, thresholds: Any = None) -> Guarantee:
-    """Return the smallest threshold that held-out rows prove good enough (learn then test, Angelopoulos et al. 2021).
+def guarantee(scores: Any, wrong: Any, level: float = 0.05, delta: float = 0.1, thresholds: Any = None) -> Guarantee:
+    """Return the smallest threshold that held-out rows prove good enough, for any classifier (learn then test, Angelopoulos et al. 2021).
 
-    The hypothesis of a threshold t is that a prediction with a margin above t is wrong with probability above epsilon. Given how many held-
-    out rows are accepted, N, the number of wrong ones is binomial, so P(Binomial(N, epsilon) <= wrong) is an exact p-value. The hypotheses
-    are tested in turn, from the largest threshold down, at level delta each, until one is not rejected (fixed-sequence testing): the
-    probability that any rejected one is true is at most delta.
+    The hypothesis of a threshold t is that a prediction with a score above t is wrong with probability above ``level``. Given how many
+    held-out rows are accepted, N, the number of wrong ones is binomial, so P(Binomial(N, level) <= wrong) is an exact p-value. The
+    hypotheses are tested in turn, from the largest threshold down, at level delta each, until one is not rejected (fixed-sequence
+    testing): the probability that any rejected one is true is at most delta.
 
     Assumed: the held-out rows and the rows to come are drawn independently from one law, in an order that says nothing. What was fitted
-    does not depend on the held-out rows. Nothing is assumed of the margins. Of all draws of held-out rows at most the share delta gives a
+    does not depend on the held-out rows. Nothing is assumed of the scores. Of all draws of held-out rows at most the share delta gives a
     bad threshold.
 
-    ``margin`` (n,) and ``wrong`` (n,) are of the held-out rows; ``epsilon`` and ``delta`` lie in (0, 1); ``thresholds`` are numbers that
-    fall, chosen without a look at these rows (None: `_apart`). `ConfigError` for numbers outside their range; `DataError` for too
-    few rows, arrays of different lengths, or a margin that is nan.
+    Parameters
+    ----------
+    scores : array (n,)
+        How sure the prediction of each held-out row is, larger for surer: the largest probability, the lead of the largest score.
+    wrong : array (n,)
+        Whether the prediction is wrong.
+    level, delta : float
+        Error of the accepted at most, and the probability that this is false, both in (0, 1).
+    thresholds : array, optional
+        Numbers that fall, chosen without a look at these rows. None: scores of a first tenth of the rows, at least 20, which are not tested
+        on.
+
+    Returns
+    -------
+    Guarantee
+        The threshold ``tau``: accept a prediction whose score is above it. Infinite where no threshold passes.
+
+    Raises
+    ------
+    ConfigError
+        Numbers outside their range.
+    DataError
+        Too few rows, arrays of different lengths, or a score that is nan.
+
+    References
+    ----------
+    Angelopoulos, Bates, Candes, Jordan and Lei (2021), "Learn then test: calibrating predictive algorithms to achieve risk control",
+    arXiv 2110.01052.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import train_test_split
+    >>> from advcli import guarantee
+    >>> X, held, y, truth = train_test_split(*load_digits(return_X_y=True), test_size=0.5, random_state=0)
+    >>> model = LogisticRegression(C=1e-4).fit(X, y)
+    >>> found = guarantee(model.predict_proba(held).max(axis=1), model.predict(held) != truth, level=0.02)
+    >>> 0.5 < found.coverage < 1.0
+    True
     """
-    margin, wrong = _checked(margin, wrong)
-    for name, value in (("epsilon", epsilon), ("delta", delta)):
+    margin, wrong = _checked(scores, wrong)
+    epsilon = level
+    for name, value in (("level", level), ("delta", delta)):
         refuse(name, value, FRACTION)
     if thresholds is None:
         levels, margin, wrong = _apart(margin, wrong, epsilon, delta)

@@ -35,12 +35,13 @@ from ..core.paths import expanded
 from ..core.spreadsheets import as_text
 from ..core.typing import Array
 from ..data.labels.noise import corrupt, make_confusion
+from ..data.labels.soft import by_label
 from ..results import proofs
 from ..results.folder import ResultsFolder
 from ..results.tables import canonical_json, format_value, lasting
 from .gap import Bounds, LearnedRows
 from .methods import Refereed, method_of
-from .metrics import range_of
+from .metrics import OF_COSTS, range_of
 from .splits import seed_of, splits_of
 from .surrogates import CannotError
 
@@ -353,6 +354,10 @@ def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tu
         if row[column] != str(value):
             raise RefutedError(f"{column} is {value}, not {row[column]}")
     weight = None if dataset.example_weight is None else dataset.example_weight[train]
+    costs = None if dataset.costs is None else dataset.costs[train]
+    if dataset.soft is not None and not cell.method.has_costs:  # a row for every class with mass
+        places, y, weight = by_label(dataset.soft[train], weight)
+        X, costs = X[places], None
     s = None if cell.method.example_costs else weight
     hyper = {name: float(row[name]) for name in ("C", "lambda", "gamma", "tolerance") if row.get(name)}
     features = cell.method.score_map({**config["features"], **hyper}, hyper.get("gamma"), X)
@@ -361,13 +366,13 @@ def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tu
     lam = 0.0 if features.box else hyper["lambda"] if "lambda" in hyper else 1.0 / (hyper["C"] * _mass(s, groups, X.shape[0]))
     if not (features.box or 0 < lam < math.inf):
         raise RefutedError("lambda is not a number above 0")
-    learned = LearnedRows(y, s, weight, None if dataset.costs is None else dataset.costs[train], groups)
+    learned = LearnedRows(y, s, weight, costs, groups)
     bounds = cell.method.bounds(features, learned, lam, arrays)
     stated = _claims(row, bounds, cell.method, float(config["solver"]["tol"]))
     possible = cell.method.possible(features, X_test, groups_of_test, learned, arrays)
     facts = {**cell.method.facts(), "n_classes": k}
-    truth = dataset.y[test] if dataset.costs is None else dataset.costs[test]
-    reasons = {entry["metric"]: _unfollowed(entry, possible, truth, facts) for entry in rows}
+    truths = dict.fromkeys(OF_COSTS, dataset.y[test] if dataset.costs is None else dataset.costs[test])
+    reasons = {entry["metric"]: _unfollowed(entry, possible, truths.get(entry["metric"], dataset.y[test]), facts) for entry in rows}
     unfollowed = [f"{metric} ({reason})" for metric, reason in reasons.items() if reason]
     return bounds, stated, [metric for metric, reason in reasons.items() if not reason], unfollowed
 

@@ -109,7 +109,7 @@ def _probability(h: Array, g: Array) -> Array:
 class Structured:
     """Structured labels by the group ``loss``: ``n_scores`` scores of rows over linear features, and further weights."""
 
-    game = example_costs = sequences = False
+    game = example_costs = has_costs = sequences = False
 
     def __init__(self, options: Mapping[str, Any], n_scores: int) -> None:
         self.n_scores, self.with_constant = n_scores, bool(options["fit_intercept"])

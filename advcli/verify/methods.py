@@ -28,6 +28,11 @@ class Refereed(Protocol):
 
     game: bool  # whether the surrogate is a game, whose value the certificate states
     example_costs: bool  # whether example weights are factors on costs
+
+    @property
+    def has_costs(self) -> bool:
+        """Whether it learns from costs of rows."""
+
     sequences: bool  # whether examples are sequences of rows
 
     def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
@@ -47,7 +52,7 @@ class Refereed(Protocol):
 
 
 class _BySurrogate:
-    sequences = False
+    has_costs = sequences = False
 
     def __init__(self, options: Mapping[str, Any], labels: list[str], hierarchy: Iterable[tuple[str, str]] | None) -> None:
         self.loss = Surrogate(options, len(labels), labels, hierarchy)
@@ -80,7 +85,7 @@ class _BySurrogate:
 class _ByOutcomes:
     """The game of the different vectors of costs: the columns of a matrix where rows have labels."""
 
-    game, example_costs, sequences = True, False, False
+    game, example_costs, has_costs, sequences = True, False, True, False
 
     def __init__(self, options: Mapping[str, Any], labels: list[str], ordered: bool) -> None:
         self.matrix, self.k = cost_matrix(options, len(labels), labels, ordered), len(labels)

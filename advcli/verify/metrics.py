@@ -17,6 +17,8 @@ _ROWS: dict[str, Callable[[Array, Array], Array]] = {
     "instance_f1": lambda y, z: _ratio(2.0 * (y * z).sum(axis=1), (y + z).sum(axis=1)),
 }
 """Measures of sets whose mean over rows is the metric."""
+OF_COSTS = ("cost", "savings")
+"""Metrics that read what predictions cost."""
 _OF_ORDER = ("mae", "mse", "accuracy_within_one", "amae", "mmae", "amse", "kendall_tau", "quadratic_kappa")
 """Metrics in which an abstention has no place: they are nan where there is one."""
 
@@ -38,17 +40,25 @@ def range_of(metric: str, possible: Any, y: Any, facts: Mapping[str, Any] | None
         return _range_of_sets(metric, possible, y.toarray().astype(np.float64))
     facts = {"n_classes": possible.shape[1], **(facts or {})}
     costs, y = (y, y.argmin(axis=1)) if y.ndim == 2 else (None, y)
-    worth = costs if metric == "cost" and costs is not None else _of_codes(metric, y, possible.shape[1], facts)
+    worth = costs if metric in OF_COSTS and costs is not None else _of_codes(metric, y, possible.shape[1], facts)
     k = int(facts["n_classes"])
     if metric in _OF_ORDER and possible[:, k:].any():
         return (np.nan, np.nan) if (possible[:, k:].any(axis=1) & ~possible[:, :k].any(axis=1)).any() else None
     if worth is not None and worth.shape == possible.shape:
         least, most = np.where(possible, worth, np.inf).min(axis=1), np.where(possible, worth, -np.inf).max(axis=1)
-        return float(least.sum()) / len(y), float(most.sum()) / len(y)
+        return _said_as(metric, float(least.sum()) / len(y), float(most.sum()) / len(y), worth)
     if metric not in _WHOLE or (possible.sum(axis=1) != 1).any():
         return None
     value = float(_WHOLE[metric](y, possible.argmax(axis=1), k))
     return value, value
+
+
+def _said_as(metric: str, least: float, most: float, worth: Array) -> tuple[float, float] | None:
+    """Return the range of a mean as the range of the metric, which may be a share of what the best constant prediction costs."""
+    if metric != "savings":
+        return least, most
+    constant = float(worth.mean(axis=0).min())
+    return (1.0 - most / constant, 1.0 - least / constant) if constant > 0.0 else (np.nan, np.nan)
 
 
 def _of_codes(metric: str, y: Any, l: int, facts: Mapping[str, Any]) -> Array | None:
@@ -62,7 +72,7 @@ def _of_codes(metric: str, y: Any, l: int, facts: Mapping[str, Any]) -> Array | 
         "mse": distance**2,
         "accuracy_within_one": distance <= 1,
         "abstain_rate": np.broadcast_to(codes >= k, (l, k)),
-        "cost": facts.get("cost_matrix"),
+        **dict.fromkeys(OF_COSTS, facts.get("cost_matrix")),
     }
     if facts.get("alpha") is not None:
         tables["abstention_loss"] = np.where(codes >= k, facts["alpha"], distance > 0)

@@ -34,7 +34,7 @@ THRESHOLD_MODELS = ("at", "it", "red_th", "svorim", "svorex")
 class ThresholdModel:
     """The threshold model of a cell on k classes, by its group ``loss`` and its labels, which order the named columns of a matrix."""
 
-    game = example_costs = sequences = False
+    game = example_costs = has_costs = sequences = False
 
     def __init__(self, options: Mapping[str, Any], k: int, labels: list[str]) -> None:
         self.name, self.k = str(options["name"]), k

@@ -19,6 +19,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "advcli"
 LAW = """
 core                                                    -
 losses features data results statistics metrics         core
+data.tables                                             losses.matrices
 problems                                                core losses features
 solvers                                                 core features problems
 config results.importing results.foreign_columns        core metrics

@@ -104,17 +104,17 @@ def test_the_rows_set_apart_are_not_tested_on() -> None:
 @pytest.mark.parametrize(
     ("options", "kind", "said"),
     [
-        ({"epsilon": 0.0}, ConfigError, "epsilon=0"),
+        ({"level": 0.0}, ConfigError, "level=0"),
         ({"delta": 1}, ConfigError, "delta=1"),
         ({"thresholds": [0.1, 0.2]}, ConfigError, "thresholds must be numbers that fall"),
         ({"thresholds": []}, ConfigError, "thresholds must be numbers that fall"),
         ({"thresholds": [np.nan, 0.0]}, ConfigError, "thresholds must be numbers that fall"),
-        ({"margin": np.r_[np.nan, np.zeros(99)]}, DataError, "a margin is nan"),
-        ({"margin": np.zeros(3)}, DataError, "one number a row"),
-        ({"margin": [], "wrong": []}, DataError, "one number a row"),
-        ({"margin": np.zeros(15), "wrong": np.zeros(15)}, DataError, "15 held-out rows are too few: 20 are set apart"),
+        ({"scores": np.r_[np.nan, np.zeros(99)]}, DataError, "a margin is nan"),
+        ({"scores": np.zeros(3)}, DataError, "one number a row"),
+        ({"scores": [], "wrong": []}, DataError, "one number a row"),
+        ({"scores": np.zeros(15), "wrong": np.zeros(15)}, DataError, "15 held-out rows are too few: 20 are set apart"),
     ],
 )
 def test_bad_input_is_refused(options: dict[str, Any], kind: type[Exception], said: str) -> None:
     with pytest.raises(kind, match=said):
-        guarantee(**{"margin": np.zeros(100), "wrong": np.zeros(100), **options})
+        guarantee(**{"scores": np.zeros(100), "wrong": np.zeros(100), **options})

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 
 from ...core.checks import NOT_NEGATIVE, refuse_parameter
-from ...core.errors import ConfigError, UnknownNameError, nearest
+from ...core.errors import ConfigError, DataError, UnknownNameError, nearest
 from ...core.typing import Array, Labels
 
 _SHOWN = 6  # labels that a message writes out
@@ -23,6 +23,25 @@ def labels_of(X: Any, y: Any) -> NDArray[Any]:
     assert_all_finite(y, input_name="y")
     check_consistent_length(X, y)
     return np.asarray(y)
+
+
+def plain_labels(y: Any) -> Any:
+    """Return labels as they are; whole numbers of a nullable or Arrow type of pandas as such, which scikit-learn would make floats.
+
+    `DataError` for a gap among labels that are no plain numbers: None, NA, a null of polars or Arrow.
+    """
+    kind: Any = getattr(y, "dtype", None)
+    if getattr(y, "ndim", 1) != 1 or (isinstance(kind, np.dtype) and kind.kind != "O"):
+        return y
+    gaps = next((getattr(y, name)() for name in ("isna", "is_null") if hasattr(y, name)), None)
+    if gaps is None and isinstance(y, np.ndarray):
+        gaps = [label is None for label in y.tolist()]
+    missing = [] if gaps is None else np.flatnonzero(np.asarray(gaps, dtype=bool)).tolist()
+    if len(missing):
+        raise DataError(f"y has no label in row {missing[0] + 1}; give it one or remove the row")
+    if hasattr(y, "iloc") and getattr(kind, "kind", "") in ("i", "u", "b"):
+        return y.to_numpy({"i": np.int64, "u": np.uint64, "b": np.bool_}[kind.kind])
+    return y
 
 
 def own_order(y: Any) -> list[Any] | None:

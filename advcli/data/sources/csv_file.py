@@ -23,6 +23,20 @@ from ..tables.table import read_table
 from ..tables.tabular import table_dataset
 from ..tables.target import ORDERED, code_labels, cut_target, order_labels
 
+_OF_COLUMNS = (
+    "features",
+    "drop",
+    "categorical",
+    "weight",
+    "costs",
+    "annotators",
+    "hierarchy",
+    "label_separator",
+    "sequence",
+    "tokens",
+    "group",
+    "time",
+)
 _ALWAYS, _EACH = 2**20, 100  # columns of a sparse file: so many, and so many for each of its values
 
 
@@ -42,8 +56,7 @@ def _load_svmlight(path: Path, options: Mapping[str, Any], chosen: TableOptions)
     from scipy.sparse import csr_array
     from sklearn.datasets import load_svmlight_file
 
-    needing = ("features", "drop", "categorical", "weight", "costs", "hierarchy", "label_separator", "sequence", "tokens", "group", "time")
-    for key in needing:
+    for key in _OF_COLUMNS:
         if options[key]:
             raise ConfigError(f"dataset.{key} needs named columns; dataset.format=svmlight has none")
     content = unpacked(path)
@@ -127,10 +140,19 @@ _OPTIONS: dict[str, Any] = {
     "separator": ",",
     "encoding": None,
     "costs": None,
+    "annotators": None,
+    "cost_matrix": None,
+    "currency": None,
     **TABLE_OPTIONS,
     **LABEL_OPTIONS,
     **SEQUENCE_OPTIONS,
 }
 SOURCE = Source(
-    "csv", _OPTIONS, _load, ordered=_ordered, examples=_examples, foresee=notes_with(SUSPECT, ORDERED), paths=("path", "hierarchy")
+    "csv",
+    _OPTIONS,
+    _load,
+    ordered=_ordered,
+    examples=_examples,
+    foresee=notes_with(SUSPECT, ORDERED),
+    paths=("path", "hierarchy", "cost_matrix"),
 )

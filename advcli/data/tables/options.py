@@ -21,8 +21,8 @@ CUTS = ("none", "equal_width", "equal_frequency", "edges")
 
 _MOST_CLASSES = 10_000  # of a cut target
 
-_TEXTS = {"target", "weight", "group", "time", "sequence", "tokens", "hierarchy", "missing", "cut"}
-_LISTS = ("drop", "keep", "categorical", "features")  # of names of columns
+_TEXTS = {"target", "weight", "group", "time", "sequence", "tokens", "hierarchy", "missing", "cut", "cost_matrix", "currency"}
+_LISTS = ("drop", "keep", "categorical", "features", "annotators")  # of names of columns
 _RULES = {
     "missing": choice(*MISSING_WAYS),
     "max_categories": at_least(2),
@@ -55,7 +55,12 @@ class TableOptions(Reading):
     Attributes
     ----------
     target : str or None
-        The column of labels, ``PREFIX*`` for all columns whose names begin with ``PREFIX``; None: the rows have no labels.
+        The column of labels, ``PREFIX*`` for all columns whose names begin with ``PREFIX``; None: the rows have no labels. A list is kept
+        in ``shares``.
+    shares : tuple of str
+        Columns of probabilities, or counts of votes, for each class, by name or as ``PREFIX*``.
+    annotators : tuple of str
+        Columns of labels that one annotator each gave, likewise.
     categorical : tuple of str, or None
         Columns of categories; None: the columns that look like categories (``auto``).
     notation : Notation
@@ -70,7 +75,11 @@ class TableOptions(Reading):
     drop: tuple[str, ...] = ()
     categorical: tuple[str, ...] | None = ()
     keep: tuple[str, ...] = ()
+    shares: tuple[str, ...] = ()
+    annotators: tuple[str, ...] = ()
     costs: tuple[str, ...] = ()
+    cost_matrix: str | None = None
+    currency: str | None = None
     weight: str | None = None
     group: str | None = None
     time: str | None = None
@@ -99,6 +108,9 @@ class TableOptions(Reading):
             A value that cannot be, or options that contradict each other.
         """
         chosen = {option.name: options[option.name] for option in fields(cls) if options.get(option.name) is not None}
+        if isinstance(chosen.get("target"), list | tuple):
+            chosen["shares"] = _names_of(chosen["target"], "target")
+            chosen["target"] = ",".join(chosen["shares"])
         automatic = chosen.get("categorical") == "auto"
         chosen |= {key: str(chosen[key]) for key in _TEXTS & chosen.keys()}
         chosen |= {key: _names_of(chosen[key], key) for key in _LISTS if key in chosen}
@@ -106,6 +118,7 @@ class TableOptions(Reading):
             chosen["categorical"] = None
         if "costs" in chosen:
             chosen["costs"] = _cost_columns(chosen)
+        _check_several(chosen)
         for key, about in _RULES.items():
             if key in chosen:
                 refuse(f"dataset.{key}", chosen[key], about)
@@ -125,10 +138,17 @@ class TableOptions(Reading):
 
     def names_prefix(self, names: Collection[str]) -> bool:
         """Return whether the target is ``PREFIX*`` for columns of labels, and not one of the ``names`` of columns itself."""
-        return self.target is not None and self.target.endswith("*") and self.target not in names
+        return self.target is not None and self.target.endswith("*") and self.target not in names and not self.shares
+
+    @property
+    def several(self) -> tuple[str, ...]:
+        """What together are the labels: ``shares`` or ``annotators``; empty where one column has them."""
+        return self.shares or self.annotators
 
     def target_columns(self, names: Sequence[str]) -> list[str]:
         """Return the columns among ``names`` that the target means: one column, or all columns of ``PREFIX*``."""
+        if self.several:
+            return [name for pattern in self.several for name in names if meant(name, pattern)]
         if self.names_prefix(names):
             return [name for name in names if name.startswith(str(self.target)[:-1])]
         return [self.target] if self.target is not None and self.target in names else []
@@ -140,6 +160,25 @@ class TableOptions(Reading):
 
 DEFAULTS = TableOptions()
 """The default options of a table: labels in the column ``target``, columns of numbers as features."""
+
+
+def meant(name: str, pattern: str) -> bool:
+    """Return whether ``NAME`` or ``PREFIX*`` means the column of this name."""
+    return name == pattern or (pattern.endswith("*") and name.startswith(pattern[:-1]))
+
+
+def _check_several(values: Mapping[str, Any]) -> None:
+    """Refuse options of one label a row beside labels that several columns have together."""
+    several = "target=[COLUMNS]" if "shares" in values else "annotators" if "annotators" in values else ""
+    if "shares" in values and "annotators" in values:
+        raise ConfigError("dataset.annotators and a list dataset.target are both where the labels come from: give one of them")
+    for key in ("costs", "edges", "n_classes", "hierarchy", "label_separator", "cut"):
+        if several and key in values and (key, values[key]) != ("cut", "none"):
+            raise ConfigError(f"dataset.{key} is about one label a row; with dataset.{several} leave it out")
+    if "cost_matrix" in values and ("costs" in values or "hierarchy" in values or "label_separator" in values):
+        raise ConfigError("dataset.cost_matrix is about rows with one label: leave out dataset.costs, hierarchy and label_separator")
+    if "currency" in values and not {"cost_matrix", "costs"} & values.keys():
+        raise ConfigError(f"dataset.currency={values['currency']} needs costs: give dataset.cost_matrix=FILE.csv or dataset.costs")
 
 
 def _names_of(value: Any, key: str) -> tuple[str, ...]:

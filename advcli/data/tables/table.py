@@ -28,7 +28,7 @@ from ...core.files import check_unpacked
 from ...core.paths import refuse_pipe
 from .cells import cell_text, is_number, number_columns
 from .opening import as_text, declared_separator, decode, missing_file, not_text, opened, read_bytes, refuse_zero_bytes
-from .options import DEFAULTS, TableOptions
+from .options import DEFAULTS, TableOptions, meant
 
 # Numbers are read to the last bit; from 3.1 on pandas does so by itself and warns about the option.
 _EXACT: dict[str, Any] = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
@@ -223,6 +223,10 @@ def find_target(path: Path | str, options: TableOptions, names: Sequence[str]) -
 
     Without a target there are none; a `DataError` for a missing column names the columns of the table.
     """
+    for pattern in options.several:
+        if not any(meant(name, pattern) for name in names):
+            key = "target" if options.shares else "annotators"
+            raise DataError(f"{path} has no column {pattern!r}, which dataset.{key} names; {choose_column(pattern.rstrip('*'), names)}")
     target = options.costs[0] if options.costs else options.target
     columns = [name for name in options.costs[:1] if name in names] if options.costs else options.target_columns(names)
     if target is None or columns:

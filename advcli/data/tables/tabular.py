@@ -19,6 +19,7 @@ from .cells import TRUTHS, cell_text, gaps_in, numbers_of, reads_as_numbers
 from .encoding import Column, Encoding, Fault, attribute_columns, number_faults, read_groups, refuse_faults
 from .options import Reading, TableOptions
 from .roles import read_roles
+from .shares import costs_of_labels, read_annotators, read_shares
 from .suspects import SUSPECT, Inspection, looks_like, named_as_ids
 from .table import Table, choose_column, frame_table, listed
 from .target import code_labels, target_codes
@@ -92,8 +93,8 @@ def table_dataset(table: Table, notes: Sequence[str] = (), ignore: Sequence[str]
         notes=all_notes,
         encoding=learned,
         cells=cells if encoding.learns else None,
-        # a prediction that is seldom or never the cheapest still has costs to learn from
-        allow_small_classes=bool(options.costs) or options.allow_small_classes,
+        # a prediction that is seldom or never the cheapest still has costs to learn from, and a class that is never the likeliest has mass
+        allow_small_classes=bool(options.costs or options.several) or options.allow_small_classes,
         groups=groups,
         **fields,
     )
@@ -107,8 +108,13 @@ def _classes(table: Table, notes: list[str]) -> dict[str, Any]:
         return {"y": costs.argmin(axis=1), "classes": list(options.costs), "ordered": options.ordered, "costs": costs}
     if options.has_label_sets(table.names):
         return vars(read_label_sets(table, notes))
-    codes, classes, ordered = target_codes(table, notes)
-    return {"y": codes, "classes": classes, "ordered": ordered}
+    if options.several:
+        P, classes, ordered = (read_shares if options.shares else read_annotators)(table, notes)
+        found: dict[str, Any] = {"y": P.argmax(axis=1), "classes": classes, "ordered": ordered, "soft": P}
+    else:
+        codes, classes, ordered = target_codes(table, notes)
+        found = {"y": codes, "classes": classes, "ordered": ordered}
+    return found | costs_of_labels(found, options, notes)
 
 
 # ---- columns of features ----------------------------------------------------------------------------------------------

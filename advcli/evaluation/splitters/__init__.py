@@ -6,7 +6,7 @@ Every module here, or in the folder ``splits`` of a user's own files, registers 
 from __future__ import annotations
 
 from ...config.protocol import Protocol
-from ...core.errors import ConfigError, UnknownNameError, nearest
+from ...core.errors import UnknownNameError, nearest
 from .base import SPLITTERS, Splitter
 
 register = SPLITTERS.register

@@ -12,7 +12,7 @@ import pandas as pd
 from ...metrics import shown_as, title
 from ...statistics.marks import DEFAULT, Significance
 from ..across import MOST_PAIRED, Across
-from ..comparison import MOST_COLUMNS, comparison, result_entry, shown_rows
+from ..comparison import MOST_COLUMNS, comparison, result_entry, shown_rows, with_unit
 from ..figures import Material
 from ..formats.document import ReportTable, Section, counted, metric_word
 from ..published_numbers import printed, z_field
@@ -25,7 +25,7 @@ from .standing import single_tables, standing_tables
 def results_section(material: Material, wins: pd.DataFrame, notes: Sequence[str]) -> Section:
     """Return the section with the comparison table of a metric and the tables below it."""
     summary, metric = material.summary, material.metric
-    label = title(metric) or "results"
+    label = with_unit(summary, metric) or "results"
     part = summary[summary["metric"] == metric]
     several = part["method"].nunique() > 1
     tables = [_with_published(comparison(summary, metric=metric, notes=notes), material)]
