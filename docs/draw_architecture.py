@@ -1,4 +1,4 @@
-"""Draw the rooms of the package and their imports: writes docs/pictures/architecture.svg, which tests/house compares with the code.
+"""Draw the rooms of the package and their imports: docs/pictures/architecture.svg and architecture-dark.svg, compared by tests/house.
 
     python docs/draw_architecture.py
 
@@ -17,19 +17,17 @@ DOCS = Path(__file__).resolve().parent
 PACKAGE = DOCS.parent / "advcli"
 WIDE, HIGH, GAP, RISE, MARGIN = 236, 104, 24, 54, 20
 STYLE = """
-.room { fill: #f4f6fa; stroke: #44546a; }
-.name { font: bold 15px sans-serif; fill: #1b2a41; }
-.says { font: 12px sans-serif; fill: #33415c; }
-.arrow { stroke: #8d99ae; fill: none; }
-.head { fill: #8d99ae; }
-@media (prefers-color-scheme: dark) {
-  .room { fill: #1f2937; stroke: #94a3b8; }
-  .name { fill: #f1f5f9; }
-  .says { fill: #cbd5e1; }
-  .arrow { stroke: #64748b; }
-  .head { fill: #64748b; }
-}
+.room {{ fill: {0}; stroke: {1}; }}
+.name {{ font: bold 15px sans-serif; fill: {2}; }}
+.says {{ font: 12px sans-serif; fill: {3}; }}
+.arrow {{ stroke: {4}; fill: none; }}
+.head {{ fill: {4}; }}
 """
+COLOURS = {
+    "architecture.svg": ("#f4f6fa", "#44546a", "#1b2a41", "#33415c", "#8d99ae"),
+    "architecture-dark.svg": ("#1f2937", "#94a3b8", "#f1f5f9", "#cbd5e1", "#7c8aa0"),
+}
+"""By file: ground and edge of a room, its name, its sentence, arrows."""
 
 
 def room_of(path: Path) -> str:
@@ -91,8 +89,8 @@ def direct(arrows: dict[str, set[str]]) -> dict[str, set[str]]:
     }
 
 
-def drawing() -> str:
-    """Return the picture as SVG."""
+def drawing(file: str) -> str:
+    """Return the picture as SVG, in the colours of that file."""
     says, arrows = plan()
     levels = floors(arrows)
     rows = [sorted(room for room in levels if levels[room] == level) for level in range(max(levels.values()) + 1)]
@@ -106,7 +104,7 @@ def drawing() -> str:
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">',
         "<title>The rooms of advcli and what they import</title>",
-        f"<style>{STYLE}</style>",
+        f"<style>{STYLE.format(*COLOURS[file])}</style>",
         '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
         '<path class="head" d="M0 0 L8 4 L0 8 z"/></marker></defs>',
     ]
@@ -126,5 +124,6 @@ def drawing() -> str:
 
 
 if __name__ == "__main__":
-    (DOCS / "pictures" / "architecture.svg").write_text(drawing(), encoding="utf-8")
-    print("docs/pictures/architecture.svg")
+    for name in COLOURS:
+        (DOCS / "pictures" / name).write_text(drawing(name), encoding="utf-8")
+        print(f"docs/pictures/{name}")

@@ -1,8 +1,6 @@
-"""Draw the pictures of docs/explanation/game.md: writes docs/pictures/game_curves.svg and game_strategies.svg, which a test compares.
+"""Draw the pictures of docs/explanation/game.md for light and dark ground: game_curves and game_strategies, which a test compares.
 
-    python docs/draw_game.py
-
-Colours are legible on a light and on a dark ground, and the ground is transparent.
+python docs/draw_game.py
 """
 
 from __future__ import annotations
@@ -10,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from themes import written
+
 PICTURES = Path(__file__).resolve().parent / "pictures"
-INK, BLUE, ORANGE, GREEN = "#7a8699", "#3b82c4", "#d9822b", "#2a9d6f"
+INK, GREY, BLUE, ORANGE, GREEN = "#000000", "#7a8699", "#3b82c4", "#d9822b", "#2a9d6f"
 POTENTIALS = (0.6, 0.3, -0.9)
 STYLE = f"text {{ font: 14px sans-serif; fill: {INK}; }} .axis {{ stroke: {INK}; fill: none; }} .curve {{ fill: none; stroke-width: 3; }}"
 
@@ -80,7 +80,7 @@ def strategies(potentials: Sequence[float]) -> tuple[list[float], list[float]]:
 def plays() -> str:
     """Return potentials and both players' distributions as bars, one panel each."""
     predictor, adversary = strategies(POTENTIALS)
-    panels = (("potentials", POTENTIALS, INK), ("predictor draws", predictor, BLUE), ("adversary draws", adversary, ORANGE))
+    panels = (("potentials", POTENTIALS, GREY), ("predictor draws", predictor, BLUE), ("adversary draws", adversary, ORANGE))
     parts = []
     for number, (title, heights, colour) in enumerate(panels):
         left = 20 + 210 * number
@@ -95,10 +95,11 @@ def plays() -> str:
     return svg(640, 250, "Potentials of three classes and what both players draw", parts)
 
 
-DRAWN = {"game_curves.svg": curves, "game_strategies.svg": plays}
+DRAWN = {"game_curves": curves, "game_strategies": plays}
 
 
 if __name__ == "__main__":
     for name, draw in DRAWN.items():
-        (PICTURES / name).write_text(draw(), encoding="utf-8")
-        print(f"docs/pictures/{name}")
+        for file, text in written(name, draw()).items():
+            (PICTURES / file).write_text(text, encoding="utf-8")
+            print(f"docs/pictures/{file}")

@@ -145,7 +145,8 @@ def _group(group: str) -> Iterator[str]:
     """Yield the lines about a group: each choice with the first sentence of its file."""
     chosen = meanings.defaults().get(group)
     plus = "" if chosen else "+"
-    yield f"{plus}{group}=CHOICE" + (f", default {chosen}" if chosen else "") + f"; advcli help {group}=CHOICE has the options of one"
+    default = f", default {chosen}" if chosen else ""
+    yield from filled(f"{plus}{group}=CHOICE{default}; advcli help {group}=CHOICE has the options of one")
     yield ""
     yield from columns(
         [(name, meanings.first_sentence(meanings.described(file))) for name, file in meanings.choices(group).items()], indent=2

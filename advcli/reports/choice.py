@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,7 +42,8 @@ class Names:
 def in_given_order(frame: pd.DataFrame, order: Mapping[str, Sequence[str]]) -> pd.DataFrame:
     """Return a table whose methods and data sets are categories in the order of a sweep, where no choice has given them one.
 
-    ``order`` has names by column. A method with options in brackets has the place of its plain name; methods that the list lacks come last.
+    ``order`` has names by column. A method with options in brackets has the place of its plain name, and numbers in
+    brackets ascend; methods that the list lacks come last.
     """
     categories = {}
     for column, given in order.items():
@@ -49,7 +51,7 @@ def in_given_order(frame: pd.DataFrame, order: Mapping[str, Sequence[str]]) -> p
             continue
         places = {name: at for at, name in enumerate(given)}
         plain = {name: name if name in places else name.partition(" [")[0] for name in in_order(frame[column])}
-        names = sorted(plain, key=lambda name: places.get(plain[name], len(places)))
+        names = sorted(plain, key=lambda name: (places.get(plain[name], len(places)), _by_number(name)))
         categories[column] = pd.Categorical(frame[column], names)
     ordered = frame.assign(**categories)
     ordered.attrs = dict(frame.attrs)
@@ -58,6 +60,12 @@ def in_given_order(frame: pd.DataFrame, order: Mapping[str, Sequence[str]]) -> p
         if categories
         else ordered
     )
+
+
+def _by_number(name: str) -> list[tuple[float, str]]:
+    """Return a key that puts C=1 before C=10."""
+    parts = re.split(r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)", name)
+    return [(float(part), "") if at % 2 else (0.0, part) for at, part in enumerate(parts)]
 
 
 def _renamed(frame: pd.DataFrame, columns: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:

@@ -16,8 +16,8 @@ X, y = load_wine(return_X_y=True)
 X = StandardScaler().fit_transform(X[:, [6, 12]])
 first, second = np.meshgrid(np.linspace(-2.5, 3.5, 200), np.linspace(-2.0, 3.5, 200))
 grid = np.column_stack([first.ravel(), second.ravel()])
-canvas, panels = plt.subplots(1, 4, figsize=(11, 3), sharey=True, layout="constrained")
-for axes, loss in zip(panels, ("zero_one", "cs", "ww", "llw"), strict=True):
+canvas, panels = plt.subplots(2, 2, sharex=True, sharey=True, layout="constrained")
+for axes, loss in zip(panels.ravel(), ("zero_one", "cs", "ww", "llw"), strict=True):
     fitted = AdversarialClassifier(loss, C=10.0).fit(X, y)
     axes.contourf(first, second, fitted.predict(grid).reshape(first.shape), levels=[-0.5, 0.5, 1.5, 2.5], alpha=0.3)
     axes.scatter(*X.T, c=y, s=8)

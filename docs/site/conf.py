@@ -1,14 +1,20 @@
 """How Sphinx builds the site from the pages of docs, the docstrings and the gallery: `make docs`."""
 
+import runpy
 import tomllib
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
 
+from docutils import nodes
+from sphinx.pycode import ModuleAnalyzer
+from sphinx.transforms import SphinxTransform
+
 import advcli
 
 DOCS = Path(__file__).resolve().parents[1]
 REPOSITORY = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Repository"]
+THEMES = runpy.run_path(str(DOCS / "themes.py"))
 MATHJAX = Path(next(iter(find_spec("sphinx-mathjax-offline").submodule_search_locations)), "static", "mathjax", "tex-svg.js")
 
 project, author, release = "advcli", "the advcli developers", advcli.__version__
@@ -52,12 +58,13 @@ numpydoc_validation_exclude = {r"__init__$", r"^advcli\.(Ordinal)?AdversarialCla
 # ---- the gallery ----------------------------------------------------------------------------------------------------------------
 sphinx_gallery_conf = {
     "examples_dirs": str(DOCS / "gallery"),
+    "image_scrapers": (THEMES["both_inks"],),
     "gallery_dirs": "site/gallery",
     "abort_on_example_error": True,
     "download_all_examples": False,
     "min_reported_time": 1e9,
     "write_computation_times": False,
-    "reset_modules": ("matplotlib",),
+    "reset_modules": ("matplotlib", THEMES["look_of_reports"]),
     "show_memory": False,
     "show_signature": False,
     "within_subsection_order": "FileNameSortKey",
@@ -80,20 +87,26 @@ html_context = {
 }
 html_copy_source = False
 html_show_sourcelink = False
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "site/gallery/**": []}
 html_theme_options = {
     "logo": {"text": "advcli", "image_light": "static/logo.svg", "image_dark": "static/logo.svg"},
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
     "header_links_before_dropdown": 7,
     "navigation_depth": 4,
-    "show_nav_level": 2,
+    "show_nav_level": 1,
     "show_prev_next": True,
     "use_edit_page_button": True,
     "secondary_sidebar_items": ["page-toc", "edit-this-page"],
     "footer_start": ["version"],
     "footer_end": ["licence"],
 }
+
+
+def own_words(app, what, name, obj, options, lines):
+    """Document the constant by the words below it: Python knows of a text only what texts are."""
+    if name == "advcli.ABSTAIN":
+        lines[:] = ModuleAnalyzer.for_module("advcli.losses.matrices").find_attr_docs()["", "ABSTAIN"]
 
 
 def keep_bars(app, what, name, obj, options, lines):
@@ -103,11 +116,32 @@ def keep_bars(app, what, name, obj, options, lines):
         lines[at] = "``".join(part if number % 2 else part.replace("|", r"\|") for number, part in enumerate(parts))
 
 
+class BothInks(SphinxTransform):
+    """Add the picture for dark ground to that for light ground, where there is one; the theme shows one of them."""
+
+    default_priority = 200
+
+    def apply(self):
+        """Look for NAME-dark.svg next to every NAME.svg; the thumbnail of an example is its first picture."""
+        for light in list(self.document.findall(nodes.image)):
+            stem, ending = light["uri"].replace("/thumb/", "/").replace("_thumb.", "_001.").rsplit(".", 1)
+            uri = f"{stem}{THEMES['DARK']}.{ending}"
+            if "://" in uri or not Path(self.env.relfn2path(uri, self.env.docname)[1]).is_file():
+                continue
+            dark = light.deepcopy()
+            dark["uri"] = uri
+            dark["classes"].append("only-dark")
+            light["classes"].append("only-light")
+            light.parent.insert(light.parent.index(light) + 1, dark)
+
+
 def setup(app):
-    """Give the fences of tables and rows a lexer."""
+    """Add what the pages need: lexers for the fences of tables and rows, and both inks of pictures."""
     from pygments.lexers.data import JsonLexer
     from pygments.lexers.special import TextLexer
 
     app.add_lexer("csv", TextLexer)
     app.add_lexer("jsonl", JsonLexer)
+    app.add_transform(BothInks)
+    app.connect("autodoc-process-docstring", own_words, priority=800)
     app.connect("autodoc-process-docstring", keep_bars, priority=900)

@@ -462,3 +462,13 @@ def test_hundreds_of_methods_stand_in_rows_and_are_not_compared_pair_by_pair(pla
     assert [row[:4] for row in table.rows] == [
         (TableField(f"set_{at}"), *(row[1 + at] for row in turned.rows[:3])) for at in range(MIN_DATASETS)
     ]
+
+
+@pytest.mark.parametrize("count", [0, 1, 8, 9, 30])
+def test_a_page_folds_the_last_of_many_notes(count: int) -> None:
+    notes = [f"note {at}" for at in range(count)]
+    html = html_table(ReportTable("some", "Some.", ("a",), (), notes=tuple(notes)))
+    assert re.findall(r"<li>(.*?)</li>", html) == notes
+    head, _, folded = html.partition("<details>")
+    assert head.count("<li>") == (count if count <= 8 else 7)
+    assert folded.startswith(f"<summary>{count - 7} more notes</summary>") == (count > 8)

@@ -91,6 +91,12 @@ def test_methods_have_the_order_of_the_sweep():
     assert in_order(again["method"]) == in_order(ordered["method"])
 
 
+def test_options_of_a_method_ascend_by_number() -> None:
+    names = ["b [C=0.1, k=2]", "b [C=1, k=2]", "b [C=1e+01, k=2]", "b [C=10, k=11]", "b [C=100]", "a [C=3]"]
+    frame = pd.DataFrame({"dataset": "d", "method": sorted(names)})
+    assert in_given_order(frame, {"method": ["b", "a"]})["method"].tolist() == names
+
+
 def test_settings_are_varied_changed_or_common():
     cells = {
         f"{dataset}-{loss}": {"dataset.name": dataset, "dataset.sizes": size, "loss.name": loss, "seed": 0, **more}

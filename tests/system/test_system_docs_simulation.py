@@ -17,11 +17,40 @@ def simulated(*words: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_the_pictures_of_the_game_are_drawn_by_their_script() -> None:
+def kept(file: str) -> str:
+    return (DOCS / "pictures" / file).read_text(encoding="utf-8")
+
+
+def test_the_pictures_of_the_game_are_drawn_by_their_script(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a change: `python docs/draw_game.py`."""
+    monkeypatch.syspath_prepend(DOCS)
     game = module_of(DOCS / "draw_game.py", "draw_game")
     for name, draw in game.DRAWN.items():
-        assert (DOCS / "pictures" / name).read_text(encoding="utf-8") == draw()
+        for file, text in game.written(name, draw()).items():
+            assert kept(file) == text
+
+
+def test_every_picture_is_there_for_light_and_for_dark_ground() -> None:
+    """The dark one is the light one in other colours; no page shows a picture that a dark page cannot replace."""
+    themes = module_of(DOCS / "themes.py", "themes")
+    names = {path.stem.removesuffix(themes.DARK) for path in (DOCS / "pictures").iterdir()}
+    assert {path.name for path in (DOCS / "pictures").iterdir()} == {f"{name}{end}.svg" for name in names for end in ("", themes.DARK)}
+    for name in names - {"architecture"}:  # whose test compares both with the code
+        light = kept(f"{name}.svg")
+        assert light.count(themes.GROUND) == 1
+        assert kept(f"{name}{themes.DARK}.svg") == themes.in_light_ink(light.replace(themes.GROUND, ""))
+
+
+@pytest.mark.slow
+def test_the_pictures_of_the_pages_say_what_advcli_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a change: `python docs/draw_pictures.py`; words and numbers are compared, shapes differ with the version of matplotlib."""
+    monkeypatch.syspath_prepend(DOCS)
+    script = module_of(DOCS / "draw_pictures.py", "draw_pictures")
+    drawn = dict(script.draw(name for name in script.DRAWN if "yeast" not in name))  # whose data are fetched
+    assert len(drawn) == 12
+    texts = re.compile(r"<text[^>]*>([^<]*)</text>")
+    for file, svg in drawn.items():
+        assert texts.findall(kept(file)) == texts.findall(svg), file
 
 
 def figures(line: str) -> dict[str, str]:

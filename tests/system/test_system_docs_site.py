@@ -23,7 +23,41 @@ return {
   blank: [...document.images].filter(i => i.complete && !i.naturalWidth).map(i => i.getAttribute('src')),
   asked: performance.getEntriesByType('resource').map(e => e.name).filter(n => !n.startsWith('file:') && !n.startsWith('data:')),
   text: document.body.innerText.length,
+  menu: Math.max(0, ...[...document.querySelectorAll('.bd-sidebar-primary nav ul')].filter(e => e.checkVisibility())
+    .map(e => e.children.length)),
 }
+"""
+
+MOST_ENTRIES = 8  # of a level of the menu
+NARROW = 400  # pixels of a narrow screen
+WIDE = """
+const wide = [], width = document.documentElement.clientWidth;
+for (const e of document.querySelectorAll('.bd-article *')) {
+  let box = e;
+  while (box && getComputedStyle(box).overflowX == 'visible') box = box.parentElement;
+  if (!(box && box.closest('.bd-article')) && e.getBoundingClientRect().right > width + 1) wide.push(e.outerHTML.slice(0, 80));
+}
+return {page: document.documentElement.scrollWidth - width, wide: wide};
+"""
+
+# The least ratio of luminances of WCAG 2.1 for text (AA), of every colour of text on its ground.
+CONTRAST = 4.5
+PALE = """
+document.head.append(Object.assign(document.createElement('style'), {textContent: '* { transition: none !important }'}));
+const numbers = text => (text.match(/[\\d.]+/g) || []).map(Number);
+const light = ([r, g, b]) => [r, g, b].map(c => c / 255).map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+  .reduce((sum, c, at) => sum + c * [0.2126, 0.7152, 0.0722][at], 0);
+const over = (top, below) => [0, 1, 2].map(at => top[at] * (top[3] ?? 1) + below[at] * (1 - (top[3] ?? 1)));
+const ground = e => e ? over(numbers(getComputedStyle(e).backgroundColor), ground(e.parentElement)) : [255, 255, 255];
+const pale = {};
+for (const e of document.querySelectorAll('body *')) {
+  if (!e.checkVisibility({opacityProperty: true, visibilityProperty: true}) || e.closest('svg')) continue;
+  if (![...e.childNodes].some(n => n.nodeType == 3 && n.textContent.trim())) continue;
+  const below = ground(e), [a, b] = [light(over(numbers(getComputedStyle(e).color), below)), light(below)];
+  const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  if (ratio < arguments[0]) pale[e.tagName + '.' + e.className] = ratio.toFixed(2) + ' ' + e.textContent.trim().slice(0, 30);
+}
+return pale;
 """
 
 FOUND = "return [...document.querySelectorAll('#search-results li a')].map(a => a.getAttribute('href'))"
@@ -45,6 +79,10 @@ def test_every_page_opens_and_every_link_leads_somewhere(browser: Any) -> None:
         assert errors == [], f"{path}: {errors}"
         assert seen[path]["blank"] == [], f"{path}: pictures that do not show"
         assert seen[path]["asked"] == [], f"{path} asks the network"
+        assert seen[path]["menu"] <= MOST_ENTRIES, f"{path} has a menu of {seen[path]['menu']} entries"
+        for mode in ("light", "dark"):
+            browser.execute_script("document.documentElement.dataset.theme = arguments[0]", mode)
+            assert browser.execute_script(PALE, CONTRAST) == {}, f"{path}, {mode}: text that does not stand out"
     assert len(seen) > 60
     broken = []
     for path, found in seen.items():
@@ -57,6 +95,24 @@ def test_every_page_opens_and_every_link_leads_somewhere(browser: Any) -> None:
             if not target.exists() or (at and target in seen and at not in seen[target]["ids"]):
                 broken.append(f"{path.relative_to(SITE)}: {link}")
     assert broken == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (SITE / "index.html").exists(), reason="the site is not built; make docs builds it")
+def test_no_page_is_wider_than_a_narrow_screen(browser: Any) -> None:
+    """Tables and code may scroll in their boxes, the page may not."""
+    screen = {"width": NARROW, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    try:
+        wide = {}
+        for path in pages():
+            browser.get(path.as_uri())
+            found = browser.execute_script(WIDE)
+            if found["page"] > 0 or found["wide"]:
+                wide[path.relative_to(SITE).as_posix()] = found
+        assert wide == {}
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 @pytest.mark.slow
@@ -92,5 +148,5 @@ def test_the_gallery_has_fifteen_examples() -> None:
 @pytest.mark.skipif(not (SITE / "index.html").exists(), reason="the site is not built; make docs builds it")
 @pytest.mark.slow
 def test_every_example_has_its_picture() -> None:
-    without = [path.stem for path in GALLERY if not list((SITE / "_images").glob(f"sphx_glr_{path.stem}_*.png"))]
+    without = [path.stem for path in GALLERY if not list((SITE / "_images").glob(f"sphx_glr_{path.stem}_*-dark.svg"))]
     assert without == []

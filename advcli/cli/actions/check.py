@@ -28,7 +28,7 @@ class Check(Task):
     summary = "compare results with a baseline; exit code 1 if a number moved"
     usage = (
         (
-            "check results=results/NAME baseline=FILE.csv [--update] [junit=FILE.xml]",
+            "check results=FOLDER baseline=FILE.csv [--update] [junit=FILE.xml]",
             "did the numbers move? exit code 1 and one line per number that did",
         ),
         (

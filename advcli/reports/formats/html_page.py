@@ -14,6 +14,7 @@ FOLDER = Path(__file__).parent / "page"
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 _PROSE = 40  # longer texts may wrap
+_NOTES = 8  # below a table; where there are more, the last ones are folded
 
 
 def _entry(entry: TableField, words: bool) -> str:
@@ -53,9 +54,15 @@ def html_table(table: ReportTable) -> str:
     if table.footer:
         parts += ["<tfoot>", *map(line, table.footer), "</tfoot>"]
     parts.append("</table></div>")
-    if table.notes:
-        parts.append(f'<ul class="notes">{"".join(f"<li>{escape(note)}</li>" for note in table.notes)}</ul>')
+    shown = table.notes if len(table.notes) <= _NOTES else table.notes[: _NOTES - 1]
+    folded = table.notes[len(shown) :]
+    parts += [_notes(shown)] * bool(shown)
+    parts += [f"<details><summary>{len(folded)} more notes</summary>{_notes(folded)}</details>"] * bool(folded)
     return "\n".join(parts)
+
+
+def _notes(notes: tuple[str, ...]) -> str:
+    return f'<ul class="notes">{"".join(f"<li>{escape(note)}</li>" for note in notes)}</ul>'
 
 
 def inline_svg(figure: Figure) -> str:

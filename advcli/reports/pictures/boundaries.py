@@ -100,10 +100,10 @@ class _Plane:
 
     @functools.cached_property
     def tints(self) -> NDArray[np.float64]:
-        """The ground of each label, on white."""
-        from matplotlib.colors import to_rgb
+        """The ground of each label; what lies below shines through, so that it suits light and dark."""
+        from matplotlib.colors import to_rgba
 
-        return 1.0 - 0.42 * (1.0 - np.array([*map(to_rgb, self.colours), (0.45, 0.45, 0.45)]))
+        return np.array([to_rgba(colour, 0.42) for colour in (*self.colours, "0.45")])
 
     def paint(self, axes: Any, codes: NDArray[np.intp]) -> None:
         """Draw the regions of one method, the lines between them and the rows."""

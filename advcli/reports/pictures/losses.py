@@ -161,13 +161,13 @@ def loss_surface(loss: Loss, truth: int = 0, extent: float = 3.0, points: int = 
 
 def _paint_surface(axes: Axes, loss: Loss, surface: Surface) -> None:
     """Draw the contour lines over the linear pieces."""
-    import matplotlib as mpl
+    from matplotlib.colors import to_rgba
 
     ends = surface.axis[0], surface.axis[-1]
-    # neighbouring pieces in quiet, clearly different tints; the contour lines carry the values
-    tint = mpl.colormaps["Pastel1"](np.arange(surface.pieces) % 9)
+    # neighbouring pieces in quiet, clearly different tints, on light ground and on dark; the contour lines carry the values
+    tint = np.array([to_rgba(COLOURS[at % len(COLOURS)], 0.4) for at in range(surface.pieces)])
     axes.imshow(tint[surface.piece], origin="lower", extent=(*ends, *ends), interpolation="nearest", aspect="equal")
-    lines = axes.contour(surface.axis, surface.axis, surface.value, levels=14, colors="0.25", linewidths=0.9)
+    lines = axes.contour(surface.axis, surface.axis, surface.value, levels=14, colors="black", linewidths=0.9)
     axes.clabel(lines, fontsize=8, fmt="%.3g")
     label_axes(axes, *surface.differences)
     axes.set_title(f"{loss.name}, three classes, y = {surface.truth + 1}: {surface.pieces} linear pieces", fontsize=11)
