@@ -118,7 +118,7 @@ def _everything() -> Iterator[str]:
     yield from filled("  ".join(f"{group}={chosen[group]}" for group in meanings.groups() if group in chosen), indent=2)
     yield from filled("  ".join(f"+{group}" for group in meanings.groups() if group not in chosen), indent=2)
     yield from ("", "Flags", *columns(FLAGS, indent=2))
-    yield from ("", "More: advcli help ACTION | GROUP | GROUP=CHOICE | KEY (fit, loss, hyper.C); advcli config lists all keys")
+    yield from ("", "More: advcli help ACTION | GROUP | GROUP=CHOICE | KEY (fit, hyper.C)\n      advcli config lists all keys")
 
 
 def _action(name: str) -> Iterator[str]:

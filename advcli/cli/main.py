@@ -73,7 +73,8 @@ def _answered(words: list[str]) -> int:
             return code
     except AdvcliError as error:
         lines = error.lines if len(error.lines) > 1 else [plugins.one_line(error)]
-        say("\n".join([f"{lines[0]} [{error.code}]", *lines[1:]]))
+        head = lines[0].removesuffix(":")
+        say("\n".join([f"{head} [{error.code}]{lines[0][len(head) :]}", *lines[1:]]))
         return error.exit_code
     except BrokenPipeError:
         return UNREAD

@@ -269,6 +269,8 @@ def _flat(frame: Any) -> pd.DataFrame:
     """Return a frame of pandas whose columns have the names that a file would give them."""
     import pandas as pd
 
+    from ..data.labels.order import own_order
+
     frame = collected(frame)
     if hasattr(frame, "to_pandas") and hasattr(frame, "column_names"):  # a table of Arrow has arrays as columns
         frame = frame.to_pandas()
@@ -276,5 +278,9 @@ def _flat(frame: Any) -> pd.DataFrame:
         raise ConfigError(f"compare: {type(frame).__name__} has no columns; give a DataFrame")
     names = [str(name).strip() for name in frame.columns]
     if not isinstance(frame, pd.DataFrame):
-        frame = pd.DataFrame({name: frame[name].to_list() for name in frame.columns})
+        orders = {name: own_order(frame[name]) for name in frame.columns}
+        columns = {name: frame[name].to_list() for name in frame.columns}
+        frame = pd.DataFrame(
+            {name: pd.Categorical(columns[name], orders[name], ordered=True) if orders[name] else columns[name] for name in columns}
+        )
     return frame.set_axis(names, axis=1)

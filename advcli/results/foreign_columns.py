@@ -62,7 +62,7 @@ def layout(table: Mapping[str, Sequence[Any]], keys: Mapping[str, Any], name: st
 
     `ConfigError` for a key whose column is not there, and for columns that may mean two things; `DataError` for a table without scores.
     """
-    return _Reading(table, keys).layout(name)
+    return _ScoreColumns(table, keys).layout(name)
 
 
 def _plain(column: str) -> str:
@@ -76,7 +76,7 @@ def metric_name(column: str) -> str:
     return "accuracy" if text in ("correct", "is_correct") else text or column
 
 
-class _Reading:
+class _ScoreColumns:
     """One table while its columns are sorted by what they say."""
 
     def __init__(self, table: Mapping[str, Sequence[Any]], keys: Mapping[str, Any]) -> None:

@@ -244,7 +244,7 @@ def test_a_green_junit_file_does_not_survive_an_error(
         code, _, err = check(*words, "junit=out.xml", capfd=capfd)
         assert code == 2, words
         assert said in error_of("out.xml")
-        assert err == f"advcli: {error_of('out.xml')}\n"
+        assert re.fullmatch(rf"advcli: {re.escape(error_of('out.xml'))} \[ADV\d+\]\n", err)
 
     def interrupt(*_: object, **__: object) -> None:
         assert error_of("out.xml") == "the check was ended before its result", "what a killed check leaves"
@@ -284,7 +284,7 @@ def test_no_other_file_is_replaced_by_the_junit_file(checked: str, capfd: pytest
     before = content() | {"line.csv": Path("line.csv").read_text()}
     for name in ("line.csv", "results/old/runs.csv"):
         code, _, err = check(checked, "baseline=line.csv", f"junit={name}", capfd=capfd)
-        assert (code, err) == (2, f"advcli: {name} is there already and no JUnit file; choose another junit=FILE.xml\n")
+        assert (code, err) == (2, f"advcli: {name} is there already and no JUnit file; choose another junit=FILE.xml [ADV001]\n")
     assert content() | {"line.csv": Path("line.csv").read_text()} == before
     Path("empty.xml").touch()
     assert check(checked, "baseline=line.csv", "junit=empty.xml", capfd=capfd)[0] == 0

@@ -314,7 +314,7 @@ def test_a_stream_of_a_folder_is_refused(tmp_path: Path) -> None:
 
 def test_a_fit_that_does_not_converge_is_said(capfd: pytest.CaptureFixture[str]) -> None:
     train("solver=dual", "solver.max_passes=1", "solver.tol=1e-9")
-    assert "advcli: warning: not converged (max_passes); raise solver.max_passes or solver.tol\n" in capfd.readouterr().err
+    assert "advcli: warning: not converged (max_passes); raise solver.max_passes or solver.tol [ADV150]\n" in capfd.readouterr().err
 
 
 def test_bundled_data_can_be_fitted_and_their_columns_have_names(capfd: pytest.CaptureFixture[str]) -> None:

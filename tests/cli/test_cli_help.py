@@ -142,7 +142,7 @@ def test_what_help_does_not_know_is_one_line(capfd: pytest.CaptureFixture[str]) 
     assert "did you mean protocol.splits" in refused(capfd, "help", "protocol.split")
     assert "did you mean cs" in refused(capfd, "help", "loss=hinge")
     assert "takes one word" in refused(capfd, "help", "loss", "solver")
-    assert refused(capfd, "qqq=1") == "advcli: unknown key 'qqq'; advcli help run lists them"
+    assert refused(capfd, "qqq=1") == "advcli: unknown key 'qqq'; advcli help run lists them [ADV002]"
     assert "did you mean help" in refused(capfd, "hepl")
 
 

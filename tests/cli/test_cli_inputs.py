@@ -293,7 +293,7 @@ def test_results_folder_that_is_removed_during_a_run(
     monkeypatch.setattr("advcli.evaluation.sweeps.jobs.run_cell", run_and_remove)
     assert main([*words, *QUICK, "quiet=true"]) == 2
     err = capfd.readouterr().err
-    assert err == "advcli: the results folder results/run was removed while its cells ran; start the command again\n"
+    assert err == "advcli: the results folder results/run was removed while its cells ran; start the command again [ADV020]\n"
 
 
 def test_no_more_workers_than_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,7 +322,7 @@ def test_all_problems_of_a_file_are_said_at_once(capfd: pytest.CaptureFixture[st
     Path("my.csv").write_text(f"who,day,size,label\n{rows}")
     assert main(["dataset=csv", "dataset.path=my.csv", "dataset.target=label", "name=made"]) == 2
     lines = capfd.readouterr().err.splitlines()
-    assert lines[0] == "advcli: my.csv has 4 problems:"
+    assert lines[0] == "advcli: my.csv has 4 problems [ADV012]:"
     for line, column, remedy in zip(
         lines[1:], ("who", "day", "size", "label"), ("drop=[who]", "drop=[day]", "missing=median", "remove"), strict=True
     ):

@@ -55,7 +55,8 @@ def test_missing_sets_of_a_preset_are_left_out_and_named_once_before_anything_el
     assert main([*preset, *dry]) == 0
     lines = capfd.readouterr().err.splitlines()
     assert lines[0] == (
-        "advcli: note: 2 of 4 data sets are not here and are left out: vehicle, letter; `advcli data fetch experiment=mine` gets them"
+        "advcli: note: 2 of 4 data sets are not here and are left out: vehicle, letter; "
+        "`advcli data fetch experiment=mine` gets them [ADV118]"
     )
     assert not any("vehicle" in line for line in lines[1:])
     if not dry:
@@ -67,7 +68,7 @@ def test_missing_sets_that_somebody_has_typed_are_refused_and_the_words_that_lea
 ) -> None:
     line = said(capfd, *preset, "dataset=vehicle,iris,letter,wine")
     assert "2 of 4 data sets are not here: vehicle, letter; `advcli data fetch experiment=mine` gets them, or point data_dir=" in line
-    add = re.search(r"go on with the rest add (\S+)$", line)
+    add = re.search(r"go on with the rest add (\S+) \[ADV011\]$", line)
     assert add is not None
     assert main([*preset, add[1]]) == 0
     assert set(pd.read_csv("results/x/runs.csv")["dataset"]) == {"iris", "wine"}

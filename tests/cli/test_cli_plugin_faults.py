@@ -154,7 +154,9 @@ def test_a_fault_is_one_line_with_the_place(number: int, capfd: pytest.CaptureFi
 def test_a_file_without_its_options_is_named(group: str, source: str, capfd: pytest.CaptureFixture[str]) -> None:
     file = put(group, "bare", source.replace("NAME", "bare").replace("BODY", "X"), None)
     assert main(["--config-dir", "my", "dataset=iris", "loss=zero_one", f"{group}=bare"]) == 2
-    assert capfd.readouterr().err == f"advcli: {file} has no YAML file beside it; write bare.yaml with name: bare and its options\n"
+    assert (
+        capfd.readouterr().err == f"advcli: {file} has no YAML file beside it; write bare.yaml with name: bare and its options [ADV001]\n"
+    )
 
 
 def test_a_file_without_a_source_is_named(capfd: pytest.CaptureFixture[str]) -> None:

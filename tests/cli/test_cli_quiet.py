@@ -26,6 +26,8 @@ WORDS = {
     "certify": ["certify", "model=w.npz", *GAME],
     "verify": ["verify", "results=results/x"],
     "report": ["report", "results=results/x"],
+    "diff": ["diff", "results/x", "results/x"],
+    "import": ["import", "scores.csv", "out=results/theirs"],
     "check": ["check", "results=results/x", "baseline=baseline.csv", "--update"],
     "export": ["export", "csv", "results=results/x", "out=x.csv"],
     "runs": ["runs", "list"],
@@ -40,6 +42,7 @@ def test_every_action_prints_what_it_has_to_say_and_libraries_print_nothing(capf
     X, y = random.normal(size=(60, 2)).round(2), np.repeat([0, 1, 2], 20)
     Path("rows.csv").write_text("a,b,y\n" + "".join(f"{a + code},{b},{code}\n" for (a, b), code in zip(X, y, strict=True)))
     np.savez("w.npz", coef=random.normal(size=(3, 2)))
+    Path("scores.csv").write_text("dataset,method,accuracy\niris,a,0.9\niris,b,0.8\n")
     assert set(WORDS) == set(actions.names())
     for action, words in WORDS.items():
         printed = io.StringIO()

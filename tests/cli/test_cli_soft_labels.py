@@ -58,7 +58,7 @@ def test_votes_and_probabilities_are_distributions_with_expected_costs(files: di
     assert votes.costs == pytest.approx(1.0 - P)
     assert np.array_equal(votes.y, P.argmax(axis=1))
     assert votes.X.shape[1] == 4
-    assert "votes for 3 classes in columns 'vote_setosa' to 'vote_virginica' are divided by their sums" in votes.notes
+    assert "votes for 3 classes in columns 'vote_setosa' to 'vote_virginica' are divided by their sums [ADV120]" in votes.notes
     named = load(
         "votes", target=["vote_virginica", "vote_setosa", "vote_versicolor"], order=["vote_setosa", "vote_versicolor", "vote_virginica"]
     )
@@ -81,7 +81,7 @@ def test_labels_with_a_cost_matrix_are_rows_with_costs() -> None:
     assert np.array_equal(dataset.costs, COST.to_numpy()[:, dataset.y].T)
     assert np.array_equal(dataset.y, plain.y)
     assert plain.costs is None
-    assert dataset.notes[-1] == "predictions cost in EUR what costs.csv says, between 0 and 40"
+    assert dataset.notes[-1] == "predictions cost in EUR what costs.csv says, between 0 and 40 [ADV120]"
 
 
 def test_every_method_runs_on_votes_and_is_proved_with_its_metrics(capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,7 +57,7 @@ def test_a_full_output_is_one_line(words: list[str], capfd: pytest.CaptureFixtur
     monkeypatch.setattr(sys, "stdout", full())
     assert main(words) == 1
     (line,) = capfd.readouterr().err.splitlines()
-    assert line == "advcli: cannot write to standard output: No space left on device; send it elsewhere"
+    assert line == "advcli: cannot write to standard output: No space left on device; send it elsewhere [ADV040]"
 
 
 def test_a_run_keeps_its_results_where_nobody_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,7 +67,7 @@ def test_empty_classes_are_dropped_and_said() -> None:
     codes, levels, notes = cut_target(np.array([0.0, 1.0, 9.0, 10.0]), TableOptions(cut="equal_width", n_classes=5))
     assert codes.tolist() == [0, 0, 1, 1]
     assert levels == (1, 5)
-    assert "empty classes dropped: 2, 3, 4 of 1 to 5; 2 classes remain" in notes
+    assert "empty classes dropped: 2, 3, 4 of 1 to 5; 2 classes remain [ADV107]" in notes
 
 
 @pytest.mark.parametrize(

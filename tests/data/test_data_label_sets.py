@@ -36,7 +36,7 @@ def test_labels_are_leaves_in_the_order_of_the_graph(tmp_path: Path) -> None:
 def test_leaves_without_rows_are_told(tmp_path: Path) -> None:
     data = read(tmp_path, "x,label\n1,d\n2,b\n")
     assert data.classes == ("b", "d")
-    assert "1 of 3 leaves of the hierarchy are the label of no row" in data.notes
+    assert "1 of 3 leaves of the hierarchy are the label of no row [ADV108]" in data.notes
 
 
 def test_sets_of_labels_from_joined_names_and_from_columns_are_the_same(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_rows_of_zeros_are_empty_sets_where_there_is_no_hierarchy(tmp_path: Path
     table = "x,is_d,is_b,is_c\n1,1,1,0\n2,0,0,0\n3,0,0,1\n"
     data = read(tmp_path, table, edges=None, target="is_*")
     assert data.y.toarray().tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
-    assert "1.00 labels a row, at most 2, 1 rows have none" in data.notes
+    assert "1.00 labels a row, at most 2, 1 rows have none [ADV108]" in data.notes
     with pytest.raises(DataError, match="1 rows have no label of the hierarchy, the first is row 2"):
         read(tmp_path, table, TREE, target="is_*")
 

@@ -43,7 +43,7 @@ def test_a_sequence_column_becomes_groups_and_tokens_attributes(tmp_path: Path) 
         *("word=lee", "shape=Xx", "prefix=l", "prefix=le", "suffix=e", "suffix=ee", "title"),
         *("before=ann", "shape before=Xx", "after=ran", "shape after=x"),
     }
-    assert "6 sequences of 2.0 rows, the longest of 3" in data.notes
+    assert "6 sequences of 2.0 rows, the longest of 3 [ADV104]" in data.notes
     assert data.sha256 != load(options(write(tmp_path, [("1", *row[1:]) for row in ROWS])), tmp_path).sha256
 
 

@@ -287,7 +287,7 @@ def test_advice_is_that_of_the_status(fakes, folder, status, advice, searched):
         outcome = run_cell(cell, folder, DATA)
     text = str(caught[0].message)
     assert text == outcome.warning
-    assert text.endswith(f"{advice}; {searched}" if searched else advice)
+    assert text.removesuffix(" [ADV150]").endswith(f"{advice}; {searched}" if searched else advice)
     assert ("raise" in text) == ("raise" in advice + searched)
 
 
@@ -336,7 +336,7 @@ def test_published_splits_and_weights(fakes, folder, monkeypatch):
         data.official = splits[0]
         protocol = {"splits": kind, "standardise": "none", "train_size": 0.5}
         notes = Recipe(fakes.cell(protocol=protocol, hyper={"C": 1.0}), DATA).splits()[1]
-        assert f"{words} win over protocol.train_size=0.5; protocol.splits=random reads it" in notes
+        assert f"{words} win over protocol.train_size=0.5; protocol.splits=random reads it [ADV113]" in notes
     for entry, (train, _) in zip(fakes.LOG, splits, strict=True):
         np.testing.assert_array_equal(entry.X, data.X[train])
         np.testing.assert_array_equal(entry.weight, weight[train])

@@ -86,7 +86,8 @@ def test_no_row_is_predicted_from_its_time_or_later(times, count, folds, held_ou
     dataset = data(len(times), time=times)
     splitter = rule("forward", n_splits=count, folds=folds, holdout=0.3 if held_out else None)
     found, refused = outcome(lambda: splitter.splits(dataset))
-    assert not refused or "leave a part without rows" in refused  # too many rows of one time
+    # too many rows of one time, or fewer rows than test parts
+    assert not refused or "leave a part without rows" in refused or "need a test row each" in refused
     if found is None:
         return
     splits, notes = found

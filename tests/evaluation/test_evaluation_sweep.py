@@ -143,7 +143,7 @@ def test_errors_are_the_lines_of_the_command_line(words: list[str], capfd: pytes
     said = capfd.readouterr().err.splitlines()[-1].removeprefix("advcli: ")
     with pytest.raises(ConfigError) as caught:
         sweep([words], "results/x")
-    assert " ".join(str(caught.value).split()) == said
+    assert f"{' '.join(str(caught.value).split())} [{caught.value.code}]" == said
     assert not Path("results").exists()
 
 

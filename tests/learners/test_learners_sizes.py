@@ -49,7 +49,7 @@ def test_memory_that_is_not_there_is_one_line(monkeypatch) -> None:
     def greedy(*arguments: Any, **options: Any) -> Any:
         raise MemoryError("Unable to allocate 7.28 TiB")
 
-    monkeypatch.setattr(AdversarialClassifier, "fit_bound", greedy)
+    monkeypatch.setattr(AdversarialClassifier, "_fit_checked", greedy)
     with pytest.raises(ConfigError, match=r"a fit to 3 columns and 3 classes needs more memory than there is .*7.28 TiB"):
         AdversarialClassifier().fit(X, Y)
 

@@ -530,7 +530,7 @@ RECIPE = (
         "test = replace(test, X=fitted.standardiser.fit(test.X).transform(test.X) if fitted.standardiser else test.X)",
         CELLS,
     ),
-    Mutant("advcli/evaluation/recipe.py", "self._value(name, test.truth, predicted", "self._value(name, test.truth, test.y", CELLS),
+    Mutant("advcli/evaluation/recipe.py", "self._value(name, test, predicted.codes", "self._value(name, test, test.y", CELLS),
     Mutant(
         "advcli/evaluation/recipe.py",
         'self.seeds(number).of("fit")',
@@ -582,26 +582,26 @@ RECIPE = (
     ),
     Mutant(
         "advcli/evaluation/recipe.py",
-        "learner.mean_cost(fitted.rows(train.X), train.costs if costly else fitted.codes, fitted.weight)",
-        "learner.mean_cost(X, test.costs if costly else test.y, test.weight)",
+        "learner.mean_cost(fitted.examples(train.X), of_train, fitted.weight)",
+        "learner.mean_cost(X, test.costs if costly else truth, weight)",
         GUARANTEE,
     ),
     Mutant(
         "advcli/evaluation/recipe.py",
-        "learner.mean_cost(fitted.rows(train.X), train.costs if costly else fitted.codes, fitted.weight)",
-        "learner.mean_cost(fitted.rows(train.X), train.costs if own else train.y, fitted.weight)",
+        "learner.mean_cost(fitted.examples(train.X), of_train, fitted.weight)",
+        "learner.mean_cost(fitted.examples(train.X), train.y, fitted.weight)",
         f"{GUARANTEE} -k learned_from",
     ),
     Mutant(
         "advcli/evaluation/recipe.py",
-        "learner.mean_cost(X, test.costs if costly else test.y, test.weight)",
-        "learner.mean_cost(fitted.rows(train.X), train.costs if costly else fitted.codes, fitted.weight)",
+        "learner.mean_cost(X, test.costs if costly else truth, weight)",
+        "learner.mean_cost(fitted.examples(train.X), of_train, fitted.weight)",
         GUARANTEE,
     ),
     Mutant(
         "advcli/evaluation/recipe.py",
-        "learner.mean_cost(X, test.costs if costly else test.y, test.weight)",
-        "learner.mean_cost(X, test.costs if costly else test.y, None if train.weight is None else train.weight[: len(test.y)])",
+        "learner.mean_cost(X, test.costs if costly else truth, weight)",
+        "learner.mean_cost(X, test.costs if costly else truth, None if train.weight is None else train.weight[: len(test.y)])",
         GUARANTEE,
     ),
     # the key of a cell
@@ -623,7 +623,7 @@ RECIPE = (
         f"{RUNNER_TESTS} -k key",
     ),
     Mutant("advcli/evaluation/cell.py", '"numbers": NUMBERS_VERSION, **', "**", f"{RUNNER_TESTS} -k numbers"),
-    Mutant("advcli/evaluation/cell.py", "if key not in left_out}", "}", f"{RUNNER_TESTS} -k key"),
+    Mutant("advcli/evaluation/cell.py", "if key not in left_out", "", f"{RUNNER_TESTS} -k key"),
     Mutant(
         "advcli/evaluation/cell.py",
         '"plugins": plugins.fingerprint(),',
@@ -863,16 +863,16 @@ VERIFY = (
     # a folder
     Mutant("advcli/verify/folder.py", "if s is None else s[first]", "", f"{FOLDERS} -k 'is_proved and counted'"),
     Mutant(
-        "advcli/verify/folder.py",
-        '_seed(seed, "split", dataset.name, number)',
-        '_seed(seed, "split", dataset.name, 0)',
+        "advcli/verify/splits.py",
+        'seed_of(seed, "split", dataset.name, number)',
+        'seed_of(seed, "split", dataset.name, 0)',
         f"{BOUNDS} -k splits",
     ),
     Mutant("advcli/verify/folder.py", "deviation = X.std(axis=0, ddof=1) if", "deviation = X.std(axis=0) if", f"{BOUNDS} -k splits"),
     Mutant(
         "advcli/verify/folder.py",
-        '_seed(config["seed"], "noisy labels", dataset.name, split)',
-        '_seed(config["seed"], "noisy labels", dataset.name, 1)',
+        'seed_of(config["seed"], "noisy labels", dataset.name, split)',
+        'seed_of(config["seed"], "noisy labels", dataset.name, 1)',
         f"{FOLDERS} -k 'is_proved and noise'",
     ),
     Mutant(
@@ -935,14 +935,14 @@ PROOFS = (
     ),
     Mutant(
         "advcli/evaluation/runner.py",
-        "learner, fitted.rows(train.X), fitted.codes,",
+        "learner, fitted.examples(train.X), fitted.codes,",
         "learner, train.X, fitted.codes,",
         f"{FOLDERS} -k 'is_proved and matrix'",
     ),
     Mutant(
         "advcli/evaluation/runner.py",
-        "fitted.rows(train.X), fitted.codes,",
-        "fitted.rows(train.X), train.y,",
+        "fitted.examples(train.X), fitted.codes,",
+        "fitted.examples(train.X), train.y,",
         f"{FOLDERS} -k 'is_proved and matrix'",
     ),
     Mutant("advcli/evaluation/runner.py", "fitted.codes, fitted.weight)", "fitted.codes, None)", f"{FOLDERS} -k 'is_proved and matrix'"),
@@ -979,7 +979,7 @@ FOREIGN_WEIGHTS = (
 
 CHECKED, CHECK_COMMAND = "tests/reports/test_reports_check.py", "tests/cli/test_cli_check.py"
 CHECK = (
-    Mutant("advcli/reports/regression/check.py", "_NOISE = 1e-9", "_NOISE = 0.05", CHECKED),
+    Mutant("advcli/reports/regression/gates.py", "NOISE = 1e-9", "NOISE = 0.05", CHECKED),
     Mutant("advcli/reports/regression/check.py", "if new.n != len(old.values):", "if False:", CHECKED),
     Mutant("advcli/reports/regression/check.py", "if new.failed:\n", "if False:\n", CHECKED),
     Mutant(
@@ -1065,7 +1065,7 @@ CLI = (
     Mutant("advcli/cli/actions/verify.py", 'counts["refuted"] > 0 or', 'counts["cannot"] > 0 or', f"{FOLDERS} -k command"),
     Mutant("advcli/cli/actions/verify.py", 'or not counts["proved"])', ")", f"{OF_INPUTS} -k proofs"),
     Mutant("advcli/verify/folder.py", "if key in files and file_sha256(path) != files", "if not files", f"{OF_INPUTS} -k proofs"),
-    Mutant("advcli/cli/actions/run.py", "return 1 if failed or self.died else 0", "return 0", f"{RUNS} -k fail"),
+    Mutant("advcli/cli/actions/run.py", "return 1 if failed or self.died or late else 0", "return 0", f"{RUNS} -k fail"),
     Mutant("advcli/cli/actions/run.py", "return 1 if failed or self.died", "return 1 if not failed or self.died", RUNS),
     Mutant("advcli/core/errors.py", "exit_code = 2", "exit_code = 1", f"{INPUTS} -k 'bad_input or cannot_be_made'"),
 )
@@ -1630,7 +1630,7 @@ CHECKER = tuple(
             f"{JUDGED} -k codes",
         ),
         ("advcli/verify/metrics.py", 'np.where(codes >= k, facts["alpha"], distance > 0)', "distance > 0", f"{JUDGED} -k codes"),
-        ("advcli/verify/metrics.py", 'worth = costs if metric == "cost" and', "worth = costs if False and", f"{JUDGED} -k costs"),
+        ("advcli/verify/metrics.py", "worth = costs if metric in OF_COSTS and", "worth = costs if False and", f"{JUDGED} -k costs"),
         ("advcli/verify/metrics.py", "(y == z)[z < k].mean()", "(y == z).mean()", f"{JUDGED} -k codes"),
         (
             "advcli/verify/metrics.py",

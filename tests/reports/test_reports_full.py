@@ -189,11 +189,11 @@ def test_plots_are_there_and_take_the_colour_of_the_page(report):
     drawn = {name for name in summary.attrs["files"] if name.startswith("plots/")}
     assert {
         f"plots/{name}.{kind}"
-        for name in ("means-accuracy", "ranks-accuracy", "splits-accuracy", "gaps", "effort", "published")
+        for name in ("means-accuracy", "ranks-accuracy", "splits-accuracy", "standing-accuracy", "gaps", "effort", "published")
         for kind in ("svg", "pdf", "png")
     } == drawn
     text = (folder.path / "report.html").read_text()
-    assert text.count("<svg ") == 6
+    assert text.count("<svg ") == 7
     assert "#000000" not in text
     assert "currentColor" in text
     for name in drawn:

@@ -202,7 +202,7 @@ def test_failures_and_unconverged_fits_are_visible(tmp_path):
     assert "*!" in row
     text = comparison_table(summary)
     assert "! at least one fit stopped" in text
-    assert "failed: at least one fit" in text
+    assert "failed: at least one split has no value" in text
 
 
 def test_everything_failed(tmp_path):

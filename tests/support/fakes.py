@@ -32,6 +32,7 @@ class FakeDataset:
     groups: np.ndarray | None = None
     group: np.ndarray | None = None
     time: np.ndarray | None = None
+    soft: np.ndarray | None = None
     sha256: str = ""
     notes: tuple = ()
     hierarchy: tuple | None = None

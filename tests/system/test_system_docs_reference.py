@@ -20,8 +20,19 @@ PAGE = (ROOT / "docs" / "site" / "api.rst").read_text(encoding="utf-8")
 DOCUMENTED = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "docs" / "gallery").glob("*.py"))]
 MODULES = {"advcli", "advcli.metrics", "advcli.plugins", "advcli.statistics", "advcli.statistics.tests"}
 """Modules that pages import whole: the reference lists what is in them."""
-WITHOUT = ("Certificate", "ConfigError", "DataError", "Judgement", "Mark", "NotConvergedWarning", "Posterior", "Significance", "Solution")
-WITHOUT += ("StrategyWarning", "TestResult", "WorstCase")
+WITHOUT = (
+    "Annotations",
+    "Certificate",
+    "ConfigError",
+    "DataError",
+    "Judgement",
+    "Mark",
+    "NotConvergedWarning",
+    "Posterior",
+    "Significance",
+    "Solution",
+)
+WITHOUT += ("Annotations", "StrategyWarning", "TestResult", "WorstCase")
 """Classes that functions with an example return, take or raise."""
 RUN = """
 import doctest, importlib, sys

@@ -32,7 +32,7 @@ class Check(Task):
             "did the numbers move? exit code 1 and one line per number that did",
         ),
         (
-            "check results=results/NAME baseline=FILE.csv tolerance.accuracy=0.01 floor=true [summary=FILE.md]",
+            "check results=results/NAME baseline=FILE.csv floor=true summary=FILE.md",
             "did a mean become worse by more than that? also of imported numbers",
         ),
     )

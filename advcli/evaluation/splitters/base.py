@@ -39,6 +39,18 @@ class Splitter:
         Those of them without which it cannot be.
     grows : bool
         Whether the first splits stay what they are when more are asked for; else the number of splits is a part of a cell's key.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli.evaluation.splitters import Splitter, register, splitter_names
+    >>> @register("thirds")
+    ... class Thirds(Splitter):
+    ...     def splits(self, dataset):
+    ...         rows = np.arange(dataset.X.shape[0])
+    ...         return [(rows[rows % 3 != part], rows[rows % 3 == part]) for part in range(3)], []
+    >>> "thirds" in splitter_names()
+    True
     """
 
     name: ClassVar[str]

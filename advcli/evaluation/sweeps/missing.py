@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import DataError
+from ...core.errors import MissingDataError
 from ...data import is_stored, missing_files, missing_line
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def sort_out(cells: Sequence[Settings], words: Sequence[Sequence[str]], typed: S
     if not kept or not presets or chosen & missing.keys():
         rest = list(dict.fromkeys(word for number in kept for word in words[number] if word.startswith("dataset=")))
         go_on = f"; to go on with the rest add dataset={','.join(word.partition('=')[2] for word in rest)}" if rest else ""
-        raise DataError(_how_to_get(missing, len({str(cell.dataset["name"]) for cell in cells}), presets) + go_on)
+        raise MissingDataError(_how_to_get(missing, len({str(cell.dataset["name"]) for cell in cells}), presets) + go_on)
     sets = len({str(cell.dataset["name"]) for cell in cells})
     return kept, (
         f"{len(missing)} of {sets} data sets are not here and are left out: {', '.join(missing)}; {_command(missing, presets)} gets them"
