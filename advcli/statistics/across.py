@@ -122,6 +122,7 @@ def improvability(errors: ArrayLike) -> NDArray[np.float64]:
     Returns
     -------
     ndarray, shape (n_datasets, n_methods)
+        The shares, for each data set and method.
 
     References
     ----------

@@ -72,6 +72,13 @@ sphinx_gallery_conf = {
 }
 warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
 
+# ---- for programs ---------------------------------------------------------------------------------------------------------------
+llms_txt_description = (
+    "Multiclass classifiers that train on the cost they are evaluated on, a command line that compares methods, certified fits."
+)
+# Types of parameters and the mark of keyword-only ones have no Markdown of their own; their text is kept.
+llms_txt_suppress_unknown_node_warnings = ["classifier", "abbreviation"]
+
 # ---- how it looks ---------------------------------------------------------------------------------------------------------------
 html_theme = "pydata_sphinx_theme"
 html_title = "advcli"
