@@ -81,10 +81,10 @@ def distinct(cells: Iterable[Cell]) -> dict[str, Cell]:
 
 
 class Review:
-    """What refuses, before any work, cells that the finished cells of a folder do not go with.
+    """Refuses, before any work, new cells that do not fit the finished cells of a folder.
 
-    Those are cells whose splits and metrics cannot be added, and cells from other data, files or code of the same names. ``cells`` are by
-    `distinct`, ``contents`` the checksums of data sets that were read, by `content_of`.
+    Splits and metrics of such a cell cannot be added, or its data, files or code have the same names as before and other contents.
+    ``cells`` come from `distinct`, and ``contents`` are the checksums of the data sets that were read, by `content_of`.
     """
 
     def __init__(self, folder: ResultsFolder, cells: Mapping[str, Cell], contents: Mapping[str, str] | None = None) -> None:

@@ -25,7 +25,7 @@ _CHOICES = ("name", "learner", "base", "source", "description")
 
 
 def path_of(text: str) -> Path:
-    """Return the absolute path that an option names, at the end of all links."""
+    """Return the absolute path that an option names, with symbolic links resolved."""
     return Path(os.path.realpath(expanded(text)))
 
 

@@ -44,7 +44,7 @@ class _ThresholdDirections(Directions):
 
 
 def threshold_scores(values: Array, eta: Array) -> Array:
-    """Return f (n, k) of the numbers w.x of rows (n,) and thresholds (k - 1,)."""
+    """Return the scores f, shape (n, k), for the projections w.x of the rows, shape (n,), and the thresholds, shape (k - 1,)."""
     return np.outer(values, np.arange(1.0, len(eta) + 2.0)) + np.append(np.cumsum(eta[::-1])[::-1], 0.0)
 
 

@@ -212,11 +212,10 @@ class Posterior:
 
 
 def bayesian_correlated_t(a: ArrayLike, b: ArrayLike, n_train: float, n_test: float, rope: float = 0.0) -> Posterior:
-    """Bayesian correlated t-test: how likely one of two methods is better by more than ``rope``, on one data set.
+    """Bayesian correlated t-test: how likely one of two methods has values smaller by more than ``rope``, on one data set.
 
     The mean difference has the posterior mean(d) + sqrt((1/J + n_test/n_train) var(d)) t_{J-1}. The correlation of the splits is taken as
-    n_test / (n_train + n_test) (Corani and Benavoli 2015, Machine Learning 100, eq. 8; Benavoli et al. 2017, JMLR 18, section 3). It is nan
-    with fewer than two values or missing ones; differences without spread are taken for certain.
+    n_test / (n_train + n_test) (Corani and Benavoli 2015, Machine Learning 100, eq. 8; Benavoli et al. 2017, JMLR 18, section 3).
 
     Parameters
     ----------
@@ -226,6 +225,12 @@ def bayesian_correlated_t(a: ArrayLike, b: ArrayLike, n_train: float, n_test: fl
         Rows in the training and the test part of a split.
     rope : float
         Half the width of the region of practical equivalence, in the unit of the values; `ConfigError` unless finite and at least 0.
+
+    Returns
+    -------
+    Posterior
+        The probabilities that a is smaller than b by more than ``rope``, that neither is, and that a is larger. They are nan with fewer
+        than two values or missing ones, and 0 or 1 where all differences are equal.
 
     Examples
     --------

@@ -62,7 +62,7 @@ def order_of(classes: NDArray[Any], own: list[Any] | None) -> list[Any] | None:
 
 
 def coded_sets(Y: Any, n_classes: int | None, empty_sets: bool) -> sparse.csr_array:
-    """Return ones (n, k) where a row has a label; `ValueError` for other numbers, and without ``empty_sets`` for an empty row."""
+    """Return an array (n, k), 1 where a row has a label; `ValueError` for other numbers, and for an empty row unless ``empty_sets``."""
     Y = sparse.csr_array(checked_csr(Y, "y") if is_sparse(Y) else Y)
     Y.eliminate_zeros()
     Y.sum_duplicates()

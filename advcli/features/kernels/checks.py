@@ -19,7 +19,7 @@ def indefinite(name: str, why: str) -> DataError:
 
 
 def check_kernel_matrix(K: Array) -> None:
-    """Raise `DataError` where one read, or the eigenvalues of a small matrix, show that it is not a kernel matrix."""
+    """Raise `DataError` if one pass over the matrix, or the eigenvalues of a small one, shows that it is not a kernel matrix."""
     if K.shape[0] != K.shape[1]:
         raise DataError(f"features=precomputed needs a square kernel matrix of the training rows, got {K.shape[0]} x {K.shape[1]}")
     n = len(K)

@@ -61,9 +61,10 @@ def _one_more(law: Array, p: Array) -> Array:
 
 
 def gibbs(U: Array, table: Array) -> Array:
-    """Return the probabilities of all sets, in proportion to exp f(y), shape (n, 2^m), sets by their numbers.
+    """Return the probability of every set y of labels, proportional to exp f(y), shape (n, 2^m); column i is the set with number i.
 
-    U (n, m) are scores of the labels, ``table`` (2^m,) scores that sets add (`enumerated_sets.pair_table`).
+    U (n, m) are scores of the labels, and ``table`` (2^m,) is what each set adds to the sum of its labels' scores
+    (`enumerated_sets.pair_table`).
     """
     score = np.zeros((len(U), 1))
     for u in U.T:
