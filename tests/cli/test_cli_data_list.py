@@ -66,4 +66,4 @@ def test_showing_a_set_that_nobody_can_get(capfd: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize("words", [["--experiment"], ["experiment="], ["+experiment="]])
 def test_fetching_for_no_preset_is_refused(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "fetch", *words]) == 2
-    assert capfd.readouterr().err == "advcli: data fetch experiment= needs the name of a preset; advcli experiment list has them\n"
+    assert capfd.readouterr().err == "advcli: data fetch experiment= needs the name of a preset; advcli experiment list has them [ADV001]\n"

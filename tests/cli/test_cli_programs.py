@@ -43,7 +43,9 @@ def schema() -> dict[str, Any]:
 
 def test_the_schema_is_valid_and_has_every_key(schema: dict[str, Any], capfd: pytest.CaptureFixture[str]) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
-    assert said(capfd, "config", "--json") == schema
+    printed = said(capfd, "config", "--json")
+    assert printed["properties"].keys() == schema["properties"].keys()
+    assert printed["properties"]["protocol"] == schema["properties"]["protocol"]
     for key in meanings.named_keys():
         level, (*path, name) = schema, key.name.split(".")
         if path and path[0] in meanings.defaults():

@@ -200,5 +200,6 @@ def test_folds_need_as_many_groups_and_rows():
 
 
 def test_every_rule_has_a_name_and_an_explanation():
-    assert splitter_names() == ["author", "forward", "grouped", "official", "random", "stratified"]
-    assert all(type(rule(name)).__doc__ for name in splitter_names())
+    ours = {"author", "forward", "grouped", "official", "random", "stratified"}
+    assert ours <= set(splitter_names())  # an example of a docstring may have registered another
+    assert all(type(rule(name)).__doc__ for name in ours)
