@@ -112,7 +112,7 @@ def test_the_order_of_metrics() -> None:
 # ---- sweeps ---------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("search", ["first_split", "every_split"])
+@pytest.mark.parametrize("search", ["first_split", pytest.param("every_split", marks=pytest.mark.slow)])
 def test_splits_and_metrics_are_added_to_a_sweep(search: str, tmp_path: Path, fits: list[Any]) -> None:
     words = f"{NESTED} protocol.search={search} record.proofs=true"
     sweep(f"{words} protocol.n_splits=2", tmp_path / "grown", workers=1, quiet=True)
@@ -210,7 +210,8 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
 # ---- what ends in the middle ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("writer", ["write_text", "write_arrays"])
+# both writers end at every of their calls, which takes more than ten seconds each
+@pytest.mark.parametrize("writer", ["write_text", pytest.param("write_arrays", marks=pytest.mark.slow)])
 def test_an_end_in_the_middle_loses_nothing(writer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fits: list[Any]) -> None:
     """Predictions and proofs are there before the cell's file names them, or are not."""
     words = f"{WORDS} record.proofs=true"

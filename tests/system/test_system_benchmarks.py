@@ -21,6 +21,7 @@ def run(*arguments):
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow  # half a minute; every change runs the oracle's benchmark below
 def test_every_benchmark_runs_and_prints_its_ratios():
     ran = run("--tiny")
     assert ran.returncode == 0, ran.stderr
