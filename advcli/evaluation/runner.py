@@ -35,7 +35,7 @@ from .learning import learning_curve
 from .outcome import CellOutcome, outcome_of
 from .recipe import Recipe
 from .splits import Split
-from .splitters.base import lie
+from .splitters.base import relation
 
 
 def run_cell(
@@ -214,7 +214,7 @@ class _CellRun:
     def _tell_splits(self, splits: list[Split]) -> None:
         """Find what rows and the cell's file say of the splits, and write them where the folder keeps them."""
         recipe, rule = self.recipe, self.recipe.splitter
-        self.parts = lie(splits) if rule.told else ""
+        self.parts = relation(splits) if rule.told else ""
         self.about_splits: dict[str, Any] = {}
         if rule.told:
             told = {"drawn": rule.drawn_from(recipe.dataset), "grows": rule.grows, PARTS: self.parts}

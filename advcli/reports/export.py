@@ -18,7 +18,7 @@ from .choice import Choice, Names
 from .formats.latex import latex
 from .sections.content import contents
 from .sources import Sources
-from .summary import DRAWN, LIE, TOLD, summarise
+from .summary import DRAWN, RELATION, TOLD, summarise
 
 KEPT = "own method"
 """Column of the methods' names as they stand in the folders."""
@@ -29,7 +29,7 @@ _PARAMETERS = ("dataset", "method", "loss", "features", "solver", "seed", "cell"
 
 def _plain(runs: pd.DataFrame) -> pd.DataFrame:
     """Return chosen rows with the names that they have in their folders, as texts."""
-    return runs.assign(method=runs[KEPT], dataset=runs["dataset"].astype(str)).drop(columns=[KEPT, DRAWN, TOLD, LIE], errors="ignore")
+    return runs.assign(method=runs[KEPT], dataset=runs["dataset"].astype(str)).drop(columns=[KEPT, DRAWN, TOLD, RELATION], errors="ignore")
 
 
 def _csv(name: str, runs: pd.DataFrame, names: Names, out: Path) -> str:
@@ -80,7 +80,7 @@ def _mlflow(name: str, runs: pd.DataFrame, names: Names, out: Path) -> str:
         if stored is None:
             title = f"{rows['dataset'].iloc[0]} {rows['method'].iloc[0]}"
             stored = client.create_run(experiment, tags={"advcli.cell": str(cell)}, run_name=title)
-            for column in (*_PARAMETERS, *(name for name in hyper_columns(map(str, rows)) if name != LIE)):
+            for column in (*_PARAMETERS, *(name for name in hyper_columns(map(str, rows)) if name != RELATION)):
                 if column in rows and rows[column].nunique(dropna=True) == 1:
                     client.log_param(stored.info.run_id, column, rows[column].dropna().iloc[0])
             new += 1

@@ -21,7 +21,7 @@ from ..results.identity import Owner
 from ..results.provenance import Makers
 from ..results.tables import PARTS, TIMING_COLUMNS, canonical_json
 from .formats.document import counted
-from .summary import DRAWN, LIE, RESULTS, TOLD, told_apart
+from .summary import DRAWN, RELATION, RESULTS, TOLD, told_apart
 
 
 class Sources:
@@ -83,7 +83,7 @@ class Sources:
         further = told_apart(cells, self.about)
         keys = runs["cell"].tolist()
         if same:
-            runs[LIE] = [("same" if key in same else told) for key, told in zip(keys, runs.get(PARTS, [""] * len(keys)), strict=True)]
+            runs[RELATION] = [("same" if key in same else told) for key, told in zip(keys, runs.get(PARTS, [""] * len(keys)), strict=True)]
         return runs.assign(**{DRAWN: [drawn[key] for key in keys], TOLD: [further.get(key, "") for key in keys]})
 
     @cached_property

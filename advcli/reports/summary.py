@@ -51,7 +51,7 @@ UNCORRECTED = {"growing": "whose training parts grow from split to split", "same
 
 Its ratio of test to training rows stands for the correlation of splits that overlap at random."""
 
-RESULTS, DRAWN, TOLD, LIE = "results", "drawn", "told", "lie"
+RESULTS, DRAWN, TOLD, RELATION = "results", "drawn", "told", "relation"
 """Columns that rows of results folders have beside their own (`advcli.reports.sources`).
 
 The folder, where they are of several; a text that is equal where splits are; further options that tell cells of one method apart
@@ -237,7 +237,7 @@ def unpaired(runs: pd.DataFrame) -> list[str]:
 
 def uncorrected(runs: pd.DataFrame) -> dict[str, str]:
     """Return the data sets to whose splits the corrected test does not apply, and why; see `UNCORRECTED`."""
-    column = LIE if LIE in runs else PARTS
+    column = RELATION if RELATION in runs else PARTS
     if column not in runs:
         return {}
     told = runs[runs[column].isin(list(UNCORRECTED))].drop_duplicates("dataset")

@@ -17,7 +17,7 @@ from advcli.data import make_dataset
 from advcli.evaluation.part import Part
 from advcli.evaluation.splits import share_of
 from advcli.evaluation.splitters import splitter_names, splitter_of
-from advcli.evaluation.splitters.base import FoldsOf, lie
+from advcli.evaluation.splitters.base import FoldsOf, relation
 
 FEW = st.integers(1, 4)
 SEEDS = st.integers(0, 2**20)
@@ -158,7 +158,7 @@ def test_folds_of_given_splits_follow_the_columns_of_the_data(given_rule):
 def test_splits_that_overlap_otherwise_than_random_ones_are_told():
     grouped = rule("grouped", n_splits=3).splits(data(40, group=np.arange(40) // 4))[0]
     forward = rule("forward", n_splits=3).splits(data(40, time=np.arange(40)))[0]
-    assert [lie(grouped), lie(forward), lie(forward[:1]), lie([forward[0]] * 2)] == ["", "growing", "", "same"]
+    assert [relation(grouped), relation(forward), relation(forward[:1]), relation([forward[0]] * 2)] == ["", "growing", "", "same"]
 
 
 @pytest.mark.parametrize(

@@ -112,8 +112,8 @@ SPLITTERS: Registry[type[Splitter]] = Registry("rule of splits", "splits", __pac
 """All rules by name."""
 
 
-def lie(splits: list[Split]) -> str:
-    """Return how splits lie to each other, as far as tests over them depend on it.
+def relation(splits: list[Split]) -> str:
+    """Return how the parts of splits relate, as far as tests over splits depend on it.
 
     ``same``: all test parts have the same rows. ``growing``: every training part has all rows of the one before, and more. Else empty:
     training parts overlap as those of random splits and cross-validation do.

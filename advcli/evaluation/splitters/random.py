@@ -114,7 +114,8 @@ class GroupedSplits(Splitter):
             raise DataError(f"data set {name!r}: dataset.group has one group, and training and test rows need different ones")
         drawn = random_splits(count, protocol.n_splits, protocol.train_size, self.seed, name)
         shares = [len(of_groups(groups, train)) / len(groups) for train, _ in drawn]
-        notes = [f"{count} groups are split whole: training parts have {min(shares):.0%} to {max(shares):.0%} of the rows"]
+        share = " to ".join(dict.fromkeys(f"{share:.0%}" for share in (min(shares), max(shares))))
+        notes = [f"{count} groups are split whole: training parts have {share} of the rows"]
         return [(of_groups(groups, train), of_groups(groups, test)) for train, test in drawn], notes
 
     def folds(self, part: Part, search: FoldsOf) -> list[Split]:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from ...results.tables import hyper_columns, over_splits
 from ..formats.document import Section, TableField, counted
-from ..summary import DRAWN, LIE, RESULTS, TOLD, numbers
+from ..summary import DRAWN, RELATION, RESULTS, TOLD, numbers
 from .columns import ReportColumn, alarm, lay_out, number, whole
 from .facts import Facts
 
@@ -59,7 +59,7 @@ def _effort(part: pd.DataFrame, hyper: Sequence[str], facts: Facts) -> dict[str,
 
 def hyper_names(fits: pd.DataFrame) -> list[str]:
     """Return the columns of rows that hold hyper-parameters."""
-    return [name for name in hyper_columns(map(str, fits.columns)) if name not in (RESULTS, DRAWN, TOLD, LIE)]
+    return [name for name in hyper_columns(map(str, fits.columns)) if name not in (RESULTS, DRAWN, TOLD, RELATION)]
 
 
 def chosen_text(fits: pd.DataFrame, hyper: Sequence[str]) -> str:
