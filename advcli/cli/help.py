@@ -35,10 +35,10 @@ def page(words: Sequence[str]) -> str:
     if not words:
         return "\n".join(_everything())
     word, group = words[0], words[0].partition("=")[0].lstrip("+")
-    if len(words) > 1 and word not in actions.names():
+    if len(words) > 1 and (word not in actions.names() or word in meanings.groups()):
         raise ConfigError("advcli help takes one word: an action, a group, GROUP=CHOICE or a key")
     if word in actions.names():
-        return "\n".join(_action(word))
+        return "\n".join([*_action(word), *(["", *_group(word)] if word in meanings.groups() else [])])
     if group in meanings.groups():
         return "\n".join(_choice(group, word.partition("=")[2]) if "=" in word else _group(group))
     keys = meanings.named_keys([word])
@@ -115,8 +115,8 @@ def _everything() -> Iterator[str]:
         yield from columns([(name, kind.summary) for name, kind in members], indent=2, least=12)
     chosen = meanings.defaults()
     yield from ("", "Groups: GROUP=CHOICE sets the choice, +GROUP=CHOICE adds settings to a command")
-    yield from filled("  ".join(f"{group}={chosen[group]}" for group in meanings.groups() if group in chosen), indent=2)
-    yield from filled("  ".join(f"+{group}" for group in meanings.groups() if group not in chosen), indent=2)
+    shown = [f"{group}={chosen[group]}" for group in meanings.groups() if group in chosen]
+    yield from filled("  ".join([*shown, *(f"+{group}" for group in meanings.groups() if group not in chosen)]), indent=2)
     yield from ("", "Flags", *columns(FLAGS, indent=2))
     yield from ("", "More: advcli help ACTION | GROUP | GROUP=CHOICE | KEY (fit, hyper.C)\n      advcli config lists all keys")
 

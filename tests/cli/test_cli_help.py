@@ -73,7 +73,7 @@ def test_an_action_shows_its_keys_and_a_command_that_names_keys_only(name: str, 
         assert re.search(rf"^  {re.escape(key)}\b", page, re.M)
     for word in shlex.split(kind.example):
         key, equals, _ = word.partition("=")
-        assert not equals or key in known or key in meanings.groups() or key in ("method", "path", "target")
+        assert not equals or key in known or key in meanings.groups() or key in ("method", "path", "target", "classes")
 
 
 def test_an_action_lists_the_particular_keys_that_it_reads() -> None:

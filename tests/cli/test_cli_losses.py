@@ -151,3 +151,29 @@ def test_an_option_that_all_swept_losses_have_is_set_once(capfd: pytest.CaptureF
     for word in ("loss.alpha=3", "loss.cost=[[0,1"):
         assert main([*words, word, "name=y"]) == 2
         assert len(capfd.readouterr().err.splitlines()) == 1
+
+
+def test_loss_check_says_whether_a_matrix_is_consistent_and_what_breaks_it(capsys: pytest.CaptureFixture[str]) -> None:
+    write_costs(Path("mixed.csv"), ["virginica", "setosa", "versicolor"], ["versicolor", "virginica", "setosa"])
+    assert main(["loss", "check", "mixed.csv"]) == 0  # rows and columns in other orders: each class is cheapest where it is right
+    assert "mixed.csv, 3 classes, 3 predictions: Fisher consistent" in capsys.readouterr().out
+    assert main(["loss", "check", "cs", "classes=4"]) == 1
+    out = capsys.readouterr().out
+    assert "broken by the distribution (0.2, 0.4, 0.2, 0.2)" in out
+    assert out.count("broken by the same distribution") == 2
+    Path("other.csv").write_text("said,a,b\nyes,0,1\nno,1,0\n")
+    Path("few.csv").write_text("0,1,1\n1,0,1\n")
+    for words, fault in (
+        (["check"], "needs a cost matrix or a loss"),
+        (["check", "absent.csv"], "cannot be read"),
+        (["check", "other.csv"], "are not its classes"),
+        (["check", "few.csv"], "are not its classes"),
+        (["check", "mixed.csv", "classes=3"], "is for a loss by its name"),
+        (["check", "ww", "classes=1"], "not a whole number of at least 2"),
+        (["check", "ww", "classes=7"], "at most 6 classes"),
+        (["check", "ww", "clases=3"], "did you mean classes"),
+    ):
+        assert main(["loss", *words]) == 2
+        said = capsys.readouterr().err
+        assert fault in said
+        assert said.count("\n") == 1

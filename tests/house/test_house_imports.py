@@ -33,7 +33,7 @@ reports.pictures                                        losses features learners
 reports.compare                                         data.labels evaluation
 testing                                                 core losses features problems solvers learners data metrics results reports
 cli                                                     core config data learners evaluation results statistics models
-cli                                                     reports verify
+cli                                                     reports verify losses
 __init__ __main__                                       core learners cli
 """
 WINGS = {"learners.structured": {"learners.structured", "__init__"}, "solvers.stochastic": {"solvers.stochastic"}}
