@@ -36,6 +36,7 @@ _PUBLIC = {
     "dawid_skene": "data.labels.annotators",
     "decide": "learners.costs.decide",
     "guarantee": "statistics.risk_coverage",
+    "moment_bounds": "statistics.moment_bounds",
 }
 """Public names and the modules that define them: an import of this package, as on every <TAB>, loads none of them."""
 _ROOMS = {"costs": "losses.matrices", "errors": "core.errors", "plugins": "core.plugins"} | {
