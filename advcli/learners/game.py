@@ -32,6 +32,8 @@ def _has_proba(estimator: PlaysGame) -> bool:
         return True
     loss = estimator.given_loss
     kind = loss_type(loss)
+    if kind is not None and kind.estimates(given_options(loss, estimator.loss_options)):
+        return True
     if _is_adversarial(estimator) and kind is not None and kind.agrees(given_options(loss, estimator.loss_options)):
         return True
     said = repr(loss) if isinstance(loss, str) else loss_said(loss)
@@ -90,8 +92,13 @@ class PlaysGame(Minimiser):
         return WorstCase.of(certificate, penalty, np.average(bounds, weights=share), np.average(seen, weights=share), self.rule_)
 
     def probabilities(self, X: Any) -> Array | None:
-        """Return the predictor's distribution where its predictions are the classes, shape (n, k): a strategy of the game, no estimate."""
+        """Return estimates of smooth surrogates, or the predictor's distribution where its predictions are the classes, shape (n, k).
+
+        The distribution is a strategy of the game, no estimate.
+        """
         loss = self.loss_
+        if loss.smooth and self.decides:
+            return np.asarray(loss.probabilities(self.potentials(X)))
         plays = self.decides and isinstance(loss, AdversarialLoss) and loss.n_predictions == len(self.classes_) and self.predicts_classes_
         return loss.predictor(self.potentials(X)) if plays else None
 
@@ -115,13 +122,13 @@ class PlaysGame(Minimiser):
 
     @available_if(_has_proba)
     def predict_proba(self, X: Any) -> Array:
-        """Return the predictor's distribution over `classes_`, shape (n, k); only where its largest entry is the prediction (zero-one).
+        """Return probabilities of `classes_`, shape (n, k): estimates for ``loss="entropy"``, else the predictor's distribution.
 
-        It is the predictor's mixed strategy in the game, no estimate of class probabilities: it is often 0 at the true class. Do not score
-        it by log-loss or Brier score: a scorer of scikit-learn that does warns once (`StrategyWarning`). ``calibrate`` of
-        `AdversarialClassifier` gives estimates in its place.
+        The predictor's distribution is there only where its largest entry is the prediction (zero-one). It is a mixed strategy in the game,
+        no estimate of class probabilities, and often 0 at the true class. Do not score it by log-loss or Brier score: a scorer of
+        scikit-learn that does warns once (`StrategyWarning`). ``calibrate`` of `AdversarialClassifier` gives estimates in its place.
         """
-        if not self.calibrates:
+        if not self.calibrates and not self.loss_.smooth:
             warn_scorers()
             return self.by_class(self.predictor_distribution(X))
         return self.by_class(np.asarray(self.probabilities(X)))

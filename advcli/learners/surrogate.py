@@ -147,8 +147,9 @@ class SurrogateClassifier(PlaysGame):
     @classmethod
     def has_probabilities(cls, loss: Options) -> bool:
         """Tell whether the loss is a game whose predictions are the classes; a matrix tells it once the classes are known."""
-        if not issubclass(loss_class(loss["name"]), AdversarialLoss):
-            return False
+        kind = loss_class(loss["name"])
+        if not issubclass(kind, AdversarialLoss):
+            return kind.estimates(own_options(loss, OF_THE_FIT))
         try:
             made: Any = make_loss(loss["name"], 3, **own_options(loss, OF_THE_FIT))
             return bool(made.predicts_classes and made.n_predictions == 3)
@@ -259,6 +260,9 @@ class SurrogateClassifier(PlaysGame):
         if lacks is None and tolerance is not None and not solver.takes_box:
             lacks = "moments in a ball (features.moments=ball)"
             remedy = f"for a box choose a solver that takes one: {', '.join(solvers_for_a_box())}"
+        if lacks is None and self.loss_.smooth and not solver.takes_smooth:
+            lacks = "a surrogate with kinks"
+            remedy = f"for loss={loss_said(self.given_loss)} choose solver=auto, smooth_newton or lbfgs"
         if lacks is None and in_parts and not solver.takes_blocks:
             lacks = "rows in memory"
         if lacks is not None:

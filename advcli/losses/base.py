@@ -59,6 +59,7 @@ class Loss(ABC):
     metric: ClassVar[str] = "error"  # what selection minimises by default
     simplex: ClassVar[bool] = False  # whether r + e_y runs over all distributions
     thresholded: ClassVar[bool] = False  # whether S = tau + 1 - f_y with a tau that classes below it do not move
+    smooth: bool = False  # whether S is twice differentiable, with `slopes` and `probabilities`, and so has no pieces and no block step
     separate: ClassVar[bool] = False  # whether r = a - mean a and c = sum a with a_y = 0 and every other a_j in [0, 1] alone
 
     matrix: Array | None = None  # the loss matrix (l, k), where the surrogate belongs to a game
@@ -112,6 +113,11 @@ class Loss(ABC):
         return False
 
     @classmethod
+    def estimates(cls, options: Mapping[str, Any]) -> bool:
+        """Return whether a loss with these options is smooth, so that `probabilities` estimates the distribution of the labels."""
+        return False
+
+    @classmethod
     def examples(cls, n_classes: int) -> list[dict[str, Any]]:
         """Return option sets that tests of every loss should try with ``n_classes`` classes (read by `examples_of`)."""
         return [{}]
@@ -156,6 +162,14 @@ class Loss(ABC):
         None.
         """
         return None
+
+    def probabilities(self, F: Array) -> Array:
+        """Return the distributions (n, k) that smooth surrogates estimate at scores F (n, k)."""
+        raise NotImplementedError(f"loss={self.name} estimates no probabilities")
+
+    def slopes(self, F: Array) -> tuple[Array, Array]:
+        """Return q(f) and d, both (n, k), with the Jacobian (I - q 1') diag(d) (I - 1 q') of q(f), for smooth surrogates."""
+        raise NotImplementedError(f"loss={self.name} has kinks")
 
     # ---- compiled twins -------------------------------------------------------------------------------------------
     def value(self, F: Array, y: Labels) -> Array:

@@ -1,5 +1,6 @@
 """solver=auto: which solver suits a problem, and one line that says which and why.
 
+a smooth surrogate     (entropy) its own Newton's method; L-BFGS for moments in a box
 rows read in blocks    the block method, a batch of blocks at a time
 moments in a box       the solver that is made for them
 hinges of own numbers  (abstain_ova) the solver of binary problems, one for each
@@ -38,6 +39,7 @@ from .newton.box import BoxSolver
 from .newton.hinges import HingesSolver
 from .newton.kernel import KernelNewtonSolver, newton_after, step_seconds
 from .newton.linear import WARM, NewtonSolver, falls_into_blocks
+from .newton.smooth import SmoothNewtonSolver
 from .plan import Plan, Turn
 
 # Linear features: the block method gets the passes that cost as much as the factorisations of Newton's method, 12 n p operations each.
@@ -91,6 +93,10 @@ def choose(problem: Problem, threads: int | str = 1) -> Plan:
 
     ``threads`` share the work of `DualSolver`, `NewtonSolver` and `KernelNewtonSolver`.
     """
+    if problem.loss.smooth:
+        solver = LbfgsSolver() if getattr(problem, "tolerance", None) is not None else SmoothNewtonSolver()
+        lacking = "rows in memory" if isinstance(problem, BlockProblem) else solver.lacks(problem)
+        return Plan((), lacking) if lacking else _alone(solver, "a smooth surrogate")
     if isinstance(problem, BlockProblem):
         blocks = BlockDualSolver(threads=threads)
         lacking = blocks.lacks(problem)
@@ -202,11 +208,12 @@ class AutoSolver(ThreadedSolver):
     ``threads`` share the work of the solvers (`choose`), and of the certificates.
     """
 
-    takes_box = takes_blocks = True
+    takes_box = takes_blocks = takes_smooth = True
 
     def lacks(self, problem: Problem) -> str | None:
         """Return what the problem lacks for every solver, or None."""
-        if problem.features.multiclass_linear and problem.tolerance is None and not isinstance(problem, BlockProblem):
+        plain = problem.features.multiclass_linear and not problem.loss.smooth
+        if plain and problem.tolerance is None and not isinstance(problem, BlockProblem):
             return None  # the block method takes it, whatever is chosen
         plan = choose(problem)
         return None if plan.turns else plan.reason

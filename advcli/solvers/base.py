@@ -50,6 +50,7 @@ class Solver(ABC):
     name: ClassVar[str]
     takes_box: ClassVar[bool] = False  # whether it can solve problems with a tolerance, an L1 penalty
     takes_blocks: ClassVar[bool] = False  # whether it can solve a `BlockProblem`, rows that are read in blocks
+    takes_smooth: ClassVar[bool] = False  # whether it can solve problems of smooth surrogates, which have no block step
     comparison: ClassVar[bool] = False  # whether it exists for comparison alone; `auto` never takes it
     precision: ClassVar[float] = 0.0  # relative gap below which the solver takes too long to be asked for it; 0: any tolerance
 

@@ -50,7 +50,7 @@ class LbfgsSolver(Solver):
     """L-BFGS with so many curvature ``pairs`` on proximally smoothed objectives; explicit features, a ball or a box."""
 
     precision = 1e-6
-    takes_box = True
+    takes_box = takes_smooth = True
 
     def __init__(self, pairs: int = 10) -> None:
         self.pairs = whole_option("pairs", pairs)

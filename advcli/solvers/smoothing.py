@@ -32,7 +32,8 @@ class SmoothedObjective:
     """P_mu around the centres R (n, k); ``evaluations`` counts reads of the data."""
 
     def __init__(self, problem: Problem, centre: Array, mu: float) -> None:
-        self.problem, self.centre, self.mu = problem, centre, mu
+        self.problem, self.centre = problem, centre
+        self.mu = 0.0 if problem.loss.smooth else mu
         self.evaluations = 0
 
     def at(self, theta: Array) -> SmoothedPoint:
@@ -60,6 +61,8 @@ class SmoothedObjective:
 def maximisers(problem: Problem, theta: Array, centre: Array, mu: float) -> tuple[Array, Array]:
     """Return the scores at theta in units of the cost weights, and the maximisers r_i of the smoothed objective around a centre."""
     F = problem.scaled(problem.features.scores(theta))
+    if problem.loss.smooth:
+        return F, problem.loss.oracle(F, problem.y).R
     return F, problem.loss.block(F, centre, problem.y, np.asarray(mu))
 
 

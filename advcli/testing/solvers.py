@@ -20,8 +20,8 @@ PATIENCE = 600.0  # seconds after which a fit that does not end is a failure
 
 
 def check_solver(solver_class: type[Solver], **options: Any) -> None:
-    """Check a class of solvers, with its options, on small zero-one problems: of dense or sparse rows, a kernel matrix, or moments in a
-    box.
+    """Check a class of solvers, with its options, on small zero-one problems of dense or sparse rows, a kernel matrix, or moments in a
+    box, or on one of logistic regression.
 
     Weak duality holds wherever it is stopped, the status names what stopped it; it makes at most ``max_passes``; the same seed gives the
     same bits; its tolerance is reached; a warm start is not written to and leads to the tolerance, one of another shape is ignored or
@@ -38,9 +38,9 @@ def check_solver(solver_class: type[Solver], **options: Any) -> None:
 
 
 def _check(solver: Solver, tol: float) -> None:
-    kinds = ("linear", "sparse", "precomputed", "box")
+    kinds = ("linear", "sparse", "precomputed", "box", "smooth")
     features = next((kind for kind in kinds if solver.lacks(_problem(1.0, features=kind)) is None), "")
-    lacking = f"lacks {solver.lacks(_problem(1.0))} for linear features, and takes neither sparse rows nor a kernel matrix nor a box"
+    lacking = f"lacks {solver.lacks(_problem(1.0))} for linear features, and takes no sparse rows, kernel, box or smooth surrogate"
     require(features, lacking)
     problem = _problem(0.5, features=features)
     solved = check_converges(solver, problem, tol)
@@ -61,7 +61,9 @@ def _problem(C: float, n: int = 24, features: str = "linear") -> Problem:
         X = np.ascontiguousarray(X @ X.T)
     for array in (X, y):
         array.setflags(write=False)
-    loss = make_loss("zero_one", 3)
+    loss = make_loss("entropy" if features == "smooth" else "zero_one", 3)
+    if features == "smooth":
+        return Problem(make_features("linear", X, 3), loss, y, 1.0 / (C * n))
     if features == "sparse":
         rows = sparse.csr_array(X)
         rows.data.setflags(write=False)

@@ -192,6 +192,8 @@ def bound(features: ScoreMap, loss: Surrogate, rows: LearnedRows, lam: float, ar
     offset = (point.offset * weights).sum() * share
     R = ball(point.R) * weights[:, None]
     steepness = float(loss.steepness * w.max())
+    if steepness == float("inf") and (features.box or features.free):
+        raise CannotError(f"loss={loss.name} with free thresholds or a box: how much a move of r changes its entropy has no bound here")
     if features.box:
         below = dot(np.tri(loss.k)[:-1], R.sum(axis=0)[:, None]) if features.free else None
         moments = features.moments(R)

@@ -21,6 +21,7 @@ from ..core.typing import Array
 from ..losses import matrices
 from .bounds import UNIT, Ball, ball, dot, join, outward
 from .decisions import best_position, beyond, computed, lead, of_game, rows_at
+from .entropies import entropy, largest
 
 _HALF = Ball(np.float64(np.sqrt(0.5)), np.float64(2.0**-53))
 _CONVEX = ("absolute", "squared", "power", "huber", "pinball", "convex")
@@ -51,6 +52,7 @@ class Surrogate:
     constant = 0.0  # added to a Gaussian kernel
     rule = "potentials"  # the prediction is the class of the largest score, or comes from the predictor of the game
     of_classes = True  # whether the first predictions are the classes; else predictions have codes from k on
+    played = True  # whether a loss with a matrix reports the value of its game
     signed: Array | None = None  # (k, m) signs and largest t of the pairs of columns, where there are any
 
     def __init__(self, options: Mapping[str, Any], k: int, labels: list[str], edges: Iterable[tuple[str, str]] | None = None) -> None:
@@ -68,6 +70,11 @@ class Surrogate:
             self.name, settings = str(settings.get("base", "zero_one")), dict(settings.get("base_options") or {})
         if self.name in _HINGES:
             return
+        if self.name == "entropy":
+            self.order = float(settings.get("alpha", 1.0))
+            if self.order < np.inf:
+                return
+            self.name, self.played, settings = "zero_one", False, {}
         if self.name in _REJECTING:
             self._reject(float(settings.get("alpha", 0.5)), settings.get("code", "binary"), settings.get("tau"))
             return
@@ -159,16 +166,18 @@ class Surrogate:
     @property
     def game(self) -> bool:
         """Whether the loss is adversarial."""
-        return self.matrix is not None
+        return self.matrix is not None and self.played
 
     @property
     def simplex(self) -> bool:
         """Whether r + e_y runs over all distributions."""
-        return self.game or self.name == "cs"
+        return self.matrix is not None or self.name in ("cs", "entropy")
 
     @property
     def steepness(self) -> float:
         """How much c changes at most when r + e_y moves by 1 in L1 norm, in units of the weights."""
+        if self.name == "entropy":
+            return float("inf")
         return float(np.abs(self.matrix).max()) if self.matrix is not None else 1.0
 
     def cost_weights(self, y: Any, example: Array | None) -> Array:
@@ -193,6 +202,10 @@ class Surrogate:
             return (mixed * w[:, None] + relative).max(axis=1)
         if self.name in _REJECTING:
             return self._hinges(F, relative, y)
+        if self.name == "entropy":  # the largest moves no faster than the scores
+            spread = np.broadcast_to(relative.rad, relative.mid.shape).max(axis=1)
+            spread = outward(spread + 4.0 * UNIT * np.abs(relative.mid).max(axis=1))
+            return ball(largest(relative.mid / w[:, None], self.order)) * w + Ball(spread)
         margins = relative + 1.0
         if self.name == "llw":
             margins = F - (F.sum(axis=1) / self.k)[:, None] + 1.0
@@ -249,6 +262,8 @@ class Surrogate:
             short = (ball(Q).sum(axis=1) - 1.0).size  # Q / sum of Q is a distribution
             point = ball(Q) - truth
             moved = outward(short + point.rad.sum(axis=1), self.k)
+            if self.name == "entropy":
+                return BoundedPoint(point.mid, moved, entropy(Q, self.order) * w)
             if self.matrix is None:
                 offset = ball(np.ones(len(y))) - Q[rows, y]
             else:
