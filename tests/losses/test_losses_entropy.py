@@ -15,6 +15,7 @@ from sklearn.preprocessing import scale
 
 from advcli import SurrogateClassifier
 from advcli.core.errors import ConfigError, IncompatibleError
+from advcli.data.registry import load
 from advcli.losses import make_loss
 from advcli.losses.entropy import EntropyLoss
 
@@ -134,10 +135,8 @@ def test_alpha_one_is_logistic_regression(name: str, C: float) -> None:
 @pytest.mark.parametrize(
     "name", ["glass", "vehicle", "segment", "sat", "optdigits", "pageblocks", "redwine", "ecoli", "vertebral", "libras"]
 )
-def test_alpha_one_is_logistic_regression_on_many_sets(name: str, C: float, papers_data: Path) -> None:
-    from advcli.data import load
-
-    table = load(name, data_dir=papers_data)
+def test_alpha_one_is_logistic_regression_on_many_sets(name: str, C: float, shared: Path) -> None:
+    table = load({"name": name, "source": "folder"}, shared)
     compare(scale(np.asarray(table.X)), table.y, C)
 
 
