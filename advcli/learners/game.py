@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from ..core.typing import Array
 from ..losses import AdversarialLoss
@@ -128,6 +129,7 @@ class PlaysGame(Minimiser):
         no estimate of class probabilities, and often 0 at the true class. Do not score it by log-loss or Brier score: a scorer of
         scikit-learn that does warns once (`StrategyWarning`). ``calibrate`` of `AdversarialClassifier` gives estimates in its place.
         """
+        check_is_fitted(self)
         if not self.calibrates and not self.loss_.smooth:
             warn_scorers()
             return self.by_class(self.predictor_distribution(X))

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
 from support import reference
-from support.registered import plain_losses
+from support.registered import plain_losses, with_kinks
 
 from advcli import AdversarialClassifier
 from advcli.losses import loss_class, make_loss
@@ -13,7 +13,7 @@ from advcli.losses import loss_class, make_loss
 TOL = 1e-7
 
 
-LOSSES = [name for name in plain_losses() if name != "weighted"]
+LOSSES = [name for name in with_kinks(plain_losses()) if name != "weighted"]
 
 
 @pytest.fixture(scope="module")

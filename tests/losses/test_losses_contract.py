@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from support import reference
 from support.pairwise import pairwise
-from support.registered import canonical_losses, examples
+from support.registered import canonical_losses, examples, with_kinks
 
 from advcli.core import compiled
 from advcli.losses import AdversarialLoss, Loss, loss_class, make_loss
@@ -37,7 +37,7 @@ from advcli.testing.losses import (
 )
 
 NAMES = canonical_losses()  # aliases have their own test
-PIECES = [name for name in NAMES if not loss_class(name).estimates({})]
+PIECES = with_kinks(NAMES)
 """Losses with pieces; the smooth ones are compared with a solver in test_losses_entropy.py."""
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
-from support.registered import plain_losses
+from support.registered import plain_losses, with_kinks
 from support.waiting import HANG
 
 from advcli.features.linear import LinearFeatures
@@ -16,7 +16,7 @@ from advcli.solvers import Limits, make_solver
 TOL = 1e-6
 
 
-LOSSES = plain_losses()
+LOSSES = with_kinks(plain_losses())
 
 
 def random_problem(name, key, n, d, k, exponent, noise, scale, spoiled):

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from sklearn.metrics.pairwise import rbf_kernel
 from support import reference
 from support.instruction_sets import levels
-from support.registered import canonical_losses, examples
+from support.registered import canonical_losses, examples, with_kinks
 
 from advcli.core import compiled
 from advcli.core.compiled import Kernels, usable_levels
@@ -20,7 +20,7 @@ from advcli.solvers import Limits, make_solver
 from advcli.solvers.coordinate import kernel as kernel_dual
 from advcli.solvers.coordinate.kernel import KernelDualSolver
 
-LOSSES = [name for name in canonical_losses() if loss_class(name).kernel in compiled.kernels.families]
+LOSSES = [name for name in with_kinks(canonical_losses()) if loss_class(name).kernel in compiled.kernels.families]
 
 
 def blobs(n, d=3, k=4, seed=0, spread=1.0):

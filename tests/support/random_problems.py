@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 from support import reference
 from support.pairwise import pairwise
-from support.registered import canonical_losses, examples, in_package
+from support.registered import canonical_losses, examples, in_package, with_kinks
 
 from advcli.core.compiled import kernels
 from advcli.features import feature_class, feature_names
@@ -57,7 +57,7 @@ def make_data(kind, seed=0, n=24, d=3, k=3):
 
 
 def canonical_names():
-    return [name for name in canonical_losses() if loss_class(name).kernel in kernels.families]
+    return [name for name in with_kinks(canonical_losses()) if loss_class(name).kernel in kernels.families]
 
 
 def options(name, k=3):

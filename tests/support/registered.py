@@ -13,6 +13,11 @@ def canonical_losses():
     return sorted({loss_class(name).name for name in loss_names() if in_package(loss_class(name))})
 
 
+def with_kinks(names):
+    """The losses that have pieces and a block step, which smooth ones do not have."""
+    return [name for name in names if not loss_class(name).estimates({})]
+
+
 def examples(name, k):
     """Option sets of a loss to try with k classes, its own ``examples``."""
     return examples_of(loss_class(name), k)

@@ -1,7 +1,7 @@
 """Every registered loss at a given k, the points of its set R(y), and scores that have broken kernels before."""
 
 import numpy as np
-from support.registered import canonical_losses, examples
+from support.registered import canonical_losses, examples, with_kinks
 
 from advcli.core.compiled import kernels
 from advcli.losses import AdversarialLoss, loss_class, make_loss
@@ -13,7 +13,7 @@ canonical_names = canonical_losses
 
 
 def compiled_names():
-    return [name for name in canonical_names() if loss_class(name).kernel in kernels.families]
+    return [name for name in with_kinks(canonical_names()) if loss_class(name).kernel in kernels.families]
 
 
 def options(name, k):
