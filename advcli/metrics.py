@@ -62,7 +62,7 @@ def _top(K: int) -> Metric:
         """Share of rows whose true class has one of the K largest scores; of equal scores the first classes'."""
         F = np.asarray(facts["scores"])
         own = F[np.arange(len(F)), y_true][:, None]
-        ahead = (F > own) | ((F == own) & (np.arange(n_classes) < y_true[:, None]))
+        ahead = (own < F) | ((own == F) & (np.arange(n_classes) < y_true[:, None]))
         return int(np.count_nonzero(ahead.sum(axis=1) < K)) / len(F)
 
     return Metric(f"top_{K}_accuracy", top_k_accuracy, True, is_count=True, percent=True, needs=("scores",), guesses=K)

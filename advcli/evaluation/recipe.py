@@ -341,7 +341,7 @@ class Recipe:
         return metric, self.values([metric], held, predicted)[metric]
 
     def _predicted(self, learner: Learner, X: Any, codes: Any, names: Iterable[str], distributions: bool = False) -> PredictedRows:
-        """Return predictions of rows X as the named metrics take them; those beyond the classes, such as abstentions, have codes from k on."""
+        """Return predictions of rows X as the metrics take them; those beyond the classes, such as abstentions, have codes from k on."""
         reads = {fact for name in names for fact in metrics.meaning(name).needs}
         matrix = learner.cost_matrix_
         if not learner.predicts_classes_ and matrix is not None:

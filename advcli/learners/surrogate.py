@@ -455,7 +455,7 @@ class SurrogateClassifier(PlaysGame):
         return self.predictions_[codes]
 
     def predict_sets(self, X: Any, K: int | None = None) -> csr_array:
-        """Return K guesses for every row: a csr_array (n, k) with a one at each of the K largest scores, columns in the order of `classes_`.
+        """Return K guesses for every row: a csr_array (n, k) of ones at the K largest scores, columns in the order of `classes_`.
 
         K is that of ``loss="top_k"`` by default, and 1 for other losses; of equal scores the first in `order_` count. `InvalidValueError`
         unless 1 <= K <= k.
@@ -474,9 +474,9 @@ class SurrogateClassifier(PlaysGame):
         K = getattr(self.loss_, "K", 1) if K is None else K
         refuse_parameter("K", K, at_least(1, len(self.classes_)))
         F = self.potentials(X)
-        guesses = np.zeros(F.shape, dtype=np.int64)
+        guesses = np.zeros(F.shape)
         np.put_along_axis(guesses, np.argsort(-F, axis=1, kind="stable")[:, :K], 1, axis=1)
-        return csr_array(self.by_class(guesses))
+        return csr_array(self.by_class(guesses).astype(np.int64))
 
     def _abstention_costs(self) -> Array | None:
         """Return what abstaining costs on rows of each class (k,); None where nothing abstains."""

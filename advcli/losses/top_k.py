@@ -4,8 +4,8 @@ The game's predictions are the sets of K classes, G(q) = 1 - (sum of the K large
 
     S(f, y) = max over m of [mean of the m largest f + max(0, 1 - K/m)]  -  f_y  =  1 + tau(f) - f_y
 
-with tau = max(max f - 1, t) and sum_j (f_j - t)_+ = K; K = 1 is `advcli.losses.zero_one`. The game is that of Fathony et al. (2018), eq. 10;
-the loss is the top-K error of Lapin, Hein & Schiele (2015) and Thilagar et al. (2022).
+with tau = max(max f - 1, t) and sum_j (f_j - t)_+ = K; K = 1 is `advcli.losses.zero_one`. Games: Fathony et al. (2018), eq. 10; the loss:
+the top-K error of Lapin, Hein & Schiele (2015) and Thilagar et al. (2022).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class TopKLoss(SimplexLoss):
     def __init__(self, n_classes: int, K: int = 2) -> None:
         super().__init__(n_classes)
         refuse_parameter("K of loss=top_k", K, at_least(1))
-        if K >= max(n_classes, 2):
+        if max(n_classes, 2) <= K:
             raise ConfigError(f"K={K} of loss=top_k needs more than {K} classes, there are {n_classes}: give a smaller K")
         self.K = int(K)
         if K == 1:

@@ -3,10 +3,11 @@
     S(f, y) = max over (r, c) in R(y) of r.f + c
 
 From above: any distribution p over predictions bounds the adversarial surrogate of a loss matrix L, S(f, y) <= max_j (p'L)_j + f_j - f_y
-(Fathony et al. 2018, eq. 10 and its dual), of K guesses any shares p of classes that sum to K, at costs 1 - p_j; hinges are sums. The hinges with abstention (Ramaswamy, Tewari & Agarwal 2018) are 2 alpha [1 +
-g]_+ + (2 - 4 alpha) [g]_+ of the largest g, or sums of such terms; a number u_a with a separate row of parameters is stored as a pair of
-columns, u_a = (f_2a - f_(2a+1)) / sqrt(2). From below: a stored r_i is replaced by a point r* of conv R(y_i) near it, whose c follows from
-the definition; `gap.bound` charges the distance |r* - r_i| in L1 norm to the bound.
+(Fathony et al. 2018, eq. 10 and its dual), of K guesses any shares p of classes that sum to K, at costs 1 - p_j; hinges are sums. The
+hinges with abstention (Ramaswamy, Tewari & Agarwal 2018) are 2 alpha [1 + g]_+ + (2 - 4 alpha) [g]_+ of the largest g, or sums of such
+terms; a number u_a with a separate row of parameters is stored as a pair of columns, u_a = (f_2a - f_(2a+1)) / sqrt(2). From below: a
+stored r_i is replaced by a point r* of conv R(y_i) near it, whose c follows from the definition; `gap.bound` charges the distance |r* -
+r_i| in L1 norm to the bound.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def test_any_number_of_guesses_is_a_name() -> None:
 def test_rows_of_every_method_have_it(tmp_path: Path) -> None:
     """More guesses are right more often, one guess as often as the prediction, and a loss of K guesses selects by its own K."""
     words = "dataset=iris loss=top_k,zero_one,cs,logistic protocol.n_splits=2 protocol.metrics=[accuracy,top_1_accuracy,top_2_accuracy]"
-    fast = "protocol.stage1.C=[0.1,1] protocol.stage2=null"
+    fast = "protocol.stage1.regularisation=[0.1,1] protocol.stage2={}"
     rows = sweep(f"{words} {fast}", tmp_path, workers=1, quiet=True)
     table = rows.pivot_table(index=["method", "split"], columns="metric", values="value")
     assert len(table) == 8
