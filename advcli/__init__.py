@@ -39,7 +39,7 @@ _PUBLIC = {
     "moment_bounds": "statistics.moment_bounds",
 }
 """Public names and the modules that define them: an import of this package, as on every <TAB>, loads none of them."""
-_ROOMS = {"costs": "losses.matrices", "errors": "core.errors", "plugins": "core.plugins"} | {
+_ROOMS = {"costs": "losses.matrices", "errors": "core.errors", "objectives": "learners.objectives", "plugins": "core.plugins"} | {
     name: name
     for name in ("data", "evaluation", "features", "learners", "losses", "metrics", "models", "reports", "results", "statistics", "testing")
 }

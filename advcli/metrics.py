@@ -8,8 +8,10 @@ predictions are CSR matrices (n, k) of ones, which metrics registered with ``set
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +30,7 @@ FACTS = {
     "alpha": "the cost of an abstention; use a loss with the option alpha",
     "cost_matrix": "a loss with a matrix; choose loss=general or metric error",
     "probabilities": "a distribution over the classes; choose loss=logistic or zero_one, or estimate it by calibrate=vector",
+    "scores": "a score of every class",
     "labels": "the names of the classes",
     "sequences": "rows that form sequences; give dataset.sequence=COLUMN or choose metric accuracy",
     "label_graph": "a hierarchy over the labels; give dataset.hierarchy=EDGES.csv or choose another metric",
@@ -47,10 +50,40 @@ class Metric:
     sets: bool = False  # rows may have several labels
     ordered: bool = False  # codes have an order, in which abstentions have no place: nan where there are any
     needs: tuple[str, ...] = ()  # the `FACTS` that the function reads
+    guesses: int = 0  # how many classes a row is given; there must be more
     complement: str | None = None  # the metric that is 1 minus this one: tables and plots show that, as the papers print it
 
 
-_registry: Registry[Metric] = Registry("metric", "metric")
+@cache
+def _top(K: int) -> Metric:
+    """Return the metric top_K_accuracy."""
+
+    def top_k_accuracy(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+        """Share of rows whose true class has one of the K largest scores; of equal scores the first classes'."""
+        F = np.asarray(facts["scores"])
+        own = F[np.arange(len(F)), y_true][:, None]
+        ahead = (own < F) | ((own == F) & (np.arange(n_classes) < y_true[:, None]))
+        return int(np.count_nonzero(ahead.sum(axis=1) < K)) / len(F)
+
+    return Metric(f"top_{K}_accuracy", top_k_accuracy, True, is_count=True, percent=True, needs=("scores",), guesses=K)
+
+
+class _Metrics(Registry[Metric]):
+    """The metrics by name, top_K_accuracy with every whole number from 1 on for K."""
+
+    _TOP = re.compile(r"top_([1-9]\d{0,8})_accuracy")
+
+    def __contains__(self, name: object) -> bool:
+        return self._TOP.fullmatch(str(name)) is not None or super().__contains__(name)
+
+    def get(self, name: str, others: Iterable[str] = ()) -> Metric:
+        """Return the metric of that name."""
+        found = self._TOP.fullmatch(str(name))
+        return _top(int(found[1])) if found else super().get(name, others)
+
+
+_registry = _Metrics("metric", "metric")
+_registry.put("top_5_accuracy", _top(5))
 
 
 def register(name: str, **about: Any) -> Callable[[Function], Function]:

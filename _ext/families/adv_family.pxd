@@ -12,7 +12,7 @@ ctypedef struct Family:
     int k
     int kp
     int l                    # rows of the loss matrix, where there is one
-    double alpha             # abstention cost, where there is one
+    double alpha             # abstention cost, or the number of guesses, where there is one
     double unit              # spread of the loss matrix, 1 when it is constant
     const double *matrix     # (l, kp), row = prediction, padded with 0
     const double *mask

@@ -41,6 +41,7 @@ cdef extern from *:
       static inline double adv_sum(adv_vec a) { return a; }
       static inline double adv_hmax(adv_vec a) { return a; }
       static inline int adv_count_gt(adv_vec a, adv_vec b) { return a > b; }
+      static inline int adv_keep_gt(double *p, adv_vec a, adv_vec b) { p[0] = a; return a > b; }
     #else
       #if defined(__AVX512F__)
         #include <immintrin.h>
@@ -131,6 +132,17 @@ cdef extern from *:
           return -(int)(m[0] + m[1]);
         }
       #endif
+      static inline int adv_keep_gt(double *p, adv_vec a, adv_vec b) {
+      #if ADV_LANES == 8
+        __mmask8 m = _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_GT_OQ);
+        adv_store(p, 0, (adv_vec)_mm512_maskz_compress_pd(m, (__m512d)a));
+        return __builtin_popcount(m);
+      #else
+        int kept = 0;
+        for (int i = 0; i < ADV_LANES; i++) { p[kept] = a[i]; kept += a[i] > b[i]; }
+        return kept;
+      #endif
+      }
     #endif
     static const double adv_inverses[17] = {0., 1., 1. / 2, 1. / 3, 1. / 4, 1. / 5, 1. / 6, 1. / 7, 1. / 8, 1. / 9, 1. / 10, 1. / 11, 1. / 12, 1. / 13,
       1. / 14, 1. / 15, 1. / 16};
@@ -156,6 +168,7 @@ cdef extern from *:
     double vsum "adv_sum"(vec a) noexcept nogil
     double hmax "adv_hmax"(vec a) noexcept nogil
     int count_greater "adv_count_gt"(vec a, vec b) noexcept nogil
+    int keep_greater "adv_keep_gt"(double *p, vec a, vec b) noexcept nogil   # writes these lanes of a, and any numbers behind them; how many
     double inverse "adv_inverse"(int count) noexcept nogil
     void prefetch "adv_prefetch"(const void *p) noexcept nogil
 

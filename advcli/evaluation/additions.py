@@ -14,7 +14,7 @@ from ..results.folder import ResultsFolder
 from ..results.tables import GROWING, NUMBERS_VERSION, canonical_json, lasting
 from .cell import Cell
 from .inputs import GROUPS, SPLITS, with_paths
-from .selection import PROBABILITIES
+from .selection import PROBABILITIES, SCORES
 
 
 def asked_of(protocol: Mapping[str, Any]) -> tuple[int, list[str]]:
@@ -139,6 +139,8 @@ class Review:
         if new and not (folder.predictions_path / f"{content['key']}.npz").is_file():
             return [f"{', '.join(new)} cannot be added to {named}: its predictions are missing; {remedy}"]
         reading = [name for name in new if PROBABILITIES in metrics.meaning(name).needs]
+        if any(SCORES in metrics.meaning(name).needs for name in new):
+            return [f"{', '.join(new)} cannot be added to {named}: no file keeps the scores of the classes; {remedy}"]
         if reading and not all(entry["probabilities"] for entry in about["predictions"].values()):
             missing = "no distributions were kept, as record.distributions=true does"
             return [f"{', '.join(reading)} cannot be added to {named}: {missing}; {remedy}"]

@@ -33,7 +33,7 @@ from ..results.predictions import PredictedRows
 from ..results.split_table import GivenSplit
 from .cell import Cell
 from .part import Part
-from .selection import PROBABILITIES, HyperSearch, Selection, certificate_columns, find_axes, stage_columns
+from .selection import PROBABILITIES, SCORES, HyperSearch, Selection, certificate_columns, find_axes, stage_columns
 from .splits import Split, SplitSeeds
 from .splitters import splitter_of
 from .splitters.base import FoldsOf
@@ -153,9 +153,15 @@ class Recipe:
         The facts that a loss brings are asked of a fit to two rows of every class.
         """
         needed = {
-            fact: name for name in self.protocol.scores for fact in metrics.meaning(name).needs if fact not in (PROBABILITIES, "labels")
+            fact: name
+            for name in self.protocol.scores
+            for fact in metrics.meaning(name).needs
+            if fact not in (PROBABILITIES, SCORES, "labels")
         }
         dataset, cell = self.dataset, self.cell
+        for name in self.protocol.scores:
+            if (guesses := metrics.meaning(name).guesses) >= self.n_classes:
+                raise ConfigError(f"the metric {name} needs more than {guesses} classes; {dataset.name} has {self.n_classes}")
         if not needed or dataset.costs is not None:
             return
         facts = {"label_graph": self.graph, "sequences": dataset.groups}
@@ -331,19 +337,18 @@ class Recipe:
     def judge(self, learner: Learner, view: View, held: Part) -> tuple[str, float]:
         """Return the metric that selects and its value on held-out rows, which ``view`` has as the learner sees them."""
         metric = self.metric(learner)
-        predicted = self._predicted(learner, view, learner.predict_codes(view), self._reads_probabilities([metric]))
+        predicted = self._predicted(learner, view, learner.predict_codes(view), [metric])
         return metric, self.values([metric], held, predicted)[metric]
 
-    @staticmethod
-    def _reads_probabilities(names: Iterable[str]) -> bool:
-        return any(PROBABILITIES in metrics.meaning(name).needs for name in names)
-
-    def _predicted(self, learner: Learner, X: Any, codes: Any, distributions: bool) -> PredictedRows:
-        """Return predictions of rows X as metrics take them; predictions beyond the classes, such as abstentions, have codes from k on."""
+    def _predicted(self, learner: Learner, X: Any, codes: Any, names: Iterable[str], distributions: bool = False) -> PredictedRows:
+        """Return predictions of rows X as the metrics take them; those beyond the classes, such as abstentions, have codes from k on."""
+        reads = {fact for name in names for fact in metrics.meaning(name).needs}
         matrix = learner.cost_matrix_
         if not learner.predicts_classes_ and matrix is not None:
             codes, matrix = codes + self.n_classes, np.vstack([np.full((self.n_classes, matrix.shape[1]), np.nan), matrix])
-        return PredictedRows(codes, learner.probabilities(X) if distributions else None, matrix, learner.abstention_cost_)
+        shares = learner.probabilities(X) if distributions or PROBABILITIES in reads else None
+        scores = learner.potentials(X) if SCORES in reads else None
+        return PredictedRows(codes, shares, matrix, learner.abstention_cost_, scores)
 
     def _value(self, metric: str, test: Part, predicted: Any, facts: dict[str, Any]) -> float:
         """Return a metric of predictions for the rows of a part; with costs each row is a separate truth for metrics of these."""
@@ -379,8 +384,7 @@ class Recipe:
             columns["game_value"] = float(certificate.game_value)
             columns |= self._expected_losses(fitted, train, test, X)
         names = dict.fromkeys([self.metric(learner), *self.protocol.metrics])
-        distributions = self._reads_probabilities(names) or (distributions and self.method.has_probabilities)
-        predicted = self._predicted(learner, X, codes, distributions)
+        predicted = self._predicted(learner, X, codes, names, distributions and self.method.has_probabilities)
         return columns, self.values(names, test, predicted) | learner.counts_, predicted
 
     @staticmethod
@@ -401,6 +405,7 @@ class Recipe:
         """Return metrics of predictions for the rows of a test part, which need no fit."""
         facts = self._facts(predicted.abstention_cost, predicted.cost_matrix) | {"sequences": test.groups}
         facts |= {} if predicted.probabilities is None else {PROBABILITIES: predicted.probabilities}
+        facts |= {} if predicted.scores is None else {SCORES: predicted.scores}
         return {name: self._value(name, test, predicted.codes, facts) for name in names}
 
 

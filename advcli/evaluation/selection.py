@@ -28,8 +28,8 @@ from .splits import Split, derive_seed
 from .splitters.base import FoldsOf, Splitter
 from .standardise import Standardiser
 
-PROBABILITIES = "probabilities"
-"""The fact of metrics that depends on the rows: a learner's `Learner.probabilities`."""
+PROBABILITIES, SCORES = "probabilities", "scores"
+"""The facts of metrics that depend on the rows: a learner's `Learner.probabilities` and its `Learner.potentials`."""
 
 
 @dataclass(frozen=True)

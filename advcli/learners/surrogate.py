@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.checks import at_least, refuse_parameter
 from ..core.errors import ConfigError, DataError, IncompatibleError, ModelError
 from ..core.row_blocks import BlockRows, in_blocks
 from ..core.stored_arrays import Entries
@@ -455,6 +457,30 @@ class SurrogateClassifier(PlaysGame):
         """
         codes = self.predict_codes(X, rule)
         return self.predictions_[codes]
+
+    def predict_sets(self, X: Any, K: int | None = None) -> csr_array:
+        """Return K guesses for every row: a csr_array (n, k) of ones at the K largest scores, columns in the order of `classes_`.
+
+        K is that of ``loss="top_k"`` by default, and 1 for other losses; of equal scores the first in `order_` count. `InvalidValueError`
+        unless 1 <= K <= k.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from advcli import AdversarialClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = AdversarialClassifier(loss="top_k", loss_options={"K": 2}, C=10.0).fit(X, y)
+        >>> model.predict_sets(X[[0, 120]]).toarray()
+        array([[1, 1, 0],
+               [0, 1, 1]])
+        """
+        check_is_fitted(self)
+        K = getattr(self.loss_, "K", 1) if K is None else K
+        refuse_parameter("K", K, at_least(1, len(self.classes_)))
+        F = self.potentials(X)
+        guesses = np.zeros(F.shape)
+        np.put_along_axis(guesses, np.argsort(-F, axis=1, kind="stable")[:, :K], 1, axis=1)
+        return csr_array(self.by_class(guesses).astype(np.int64))
 
     def _abstention_costs(self) -> Array | None:
         """Return what abstaining costs on rows of each class (k,); None where nothing abstains."""

@@ -41,6 +41,7 @@ class PredictedRows:
     probabilities: Array | None = None  # distributions over the classes (n, k), where they are kept
     cost_matrix: Array | None = None  # (l, k)
     abstention_cost: float | None = None
+    scores: Array | None = None  # of the classes (n, k), where a metric reads them; no file keeps them
 
 
 def entry(split: int, share: float | None = None) -> str:

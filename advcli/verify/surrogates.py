@@ -3,10 +3,11 @@
     S(f, y) = max over (r, c) in R(y) of r.f + c
 
 From above: any distribution p over predictions bounds the adversarial surrogate of a loss matrix L, S(f, y) <= max_j (p'L)_j + f_j - f_y
-(Fathony et al. 2018, eq. 10 and its dual); hinges are sums. The hinges with abstention (Ramaswamy, Tewari & Agarwal 2018) are 2 alpha [1 +
-g]_+ + (2 - 4 alpha) [g]_+ of the largest g, or sums of such terms; a number u_a with a separate row of parameters is stored as a pair of
-columns, u_a = (f_2a - f_(2a+1)) / sqrt(2). From below: a stored r_i is replaced by a point r* of conv R(y_i) near it, whose c follows from
-the definition; `gap.bound` charges the distance |r* - r_i| in L1 norm to the bound.
+(Fathony et al. 2018, eq. 10 and its dual), of K guesses any shares p of classes that sum to K, at costs 1 - p_j; hinges are sums. The
+hinges with abstention (Ramaswamy, Tewari & Agarwal 2018) are 2 alpha [1 + g]_+ + (2 - 4 alpha) [g]_+ of the largest g, or sums of such
+terms; a number u_a with a separate row of parameters is stored as a pair of columns, u_a = (f_2a - f_(2a+1)) / sqrt(2). From below: a
+stored r_i is replaced by a point r* of conv R(y_i) near it, whose c follows from the definition; `gap.bound` charges the distance |r* -
+r_i| in L1 norm to the bound.
 """
 
 from __future__ import annotations
@@ -75,6 +76,9 @@ class Surrogate:
             if self.order < np.inf:
                 return
             self.name, self.played, settings = "zero_one", False, {}
+        if self.name == "top_k":
+            self.guesses = int(settings.get("K", 2))
+            return
         if self.name in _REJECTING:
             self._reject(float(settings.get("alpha", 0.5)), settings.get("code", "binary"), settings.get("tau"))
             return
@@ -171,7 +175,7 @@ class Surrogate:
     @property
     def simplex(self) -> bool:
         """Whether r + e_y runs over all distributions."""
-        return self.matrix is not None or self.name in ("cs", "entropy")
+        return self.matrix is not None or self.name in ("cs", "entropy", "top_k")
 
     @property
     def steepness(self) -> float:
@@ -206,6 +210,13 @@ class Surrogate:
             spread = np.broadcast_to(relative.rad, relative.mid.shape).max(axis=1)
             spread = outward(spread + 4.0 * UNIT * np.abs(relative.mid).max(axis=1))
             return ball(largest(relative.mid / w[:, None], self.order)) * w + Ball(spread)
+        if self.name == "top_k":  # any p in [0, 1] of sum K are the shares of a mixture of sets of K classes
+            ordered = -np.sort(F.mid.max(axis=1, keepdims=True) - F.mid, axis=1)
+            levels = (np.cumsum(ordered, axis=1) - self.guesses) / np.arange(1.0, self.k + 1)
+            level = np.maximum(levels.max(axis=1, keepdims=True), -1.0) + F.mid.max(axis=1, keepdims=True)
+            P = np.clip(F.mid - level, 0.0, 1.0)
+            beyond_K = (ball(P).sum(axis=1) - float(self.guesses)).positive()
+            return (ball(np.ones(P.shape)) - P + relative).max(axis=1) + beyond_K
         margins = relative + 1.0
         if self.name == "llw":
             margins = F - (F.sum(axis=1) / self.k)[:, None] + 1.0
@@ -264,7 +275,9 @@ class Surrogate:
             moved = outward(short + point.rad.sum(axis=1), self.k)
             if self.name == "entropy":
                 return BoundedPoint(point.mid, moved, entropy(Q, self.order) * w)
-            if self.matrix is None:
+            if self.name == "top_k":
+                offset = ball(np.ones(len(y))) - ball(np.sort(Q, axis=1)[:, -self.guesses :]).sum(axis=1)
+            elif self.matrix is None:
                 offset = ball(np.ones(len(y))) - Q[rows, y]
             else:
                 costs_of = dot(Q, self.matrix.T.copy())

@@ -77,7 +77,9 @@ def test_estimators_pass(estimator):
 
 @pytest.mark.parametrize("name", [each for each in LOSSES if each != "zero_one"])
 def test_sklearn_checks_of_a_loss(name):
-    estimator = AdversarialClassifier(loss=name, extra_labels=[-99] if name == "abstain" else None)  # the checks compare numbers
+    options = {"K": 1} if name == "top_k" else None  # some checks have two classes
+    extra = [-99] if name == "abstain" else None  # the checks compare numbers
+    estimator = AdversarialClassifier(loss=name, loss_options=options, extra_labels=extra)
     expected = expected_failures(estimator)
     made = set()
     with warnings.catch_warnings():
@@ -159,7 +161,7 @@ def test_potentials_decision_function_and_predictions(loss, iris):
     assert codes.min() >= 0
     assert codes.max() < len(model.predictions_)
     assert np.array_equal(model.predictions_[codes], model.predict(X))
-    two = AdversarialClassifier(loss).fit(X[y < 2], y[y < 2])
+    two = AdversarialClassifier(loss, loss_options={"K": 1} if loss == "top_k" else None).fit(X[y < 2], y[y < 2])
     assert two.potentials(X).shape == (150, 2)
     assert np.array_equal(two.decision_function(X), two.potentials(X)[:, 1] - two.potentials(X)[:, 0])
 

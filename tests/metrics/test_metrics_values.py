@@ -79,7 +79,7 @@ def test_counts_are_counts(name):
     rng = np.random.default_rng(0)
     for n in (7, 49, 1797):
         y, p = rng.integers(5, size=n), rng.integers(5, size=n)
-        total = value(name, y, p, 5) * n
+        total = value(name, y, p, 5, scores=rng.normal(size=(n, 5))) * n
         assert abs(total - round(total)) < 1e-6
 
 

@@ -113,7 +113,17 @@ ROWS_IN_BLOCKS = (
     Mutant("advcli/problems/row_blocks.py", "point.write(rows, self.loss.project(r, y))", "pass", f"{IN_BLOCKS} -k outside"),
     Mutant("advcli/data/sources/mapped.py", "if not np.isfinite(raw).all():", "if False:", f"{MAPPED} -k wrong"),
 )
+TOP_K = "tests/losses/test_losses_top_k.py"
 KERNELS = (
+    # K guesses
+    Mutant("_ext/families/adv_top_k.pxd", "return low if m <= K", "return low if m <= K + 1", f"{TOP_K} -k all_sets", "oracle"),
+    Mutant("_ext/families/adv_top_k.pxd", "low = maximum(b, kp) - 1.0", "low = maximum(b, kp) - 9.0", TOP_K, "oracle"),
+    Mutant("_ext/families/adv_top_k.pxd", "t = (left - right)", "t = (left + right)", f"{TOP_K} -k distribution", "oracle"),
+    Mutant("_ext/families/adv_top_k.pxd", "if low >= mu:", "if low >= mu + 9.0:", f"{BLOCK} -k top_k", "oracle"),
+    Mutant("_ext/families/adv_top_k.pxd", "vmax(vmin(d, upper), d - one)", "vmin(d, upper)", f"{BLOCK} -k top_k", "oracle"),
+    Mutant("_ext/families/adv_top_k.pxd", "if r[y] == 0.0 and tau == -1.0", "if tau == -1.0", f"{TOP_K} -k fit", "ascent_dense"),
+    Mutant("advcli/losses/top_k.py", "if max(n_classes, 2) <= K:", "if max(n_classes, 2) < K:", f"{TOP_K} -k refused"),
+    Mutant("advcli/metrics.py", "(np.arange(n_classes) < y_true", "(np.arange(n_classes) > y_true", "tests/metrics/test_metrics_top_k.py"),
     # the zero-one family
     Mutant("_ext/families/adv_zero_one.pxd", "m = splat(-1.0)", "m = splat(-0.9)", f"{DUAL} -k 'at_rest'", "ascent_dense"),
     Mutant("_ext/families/adv_zero_one.pxd", "if near == 1:", "if near <= 2:", f"{DUAL} -k 'at_rest'", "ascent_dense"),
@@ -799,6 +809,7 @@ RECORDING = "tests/verify/test_verify_recording.py"
 FOREIGN = "tests/evaluation/test_evaluation_foreign_weights.py"
 PROVED, ALTERED = f"{FOLDERS} -k is_proved", f"{FOLDERS} -k refuted"
 VERIFY = (
+    Mutant("advcli/verify/surrogates.py", "(ball(np.ones(P.shape)) - P", "(ball(np.zeros(P.shape)) - P", f"{BOUNDS} -k top_k"),
     # bounds without their rounding
     Mutant(
         "advcli/verify/bounds.py", "np.nextafter(radius * (1.0 + 4.0 * (terms + 2) * UNIT) + _TINY, np.inf)", "radius", f"{BOUNDS} {GAPS}"

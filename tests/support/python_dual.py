@@ -35,6 +35,16 @@ def zero_one_block(f, q0, w):
     return q / q.sum()
 
 
+def top_k_block(f, q0, w, K):
+    """q = (v - mu)_+ / w with v = g - clip(g - u, 0, 1), sum clip(g - u, 0, 1) = K, u by bisection (docs/notes/oracles.md, section 10)."""
+    g = f + w * q0
+    low, high = g.min() - 2.0, g.max()
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if np.clip(g - middle, 0.0, 1.0).sum() > K else (low, middle)
+    return project((g - np.clip(g - low, 0.0, 1.0)) / w)
+
+
 def box_block(margins, a0, w, own, y):
     """Maximise sum_j a_j margins_j - w/2 |r(a) - r(a0)|^2 over the unit box; r couples the a_j through s, the sum of changes.
 
@@ -156,6 +166,8 @@ def block(loss, f, r0, y, w):
     f = f - f.max()
     if loss.kernel == "zero_one":
         return zero_one_block(f, r0 + unit, w) - unit
+    if loss.kernel == "top_k":
+        return top_k_block(f, r0 + unit, w, loss.K) - unit
     if loss.kernel == "cs":  # c = 1 - q_y is linear
         return project(r0 + unit + (f + 1.0 - unit) / w) - unit
     if loss.kernel == "ww":

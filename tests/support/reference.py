@@ -21,7 +21,7 @@ from advcli.losses import AdversarialLoss, make_loss
 
 Array = NDArray[np.float64]
 HINGES = ("cs", "ww", "llw")
-WRITTEN = ("zero_one", "absolute", "ordinal", "squared", "power", "huber", "pinball", "abstain")
+WRITTEN = ("zero_one", "absolute", "ordinal", "squared", "power", "huber", "pinball", "abstain", "top_k")
 
 
 # ---- loss matrices, entry by entry ----------------------------------------------------------------------------------
@@ -30,6 +30,8 @@ def loss_matrix(name: str, n_classes: int, **options: Any) -> Array:
     k = n_classes
     if name in ("general", "convex"):
         return np.array(options["matrix"], dtype=float)
+    if name == "top_k":  # a row for every set of K classes
+        return np.array([[float(column not in guessed) for column in range(k)] for guessed in combinations(range(k), options.get("K", 2))])
     if name not in WRITTEN:
         loss = make_loss(name, k, **options)
         if not isinstance(loss, AdversarialLoss):

@@ -22,6 +22,7 @@ LOSSES = [
     {"name": "ww"},
     {"name": "cs"},
     {"name": "llw"},
+    *({"name": "top_k", "K": K} for K in (1, 2, 3)),
     *({"name": "abstain", "alpha": alpha} for alpha in (0.0, 0.3, 0.5, 0.72, 1.0)),
     {"name": "absolute"},
     {"name": "squared"},

@@ -26,6 +26,7 @@ MATRIX = "[[0,1,3],[2,0,1],[1.5,2,0]]"
 # name of the folder -> words of the sweep, number of fits
 SWEEPS: dict[str, tuple[list[str], int]] = {
     "classes": (["loss=zero_one,ww,cs,llw,abstain", "hyper.C=1"], 10),
+    "guesses": (["loss=top_k", "loss.K=1,2", "features=linear,rbf", "hyper.C=1", "hyper.gamma=0.3", "protocol.metric=error"], 8),
     "decided": (["loss=absolute,squared,pinball", "loss.rule=predictor,median,mean", "hyper.C=1", "protocol.metric=mse"], 18),
     "more_predictions": (
         ["loss=general", "loss.matrix=[[0,1,3],[2,0,1],[1.5,2,0],[0.4,0.5,2]]", "protocol.metric=cost", "hyper.C=1"],

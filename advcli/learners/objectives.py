@@ -1,0 +1,261 @@
+"""Objectives for boosted trees and networks of other packages: smoothed surrogates, with gradients and curvatures.
+
+    S_mu(f, y) = max over r in conv R(y) of c(r) + f.r - mu/2 |r - r0|^2                                                   (1)
+
+is differentiable with gradient r_mu, the maximiser, and lies at most mu/2 max |r - r0|^2 below S (Nesterov 2005, "Smooth minimization of
+non-smooth functions", Math. Program. 103). For surrogates of distributions r0 + e_y is the uniform one; r_mu is a block step of the compiled
+families. The Hessian is at most 1/mu; `curvature` gives boosters q (1 - q) of q = r_mu + e_y, the diagonal of the softmax's Hessian at the
+same distribution, and at least a thousandth: steps of 1/mu would be short, and 0 on the faces of (1) where r_mu does not move.
+`entropy` is smooth already, and mu plays no part.
+
+Other packages are imported by none of this: an objective is a plain function in the form that the package calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from ..core.checks import POSITIVE, at_least, refuse_parameter
+from ..core.errors import ConfigError, DataError
+from ..core.typing import Array, Labels
+from ..losses import AdversarialLoss, Loss
+from .loss_parameter import made_loss
+
+LEAST = 1e-3
+"""Least curvature that boosters are told: leaves of rows that no longer pull stay finite."""
+
+
+class SmoothedLoss:
+    """A smoothed surrogate of k classes on scores (n, k) and codes 0 to k - 1: values, gradients, curvatures, and the rule of the loss.
+
+    Parameters
+    ----------
+    loss : str, array (l, k), class or Loss
+        As in `SurrogateClassifier`: a name, a cost matrix, ...
+    n_classes : int
+        Number k of classes, at least 2.
+    mu : float
+        Smoothing, above 0: the surrogate is off by at most mu/2 times the squared distance to the farthest r.
+    loss_options : dict, optional
+        Further options of the loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli.objectives import SmoothedLoss
+    >>> smoothed = SmoothedLoss("zero_one", 3)
+    >>> value, gradient = smoothed(np.array([[2.0, 0.0, 0.0]]), np.array([1]))
+    >>> value.round(2), gradient.round(2)
+    (array([2.67]), array([[ 1., -1.,  0.]]))
+    """
+
+    def __init__(self, loss: Any, n_classes: int, mu: float = 0.1, loss_options: Mapping[str, Any] | None = None) -> None:
+        refuse_parameter("n_classes", n_classes, at_least(2))
+        refuse_parameter("mu", mu, POSITIVE)
+        self.loss: Loss = made_loss(loss, loss_options, list(range(n_classes)))
+        if self.loss.example_weights or self.loss.n_classes != n_classes:
+            raise ConfigError(f"loss={self.loss.name} cannot be an objective: it needs weights of rows, or scores of its own")
+        self.mu, self.k = float(mu), int(n_classes)
+
+    def __call__(self, F: Any, y: Any) -> tuple[Array, Array]:
+        """Return the values (n,) of (1) and the gradients (n, k); `DataError` for other shapes, codes or numbers that are not finite."""
+        F, y = self._checked(F, y)
+        if self.loss.smooth:
+            answer = self.loss.oracle(F, y)
+            return answer.value, np.ascontiguousarray(answer.R)
+        centre = np.zeros(F.shape)
+        if self.loss.simplex:
+            centre += 1.0 / self.k
+            centre[np.arange(len(y)), y] -= 1.0
+        R = self.loss.block(F, centre, y, np.full(len(y), self.mu))
+        value = self.loss.offset(R, y) + np.einsum("ij,ij->i", R, F) - 0.5 * self.mu * ((R - centre) ** 2).sum(axis=1)
+        return value, R
+
+    def curvature(self, R: Array, y: Labels) -> Array:
+        """Return the diagonal (n, k) that boosters are told at gradients R (n, k)."""
+        Q = R.copy()
+        Q[np.arange(len(y)), y] += 1.0
+        return np.maximum(np.abs(Q * (1.0 - Q)), LEAST)
+
+    def start(self, y: Any, weight: Any = None) -> Array:
+        """Return the scores (k,) of least mean value for all rows alike, of mean 0: what boosting begins with."""
+        _, y = self._checked(np.zeros((len(y), self.k)), y)
+        share = np.bincount(y, None if weight is None else np.asarray(weight, dtype=np.float64), self.k)
+        share = share / share.sum()
+        labels = np.arange(self.k)
+
+        def mean(f: Array) -> tuple[float, Array]:
+            value, R = self(np.tile(f, (self.k, 1)), labels)
+            return float(share @ value) + 5e-7 * float(f @ f), share @ R + 1e-6 * f
+
+        f = minimize(mean, np.zeros(self.k), jac=True, method="L-BFGS-B").x
+        return np.asarray(f - f.mean())
+
+    def predict(self, F: Any) -> Labels:
+        """Return the predictions (n,) of the loss at scores (n, k): codes of classes, then of further predictions such as to abstain."""
+        return self.loss.predict(self._checked(F, np.zeros(len(F), dtype=np.intp))[0])
+
+    def mean_cost(self, F: Any, y: Any, weight: Any = None) -> float:
+        """Return the mean cost of the predictions, by the loss matrix where there is one, else the share of errors."""
+        F, y = self._checked(F, y)
+        codes = self.loss.predict(F)
+        game = isinstance(self.loss, AdversarialLoss)
+        costs = self.loss.cost(codes, y) if game else codes != y  # type: ignore[attr-defined]
+        return float(np.average(costs, weights=None if weight is None or not len(np.atleast_1d(weight)) else weight))
+
+    def _checked(self, F: Any, y: Any) -> tuple[Array, Labels]:
+        """Return finite scores (n, k) in float64 and codes."""
+        scores, codes = np.ascontiguousarray(F, dtype=np.float64), np.asarray(y)
+        if scores.ndim != 2 or scores.shape[1] != self.k or not np.isfinite(scores).all():
+            raise DataError(f"scores must be finite numbers of shape (n, {self.k}), got {scores.shape}")
+        whole = codes.shape == (len(scores),) and (codes.dtype.kind in "iu" or bool((codes == np.floor(codes)).all()))
+        if not whole or (len(codes) and not 0 <= codes.min() <= codes.max() < self.k):
+            raise DataError(f"labels must be {len(scores)} whole numbers from 0 to {self.k - 1}: encode classes by their place")
+        return scores, codes.astype(np.intp)
+
+
+class _Booster(SmoothedLoss):
+    """An objective of rows with weights, called by scikit-learn's interface of a booster, or by its own with a data set second."""
+
+    def pulls(self, F: Any, y: Any, weight: Any = None) -> tuple[Array, Array]:
+        """Return gradients and curvatures (n, k), times the weights of the rows."""
+        _, R = self(F, y)
+        H = self.curvature(R, np.asarray(y).astype(np.intp))
+        if weight is None or not len(np.atleast_1d(weight)):
+            return R, H
+        scale = np.asarray(weight, dtype=np.float64)[:, None]
+        return R * scale, H * scale
+
+    def objective(self, first: Any, second: Any, weight: Any = None) -> tuple[Array, Array]:
+        """Return gradients and curvatures of (labels, scores) or (scores, data set)."""
+        F, y, weight = self._rows(first, second, weight)
+        return self.pulls(F, y, weight)
+
+    def _rows(self, first: Any, second: Any, weight: Any) -> tuple[Any, Any, Any]:
+        if hasattr(second, "get_label"):
+            return first, second.get_label(), second.get_weight()
+        return second, first, weight
+
+
+class _LightGBM(_Booster):
+    def metric(self, first: Any, second: Any, weight: Any = None) -> tuple[str, float, bool]:
+        """Return the name of the mean cost, its value, and that it is to fall."""
+        F, y, weight = self._rows(first, second, weight)
+        return f"{self.loss.name}_cost", self.mean_cost(F, y, weight), False
+
+
+class _XGBoost(_Booster):
+    def metric(self, first: Any, second: Any, weight: Any = None) -> Any:
+        """Return the mean cost for scikit-learn's interface, its name and the mean cost for ``custom_metric``."""
+        F, y, weight = self._rows(first, second, weight)
+        cost = self.mean_cost(F, y, weight)
+        return (f"{self.loss.name}_cost", cost) if hasattr(second, "get_label") else cost
+
+
+def lightgbm(loss: Any, n_classes: int, mu: float = 0.1, loss_options: Mapping[str, Any] | None = None) -> _LightGBM:
+    """Return an objective for LightGBM: ``.objective`` and ``.metric`` (its ``eval_metric`` or ``feval``), ``.start``, ``.predict``.
+
+    Give ``objective=found.objective`` to ``LGBMModel``, or in ``params`` of ``lightgbm.train`` with ``num_class=k``; ``start(y)`` tiled
+    over the rows is the ``init_score``. `SmoothedLoss` has the parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli import objectives
+    >>> found = objectives.lightgbm([[0, 1, 2], [1, 0, 1], [2, 1, 0]], 3)
+    >>> gradient, curvature = found.objective(np.array([0, 2]), np.zeros((2, 3)))
+    >>> gradient.shape, bool((curvature > 0).all())
+    ((2, 3), True)
+    """
+    return _LightGBM(loss, n_classes, mu, loss_options)
+
+
+def xgboost(loss: Any, n_classes: int, mu: float = 0.1, loss_options: Mapping[str, Any] | None = None) -> _XGBoost:
+    """Return an objective for XGBoost: ``.objective``, of `xgboost.train` (``obj``) or an estimator, and ``.metric``; else as `lightgbm`.
+
+    XGBoost needs ``num_class=k`` and ``base_score=0``; ``start(y)`` tiled over the rows is the ``base_margin``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli import objectives
+    >>> objectives.xgboost("absolute", 4).metric(np.array([0, 3]), np.eye(4)[[0, 1]])
+    1.0
+    """
+    return _XGBoost(loss, n_classes, mu, loss_options)
+
+
+class _CatBoost(_Booster):
+    def calc_ders_multi(self, approx: Any, target: float, weight: float) -> tuple[list[float], list[list[float]]]:
+        """Return the derivatives of what CatBoost maximises, minus the surrogate, at one row: gradient and Hessian."""
+        R, H = self.pulls(np.array([approx]), np.array([int(target)]), np.array([weight]))
+        return (-R[0]).tolist(), (-np.diag(H[0])).tolist()
+
+
+def catboost(loss: Any, n_classes: int, mu: float = 0.1, loss_options: Mapping[str, Any] | None = None) -> _CatBoost:
+    """Return an objective for CatBoost: ``loss_function=objectives.catboost(...)`` of a classifier, which calls it row by row.
+
+    Examples
+    --------
+    >>> from advcli import objectives
+    >>> first, second = objectives.catboost("zero_one", 3).calc_ders_multi([0.0, 0.0, 0.0], 1.0, 1.0)
+    >>> [round(number, 2) for number in first]
+    [-0.33, 0.67, -0.33]
+    """
+    return _CatBoost(loss, n_classes, mu, loss_options)
+
+
+def torch(loss: Any, n_classes: int, mu: float = 0.1, loss_options: Mapping[str, Any] | None = None, reduction: str = "mean") -> Any:
+    """Return a ``torch.nn.Module`` of scores (n, k) and labels (n,): the smoothed surrogate with its exact gradient.
+
+    ``reduction`` is "mean", "sum" or "none". Values are computed on the processor in float64 and return to the device and type of the
+    scores. `ConfigError` where PyTorch is not installed.
+    """
+    try:
+        from torch import Tensor, from_numpy, nn
+        from torch.autograd import Function
+    except ImportError:
+        raise ConfigError("objectives.torch needs PyTorch, which is not installed: pip install torch") from None
+    if reduction not in ("mean", "sum", "none"):
+        raise ConfigError(f"reduction={reduction!r} is not mean, sum or none")
+    smoothed = SmoothedLoss(loss, n_classes, mu, loss_options)
+
+    class Surrogate(Function):
+        @staticmethod
+        def forward(ctx: Any, scores: Tensor, labels: Tensor) -> Tensor:
+            value, gradient = smoothed(scores.detach().cpu().numpy(), labels.detach().cpu().numpy())
+            ctx.save_for_backward(from_numpy(gradient).to(scores))
+            return from_numpy(value).to(scores)
+
+        @staticmethod
+        def backward(ctx: Any, *pulled: Tensor) -> tuple[Tensor, None]:
+            (gradient,) = ctx.saved_tensors
+            return pulled[0][:, None] * gradient, None
+
+    class SurrogateLoss(nn.Module):
+        """The smoothed surrogate of scores (n, k) and labels (n,)."""
+
+        def forward(self, scores: Tensor, labels: Tensor) -> Tensor:
+            values = Surrogate.apply(scores, labels)
+            return values if reduction == "none" else values.sum() if reduction == "sum" else values.mean()
+
+    return SurrogateLoss()
+
+
+def predict(loss: Any, scores: Any, loss_options: Mapping[str, Any] | None = None) -> Labels:
+    """Return the predictions (n,) of a loss at anybody's scores (n, k): codes of classes, then of further predictions such as to abstain.
+
+    Examples
+    --------
+    >>> from advcli import objectives
+    >>> objectives.predict("abstain", [[5.0, 0.0, 0.0], [0.1, 0.0, 0.0]])  # code 3: to abstain
+    array([0, 3])
+    """
+    scores = np.asarray(scores, dtype=np.float64)
+    if scores.ndim != 2 or scores.shape[1] < 2:
+        raise DataError(f"scores must have shape (n, k) with k of at least 2, got {scores.shape}")
+    return SmoothedLoss(loss, scores.shape[1], loss_options=loss_options).predict(scores)
