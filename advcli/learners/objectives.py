@@ -3,10 +3,10 @@
     S_mu(f, y) = max over r in conv R(y) of c(r) + f.r - mu/2 |r - r0|^2                                                   (1)
 
 is differentiable with gradient r_mu, the maximiser, and lies at most mu/2 max |r - r0|^2 below S (Nesterov 2005, "Smooth minimization of
-non-smooth functions", Math. Program. 103). For surrogates of distributions r0 + e_y is the uniform one; r_mu is a block step of the compiled
-families. The Hessian is at most 1/mu; `curvature` gives boosters q (1 - q) of q = r_mu + e_y, the diagonal of the softmax's Hessian at the
-same distribution, and at least a thousandth: steps of 1/mu would be short, and 0 on the faces of (1) where r_mu does not move.
-`entropy` is smooth already, and mu plays no part.
+non-smooth functions", Math. Program. 103). For surrogates of distributions r0 + e_y is uniform; r_mu is a block step of the compiled
+families. ``mu`` counts in units of the spread of the loss matrix. The Hessian is at most 1/mu; boosters are told one number for its
+diagonal, `CURVATURE` in the same units: the diagonal itself is 0 on the faces where r_mu does not move, and leaves divide by it.
+`entropy` is smooth already, has no mu, and tells q (1 - q).
 
 Other packages are imported by none of this: an objective is a plain function in the form that the package calls.
 """
@@ -25,8 +25,8 @@ from ..core.typing import Array, Labels
 from ..losses import AdversarialLoss, Loss
 from .loss_parameter import made_loss
 
-LEAST = 1e-3
-"""Least curvature that boosters are told: leaves of rows that no longer pull stay finite."""
+CURVATURE, LEAST = 2.0, 1e-3
+"""Curvature that boosters are told, which scales their steps (of 1 and 3, each was better on some of nine sets), and the least of entropies."""
 
 
 class SmoothedLoss:
@@ -39,9 +39,12 @@ class SmoothedLoss:
     n_classes : int
         Number k of classes, at least 2.
     mu : float
-        Smoothing, above 0: the surrogate is off by at most mu/2 times the squared distance to the farthest r.
+        Smoothing, above 0, in units of the spread of the loss matrix.
     loss_options : dict, optional
         Further options of the loss.
+    rule : str, optional
+        How predictions of a game follow from scores, as in `SurrogateClassifier`; None: ``"predictor"``, which is consistent with every
+        matrix.
 
     Examples
     --------
@@ -50,16 +53,23 @@ class SmoothedLoss:
     >>> smoothed = SmoothedLoss("zero_one", 3)
     >>> value, gradient = smoothed(np.array([[2.0, 0.0, 0.0]]), np.array([1]))
     >>> value.round(2), gradient.round(2)
-    (array([2.67]), array([[ 1., -1.,  0.]]))
+    (array([1.97]), array([[ 1., -1.,  0.]]))
     """
 
-    def __init__(self, loss: Any, n_classes: int, mu: float = 0.1, loss_options: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, loss: Any, n_classes: int, mu: float = 0.5, loss_options: Mapping[str, Any] | None = None, rule: str | None = None
+    ) -> None:
         refuse_parameter("n_classes", n_classes, at_least(2))
         refuse_parameter("mu", mu, POSITIVE)
         self.loss: Loss = made_loss(loss, loss_options, list(range(n_classes)))
         if self.loss.example_weights or self.loss.n_classes != n_classes:
             raise ConfigError(f"loss={self.loss.name} cannot be an objective: it needs weights of rows, or scores of its own")
-        self.mu, self.k = float(mu), int(n_classes)
+        matrix = self.loss.matrix
+        self.unit = 1.0 if matrix is None else float(matrix.max() - matrix.min()) or 1.0
+        self.mu, self.k = float(mu) * self.unit, int(n_classes)
+        self.rule = {"rule": rule or "predictor"} if isinstance(self.loss, AdversarialLoss) else {}
+        if rule is not None:
+            self.loss.predict(np.zeros((1, self.k)), rule)  # type: ignore[call-arg]  # refuses a rule that the loss does not have
 
     def __call__(self, F: Any, y: Any) -> tuple[Array, Array]:
         """Return the values (n,) of (1) and the gradients (n, k); `DataError` for other shapes, codes or numbers that are not finite."""
@@ -77,9 +87,11 @@ class SmoothedLoss:
 
     def curvature(self, R: Array, y: Labels) -> Array:
         """Return the diagonal (n, k) that boosters are told at gradients R (n, k)."""
+        if not self.loss.smooth:
+            return np.full(R.shape, CURVATURE / self.unit)
         Q = R.copy()
         Q[np.arange(len(y)), y] += 1.0
-        return np.maximum(np.abs(Q * (1.0 - Q)), LEAST)
+        return np.maximum(Q * (1.0 - Q), LEAST)
 
     def start(self, y: Any, weight: Any = None) -> Array:
         """Return the scores (k,) of least mean value for all rows alike, of mean 0: what boosting begins with."""
@@ -97,12 +109,12 @@ class SmoothedLoss:
 
     def predict(self, F: Any) -> Labels:
         """Return the predictions (n,) of the loss at scores (n, k): codes of classes, then of further predictions such as to abstain."""
-        return self.loss.predict(self._checked(F, np.zeros(len(F), dtype=np.intp))[0])
+        return self.loss.predict(self._checked(F, np.zeros(len(F), dtype=np.intp))[0], **self.rule)
 
     def mean_cost(self, F: Any, y: Any, weight: Any = None) -> float:
         """Return the mean cost of the predictions, by the loss matrix where there is one, else the share of errors."""
         F, y = self._checked(F, y)
-        codes = self.loss.predict(F)
+        codes = self.loss.predict(F, **self.rule)
         game = isinstance(self.loss, AdversarialLoss)
         costs = self.loss.cost(codes, y) if game else codes != y  # type: ignore[attr-defined]
         return float(np.average(costs, weights=None if weight is None or not len(np.atleast_1d(weight)) else weight))
@@ -156,7 +168,9 @@ class _XGBoost(_Booster):
         return (f"{self.loss.name}_cost", cost) if hasattr(second, "get_label") else cost
 
 
-def lightgbm(loss: Any, n_classes: int, mu: float = 0.1, loss_options: Mapping[str, Any] | None = None) -> _LightGBM:
+def lightgbm(
+    loss: Any, n_classes: int, mu: float = 0.5, loss_options: Mapping[str, Any] | None = None, rule: str | None = None
+) -> _LightGBM:
     """Return an objective for LightGBM: ``.objective`` and ``.metric`` (its ``eval_metric`` or ``feval``), ``.start``, ``.predict``.
 
     Give ``objective=found.objective`` to ``LGBMModel``, or in ``params`` of ``lightgbm.train`` with ``num_class=k``; ``start(y)`` tiled
@@ -171,10 +185,10 @@ def lightgbm(loss: Any, n_classes: int, mu: float = 0.1, loss_options: Mapping[s
     >>> gradient.shape, bool((curvature > 0).all())
     ((2, 3), True)
     """
-    return _LightGBM(loss, n_classes, mu, loss_options)
+    return _LightGBM(loss, n_classes, mu, loss_options, rule)
 
 
-def xgboost(loss: Any, n_classes: int, mu: float = 0.1, loss_options: Mapping[str, Any] | None = None) -> _XGBoost:
+def xgboost(loss: Any, n_classes: int, mu: float = 0.5, loss_options: Mapping[str, Any] | None = None, rule: str | None = None) -> _XGBoost:
     """Return an objective for XGBoost: ``.objective``, of `xgboost.train` (``obj``) or an estimator, and ``.metric``; else as `lightgbm`.
 
     XGBoost needs ``num_class=k`` and ``base_score=0``; ``start(y)`` tiled over the rows is the ``base_margin``.
@@ -186,7 +200,7 @@ def xgboost(loss: Any, n_classes: int, mu: float = 0.1, loss_options: Mapping[st
     >>> objectives.xgboost("absolute", 4).metric(np.array([0, 3]), np.eye(4)[[0, 1]])
     1.0
     """
-    return _XGBoost(loss, n_classes, mu, loss_options)
+    return _XGBoost(loss, n_classes, mu, loss_options, rule)
 
 
 class _CatBoost(_Booster):
@@ -196,7 +210,9 @@ class _CatBoost(_Booster):
         return (-R[0]).tolist(), (-np.diag(H[0])).tolist()
 
 
-def catboost(loss: Any, n_classes: int, mu: float = 0.1, loss_options: Mapping[str, Any] | None = None) -> _CatBoost:
+def catboost(
+    loss: Any, n_classes: int, mu: float = 0.5, loss_options: Mapping[str, Any] | None = None, rule: str | None = None
+) -> _CatBoost:
     """Return an objective for CatBoost: ``loss_function=objectives.catboost(...)`` of a classifier, which calls it row by row.
 
     Examples
@@ -206,10 +222,10 @@ def catboost(loss: Any, n_classes: int, mu: float = 0.1, loss_options: Mapping[s
     >>> [round(number, 2) for number in first]
     [-0.33, 0.67, -0.33]
     """
-    return _CatBoost(loss, n_classes, mu, loss_options)
+    return _CatBoost(loss, n_classes, mu, loss_options, rule)
 
 
-def torch(loss: Any, n_classes: int, mu: float = 0.1, loss_options: Mapping[str, Any] | None = None, reduction: str = "mean") -> Any:
+def torch(loss: Any, n_classes: int, mu: float = 0.5, loss_options: Mapping[str, Any] | None = None, reduction: str = "mean") -> Any:
     """Return a ``torch.nn.Module`` of scores (n, k) and labels (n,): the smoothed surrogate with its exact gradient.
 
     ``reduction`` is "mean", "sum" or "none". Values are computed on the processor in float64 and return to the device and type of the
@@ -246,7 +262,7 @@ def torch(loss: Any, n_classes: int, mu: float = 0.1, loss_options: Mapping[str,
     return SurrogateLoss()
 
 
-def predict(loss: Any, scores: Any, loss_options: Mapping[str, Any] | None = None) -> Labels:
+def predict(loss: Any, scores: Any, loss_options: Mapping[str, Any] | None = None, rule: str | None = None) -> Labels:
     """Return the predictions (n,) of a loss at anybody's scores (n, k): codes of classes, then of further predictions such as to abstain.
 
     Examples
@@ -258,4 +274,4 @@ def predict(loss: Any, scores: Any, loss_options: Mapping[str, Any] | None = Non
     scores = np.asarray(scores, dtype=np.float64)
     if scores.ndim != 2 or scores.shape[1] < 2:
         raise DataError(f"scores must have shape (n, k) with k of at least 2, got {scores.shape}")
-    return SmoothedLoss(loss, scores.shape[1], loss_options=loss_options).predict(scores)
+    return SmoothedLoss(loss, scores.shape[1], loss_options=loss_options, rule=rule).predict(scores)
