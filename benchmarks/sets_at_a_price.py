@@ -12,12 +12,12 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas as pd
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from advcli import AdversarialClassifier
-from advcli.data import load
 
 STRENGTHS = [2.0**e for e in range(-8, 7, 2)]
 PRICES = (0.05, 0.15, 0.3)
@@ -37,8 +37,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     print("set price method mean_size coverage set_loss std")
     for name in ("vehicle", "glass", "segment"):
-        data = load({"name": name})
-        X, y = np.asarray(data.X), np.asarray(data.y)
+        table = pd.read_csv(folder / f"{name}.csv")
+        X, y = table.iloc[:, :-1].to_numpy(float), np.unique(table.iloc[:, -1], return_inverse=True)[1]
         found: dict[tuple[float, str], list[tuple[float, float, float]]] = {}
         for split in range(10):
             train, test, y_train, y_test = train_test_split(X, y, train_size=0.5, random_state=split, stratify=y)

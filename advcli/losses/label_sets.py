@@ -90,12 +90,8 @@ class LabelSetsLoss(SimplexLoss):
 
     @classmethod
     def examples(cls, n_classes: int) -> list[dict[str, Any]]:
-        """Return low, high and no prices, convex ones, and, for few classes, others."""
-        sizes = np.arange(float(n_classes))
-        random = np.random.default_rng(n_classes)
-        steps = np.where(random.uniform(size=n_classes) < 0.4, 0.0, random.uniform(0.0, 0.5, n_classes)) * (sizes > 0)
-        others = [{"price": np.cumsum(steps).tolist()}, {"price": (0.4 * (sizes > 0)).tolist()}] if n_classes <= 9 else []
-        return [{}, {"price": 0.0}, {"price": 0.4}, {"price": 1.0}, {"price": (0.03 * sizes**2).tolist()}, *others]
+        """Return low, high and no prices, and a convex list."""
+        return [{}, {"price": 0.0}, {"price": 0.4}, {"price": (0.03 * np.arange(float(n_classes)) ** 2).tolist()}]
 
     @property
     def parameters(self) -> Array:
@@ -117,7 +113,8 @@ class LabelSetsLoss(SimplexLoss):
         t = np.hstack([*(((total - size) / rank).max(axis=1, keepdims=True) for size in rank), ordered])
         t = -np.sort(-np.clip(t, -1.0, None), axis=1)
         # below the least level, of N = 1, alone
-        above = np.array([np.searchsorted(-scores, -levels) for scores, levels in zip(ordered, t, strict=True)]).reshape(t.shape)
+        above = np.array([np.searchsorted(-scores, -levels) for scores, levels in zip(ordered, t, strict=True)], dtype=np.intp)
+        above = above.reshape(t.shape)
         N = np.take_along_axis(np.hstack([np.zeros((len(F), 1)), total]), above, axis=1) - above * t
         value = t + 1.0 + np.interp(N, rank, self.prices)
         value[N < 1.0 - 1e-12] = np.inf

@@ -97,7 +97,7 @@ def random_point(loss: Loss, y: int, random: np.random.Generator) -> np.ndarray:
     if loss.name in ("ww", "llw"):
         a = np.clip(random.uniform(-0.5, 1.5, k), 0, 1) * (np.arange(k) != y)
         return a - (np.eye(k)[y] * a.sum() if loss.name == "ww" else a.mean())
-    if not isinstance(loss, AdversarialLoss) and loss.name not in reference.HINGES:
+    if not loss.simplex and loss.name not in reference.HINGES:
         R = corners(loss, y)
         return random.dirichlet(np.full(len(R), 0.4)) @ R
     return random.dirichlet(np.full(k, 0.4)) - np.eye(k)[y]
@@ -110,7 +110,7 @@ def assert_in_hull(loss: Loss, r: np.ndarray, y: int, slack: float = 1e-12) -> N
         a = r[others]
     elif loss.name == "llw":
         a = r[others] - r[y]
-    elif not isinstance(loss, AdversarialLoss) and loss.name != "cs":
+    elif not loss.simplex:
         assert distance(corners(loss, y), r) <= slack + 1e-10
         return
     else:
@@ -245,7 +245,7 @@ def corners(loss: Loss, y: int) -> np.ndarray:
     """Return the extreme points r of R(y), shape (any, k), by enumeration."""
     if loss.name in reference.HINGES:
         return np.array([r for r, _ in reference.extreme_points(loss.name, loss.n_classes, y)])
-    if not isinstance(loss, AdversarialLoss):
+    if not loss.simplex:
         return np.array([r for r, _ in loss.pieces(y)])
     return np.eye(loss.n_classes) - np.eye(loss.n_classes)[y]
 
