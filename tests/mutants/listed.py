@@ -113,6 +113,16 @@ ROWS_IN_BLOCKS = (
     Mutant("advcli/problems/row_blocks.py", "point.write(rows, self.loss.project(r, y))", "pass", f"{IN_BLOCKS} -k outside"),
     Mutant("advcli/data/sources/mapped.py", "if not np.isfinite(raw).all():", "if False:", f"{MAPPED} -k wrong"),
 )
+SETS = "tests/losses/test_losses_label_sets.py"
+SETS_AT_A_PRICE = (
+    Mutant("_ext/families/adv_label_sets.pxd", "theta = 1.0 / j", "theta = min(theta, 0.5)", f"{SETS} -k value", "oracle"),
+    Mutant(
+        "_ext/families/adv_label_sets.pxd", "moving += x < flat or x > flat + 1.0", "moving += x < flat", f"{BLOCK} -k label_sets", "oracle"
+    ),
+    Mutant("_ext/families/adv_label_sets.pxd", "+ 1e-12 * s.unit * t.l", "", f"{SETS} -k ties", "oracle"),
+    Mutant("advcli/losses/label_sets.py", "< 0.0)).size", "< -1.0)).size", f"{SETS} -k refused"),
+    Mutant("advcli/metrics.py", "== _counts(true)))", ">= 0))", f"{SETS} -k certified"),
+)
 KERNELS = (
     # the zero-one family
     Mutant("_ext/families/adv_zero_one.pxd", "m = splat(-1.0)", "m = splat(-0.9)", f"{DUAL} -k 'at_rest'", "ascent_dense"),
@@ -1756,6 +1766,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *ROWS_IN_BLOCKS,
     *STEPS_ON_FACES,
     *ORDERS_OF_VISITS,
+    *SETS_AT_A_PRICE,
     *KERNELS,
     *REFEREE,
     *RECIPE,
