@@ -27,6 +27,7 @@ Codes = NDArray[np.intp]
 Function = Callable[[Any, Any, int, Mapping[str, Any]], float]
 
 FACTS = {
+    "price": "the price of a set of classes; use loss=label_sets",
     "alpha": "the cost of an abstention; use a loss with the option alpha",
     "cost_matrix": "a loss with a matrix; choose loss=general or metric error",
     "probabilities": "a distribution over the classes; choose loss=logistic or zero_one, or estimate it by calibrate=vector",
@@ -226,11 +227,12 @@ def compute(name: str, y_true: Any, y_predicted: Any, n_classes: int, facts: Map
     for fact in metric.needs:
         if facts.get(fact) is None:
             raise ConfigError(f"the metric {name} needs {FACTS[fact]}")
-    if is_sparse(y_true):
+    if is_sparse(y_true) or is_sparse(y_predicted):
+        y_true, y_predicted = _sets(y_true, n_classes), _sets(y_predicted, n_classes)
         if not metric.sets:
             of_sets = [other for other in names() if meaning(other).sets]
-            raise ConfigError(f"metric {name} is for one label a row; for several there are {', '.join(of_sets)}")
-        value = metric.function(sparse.csr_array(y_true), sparse.csr_array(y_predicted), n_classes, facts)
+            raise ConfigError(f"metric {name} is for one label a row and prediction; for several there are {', '.join(of_sets)}")
+        value = metric.function(y_true, y_predicted, n_classes, facts)
     elif metric.ordered and (np.asarray(y_predicted) >= n_classes).any():
         return math.nan
     else:
@@ -569,6 +571,28 @@ def macro_f1(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, 
     total = _counts((true + predicted).T)
     some = total > 0
     return float(np.mean(2 * _counts(true.multiply(predicted).T)[some] / total[some])) if some.any() else 0.0
+
+
+@register("mean_set_size", sets=True, is_count=True)
+def mean_set_size(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Mean number of predicted labels."""
+    return int(_counts(_sets(y_predicted, n_classes)).sum()) / y_true.shape[0]
+
+
+@register("coverage", higher_is_better=True, percent=True, sets=True, is_count=True)
+def coverage(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Share of rows all of whose true labels are predicted."""
+    true, predicted = _sets(y_true, n_classes), _sets(y_predicted, n_classes)
+    return int(np.count_nonzero(_counts(true.multiply(predicted)) == _counts(true))) / true.shape[0]
+
+
+@register("set_loss", sets=True, needs=("price",))
+def set_loss(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Mean of 1 where a set misses a true label, plus the price of its size; the fact ``price`` is c for c (s - 1), or k prices."""
+    sizes = _counts(_sets(y_predicted, n_classes))
+    prices = np.asarray(facts["price"], dtype=np.float64)
+    of_rows = prices * (sizes - 1) if prices.ndim == 0 else np.r_[0.0, prices][sizes]
+    return 1.0 - coverage(y_true, y_predicted, n_classes, facts) + float(of_rows.mean())
 
 
 @register("hierarchical_precision", higher_is_better=True, percent=True, sets=True, needs=("label_graph",))

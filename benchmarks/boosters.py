@@ -1,8 +1,8 @@
 """Boosted trees with the objectives of `advcli.objectives` beside LightGBM's own: python benchmarks/boosters.py [SPLITS].
 
 Same trees, learning rate and early stopping for both; only the objective and the decision differ. Ordinal sets are judged by the mean
-absolute error, others by the mean cost of a matrix in which taking a class for an earlier one costs 1 and the other way round 5. Needs lightgbm,
-and the folder of data sets in ADVCLI_DATA.
+absolute error, others by the mean cost of a matrix in which taking a class for an earlier one costs 1 and the other way round 5. Needs
+lightgbm, and the folder of data sets in ADVCLI_DATA.
 """
 
 import os

@@ -35,9 +35,9 @@ class ConfusionCounts:
 
     @classmethod
     def of(cls, recipe: Recipe, before: Mapping[str, Any] | None = None) -> ConfusionCounts | None:
-        """Return empty counts, or the stored ones (``before``); None with several labels a row, or over `MAX_CLASSES` classes."""
+        """Return empty counts, or the stored ones (``before``); None with sets of labels, or over `MAX_CLASSES` classes."""
         dataset = recipe.dataset
-        if dataset.multilabel or recipe.n_classes > MAX_CLASSES:
+        if dataset.multilabel or recipe.method.predicts_sets or recipe.n_classes > MAX_CLASSES:
             return None
         counts = cls(tuple(map(str, dataset.classes)))
         if before is not None:

@@ -205,8 +205,10 @@ class AbstainingClassifier(SurrogateClassifier):
         if self.method == "adversarial":
             return make_loss("abstain", k, alpha=self.alpha)
         loss = make_loss(self.base, k, **(self.base_options or {}))
-        if loss.n_predictions != k:
-            raise ConfigError(f"loss.base={self.base} abstains by itself; choose one that predicts classes, such as zero_one or cs")
+        if loss.n_predictions != k or loss.sets:
+            raise ConfigError(
+                f"loss.base={self.base} abstains by itself, or predicts sets; choose one that predicts classes, such as zero_one or cs"
+            )
         return loss
 
     @property

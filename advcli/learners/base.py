@@ -197,6 +197,11 @@ class Learner(ClassifierMixin, BaseEstimator):
         return False
 
     @classmethod
+    def predicts_sets(cls, loss: Options) -> bool:
+        """Tell whether fits with these options to one label a row predict sets of classes."""
+        return False
+
+    @classmethod
     def names_features(cls, loss: Options, features: Options) -> bool:
         """Tell whether the features are part of the name of methods with these options."""
         return True

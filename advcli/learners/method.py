@@ -134,6 +134,11 @@ class Method:
         return {*(name for name in names if name != STRENGTH), *(SCALES if STRENGTH in names else ())}
 
     @property
+    def predicts_sets(self) -> bool:
+        """Whether fits to one label a row predict sets of classes."""
+        return self.learner.predicts_sets(self.loss)
+
+    @property
     def has_probabilities(self) -> bool:
         """Whether its fits have probabilities."""
         return self.learner.has_probabilities(self.loss)

@@ -26,7 +26,7 @@ from ..losses import AdversarialLoss, Loss
 from .loss_parameter import made_loss
 
 CURVATURE, LEAST = 2.0, 1e-3
-"""Curvature that boosters are told, which scales their steps (of 1 and 3, each was better on some of nine sets), and the least of entropies."""
+"""Curvature that boosters are told, which scales their steps (1 and 3 were each better on some of nine sets); the least of entropies."""
 
 
 class SmoothedLoss:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.checks import at_least, refuse_parameter
@@ -157,6 +157,11 @@ class SurrogateClassifier(PlaysGame):
             return bool(made.predicts_classes and made.n_predictions == 3)
         except (ConfigError, DataError):
             return True
+
+    @classmethod
+    def predicts_sets(cls, loss: Options) -> bool:
+        """Tell whether the loss predicts sets."""
+        return loss_class(loss["name"]).sets
 
     @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, n_classes: int | None) -> None:
@@ -400,7 +405,7 @@ class SurrogateClassifier(PlaysGame):
         """Return the parameters, the dual point, and the predictor's distributions where they have no closed form."""
         arrays = super().proof(X, codes, weight)
         base: Any = self.loss_.unweighted
-        if base.kernel == "general":
+        if base.kernel in ("general", "label_sets"):
             F = self.potentials(X)
             if base is not self.loss_:
                 cost = self.loss_.cost_weights(codes, weight if self.loss_.example_weights else None)
@@ -441,24 +446,25 @@ class SurrogateClassifier(PlaysGame):
         return mapped.scores(self.theta_)
 
     def predict_codes(self, X: Any, rule: str = "default") -> NDArray[np.intp]:
-        """Return predictions as codes: positions in `predictions_`."""
+        """Return predictions as codes: positions in `predictions_`; of ``loss="label_sets"`` the sets, as `predict` has them."""
         X = in_blocks(X) if self.needs_memory() is None else X
         if isinstance(X, BlockRows):
-            return np.concatenate([self.predict_codes(X.dense(part.start, part.stop), rule) for part in X.parts()])
+            parts: list[Any] = [self.predict_codes(X.dense(part.start, part.stop), rule) for part in X.parts()]
+            return sparse.vstack(parts, format="csr") if self.loss_.sets else np.concatenate(parts)
         F = self.potentials(X)
         rule = self.rule if rule == "default" and self.rule is not None else rule
         return self.loss_.predict(F) if rule == "default" else self.loss_.predict(F, rule)
 
-    def predict(self, X: Any, rule: str = "default") -> NDArray[Any]:
-        """Return the predicted labels, shape (n,).
+    def predict(self, X: Any, rule: str = "default") -> Any:
+        """Return the predicted labels, shape (n,); of ``loss="label_sets"`` a csr_array (n, k), a one at each class of `order_` in the set.
 
         ``rule`` chooses for adversarial losses: ``"potentials"`` argmax f (eq. 132), ``"predictor"`` argmax of the predictor's p (eq. 133),
         ``"median"`` or ``"mean"`` of p for ordered classes; the default is the parameter of that name, else the loss's own.
         """
         codes = self.predict_codes(X, rule)
-        return self.predictions_[codes]
+        return codes if self.loss_.sets else self.predictions_[codes]
 
-    def predict_sets(self, X: Any, K: int | None = None) -> csr_array:
+    def predict_sets(self, X: Any, K: int | None = None) -> sparse.csr_array:
         """Return K guesses for every row: a csr_array (n, k) of ones at the K largest scores, columns in the order of `classes_`.
 
         K is that of ``loss="top_k"`` by default, and 1 for other losses; of equal scores the first in `order_` count. `InvalidValueError`
@@ -480,20 +486,25 @@ class SurrogateClassifier(PlaysGame):
         F = self.potentials(X)
         guesses = np.zeros(F.shape)
         np.put_along_axis(guesses, np.argsort(-F, axis=1, kind="stable")[:, :K], 1, axis=1)
-        return csr_array(self.by_class(guesses).astype(np.int64))
+        return sparse.csr_array(self.by_class(guesses).astype(np.int64))
 
     def _abstention_costs(self) -> Array | None:
         """Return what abstaining costs on rows of each class (k,); None where nothing abstains."""
         return self.loss_.unweighted.abstention_costs
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy on rows X (n, d) with labels y (n,); where the fit may abstain 1 - its mean abstention loss.
+        """Return the accuracy on rows X (n, d) with labels y (n,); where the fit may abstain 1 - its mean abstention loss,
+        and where it predicts sets 1 - their mean loss, by which a set that misses y costs 1 more than its price.
 
         The abstention loss of a row is alpha where the fit abstains, 1 where it predicts another class, and 0 where it is right. Weights
         (n,) count how often rows occur. `ConfigError` where the fit may abstain and a label lies outside its classes.
         """
         check_is_fitted(self)
         alpha = self._abstention_costs()
+        if self.loss_.sets:
+            rows, y = self.one_label_a_row(Rows(X, sample_weight), y)
+            costs_of_sets = self.loss_.cost(self.predict_codes(rows.X), codes_of(y, self.order_))
+            return 1.0 - float(np.average(costs_of_sets, weights=rows.weight))
         if alpha is None:
             return float(super().score(X, y, sample_weight))
         rows, y = self.one_label_a_row(Rows(X, sample_weight), y)

@@ -54,8 +54,8 @@ class Model:
 
     @property
     def of_sets(self) -> bool:
-        """Whether rows have several labels."""
-        return self.estimator.of_sets_
+        """Whether predictions are sets of labels."""
+        return self.estimator.of_sets_ or bool(getattr(getattr(self.estimator, "loss_", None), "sets", False))
 
     @property
     def certificate(self) -> Certificate | None:

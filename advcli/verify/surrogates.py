@@ -54,6 +54,7 @@ class Surrogate:
     rule = "potentials"  # the prediction is the class of the largest score, or comes from the predictor of the game
     of_classes = True  # whether the first predictions are the classes; else predictions have codes from k on
     played = True  # whether a loss with a matrix reports the value of its game
+    prices: Array | None = None  # of sets of 1, 2, ... classes, (k,), where sets are predicted
     signed: Array | None = None  # (k, m) signs and largest t of the pairs of columns, where there are any
 
     def __init__(self, options: Mapping[str, Any], k: int, labels: list[str], edges: Iterable[tuple[str, str]] | None = None) -> None:
@@ -78,6 +79,10 @@ class Surrogate:
             self.name, self.played, settings = "zero_one", False, {}
         if self.name == "top_k":
             self.guesses = int(settings.get("K", 2))
+            return
+        if self.name == "label_sets":
+            price = settings.get("price", 0.15)
+            self.prices = np.array(price if isinstance(price, Sequence) else price * np.arange(float(k)))
             return
         if self.name in _REJECTING:
             self._reject(float(settings.get("alpha", 0.5)), settings.get("code", "binary"), settings.get("tau"))
@@ -134,6 +139,8 @@ class Surrogate:
         if self.name in _REJECTING:
             P = self._decision_values(F)
             return beyond(computed(P).may_lead(), lead(P) if self.name == "abstain_cs" else P.max(axis=1), self.tau)
+        if self.prices is not None:
+            return None
         if self.rule == "potentials":
             return computed(F).may_lead()
         if self.matrix is None:
@@ -175,7 +182,7 @@ class Surrogate:
     @property
     def simplex(self) -> bool:
         """Whether r + e_y runs over all distributions."""
-        return self.matrix is not None or self.name in ("cs", "entropy", "top_k")
+        return self.matrix is not None or self.name in ("cs", "entropy", "top_k", "label_sets")
 
     @property
     def steepness(self) -> float:
@@ -204,6 +211,8 @@ class Surrogate:
             astray = (ball(P).sum(axis=1) - 1.0).size
             mixed = dot(P, self.matrix) + np.abs(self.matrix).max() * astray[:, None]
             return (mixed * w[:, None] + relative).max(axis=1)
+        if self.prices is not None:
+            return self._sets_above(F, y, predictor)
         if self.name in _REJECTING:
             return self._hinges(F, relative, y)
         if self.name == "entropy":  # the largest moves no faster than the scores
@@ -224,6 +233,28 @@ class Surrogate:
         off[rows, y] = 0.0
         hinges = (margins * off).positive()
         return hinges.max(axis=1) if self.name == "cs" else hinges.sum(axis=1)
+
+    def _sets_above(self, F: Ball, y: Any, sizes: Array | None) -> Ball:
+        """Return what a predictor of sets costs at most whose sizes have these shares (n, k), and whose sets hold no class by its name.
+
+        Of m classes it covers min(s, m)/m in the mean: S <= max over m of mean_m + sum_s p_s (1 + c_s - min(s, m)/m) - f_y.
+        """
+        n, k = F.mid.shape
+        if sizes is None or sizes.shape != (n, k):
+            raise CannotError("loss=label_sets needs the stored predictor, shape (n, k)")
+        assert self.prices is not None
+        P = np.maximum(sizes, 0.0)
+        P = P / P.sum(axis=1, keepdims=True)
+        astray = ((ball(P).sum(axis=1) - 1.0).size[:, None] + 4.0 * UNIT) * (1.0 + self.prices[-1])
+        size = np.arange(1.0, k + 1)
+        costs = dot(P, 1.0 + self.prices[:, None] - np.minimum(size[:, None], size) / size) + Ball(0.0, outward(astray))
+        own = F[np.arange(n), y][:, None]
+        order = np.argsort(-F.mid, axis=1)
+        ordered = (F - own)[np.arange(n)[:, None], order]
+        most = ordered.rad.max(axis=1, keepdims=True)  # other classes may be the largest, by no more
+        means = np.cumsum(ordered.mid, axis=1) / size
+        rounding = (k + 2.0) * UNIT * (np.cumsum(np.abs(ordered.mid), axis=1) / size)
+        return (Ball(means, outward(most + rounding, k)) + costs).max(axis=1)
 
     def _hinges(self, F: Ball, relative: Ball, y: Any) -> Ball:
         """Return the hinges with abstention."""
@@ -277,6 +308,10 @@ class Surrogate:
                 return BoundedPoint(point.mid, moved, entropy(Q, self.order) * w)
             if self.name == "top_k":
                 offset = ball(np.ones(len(y))) - ball(np.sort(Q, axis=1)[:, -self.guesses :]).sum(axis=1)
+            elif self.prices is not None:
+                largest = -np.sort(-Q, axis=1)
+                costs = [ball(largest[:, size:]).sum(axis=1) + price for size, price in enumerate(self.prices, start=1)]  # 1 - Q_s + c_s
+                offset = -(-join(*(each[:, None] for each in costs), axis=1)).max(axis=1)
             elif self.matrix is None:
                 offset = ball(np.ones(len(y))) - Q[rows, y]
             else:

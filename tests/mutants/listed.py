@@ -114,6 +114,16 @@ ROWS_IN_BLOCKS = (
     Mutant("advcli/data/sources/mapped.py", "if not np.isfinite(raw).all():", "if False:", f"{MAPPED} -k wrong"),
 )
 TOP_K = "tests/losses/test_losses_top_k.py"
+SETS = "tests/losses/test_losses_label_sets.py"
+SETS_AT_A_PRICE = (
+    Mutant("_ext/families/adv_label_sets.pxd", "theta = 1.0 / j", "theta = min(theta, 0.5)", f"{SETS} -k value", "oracle"),
+    Mutant(
+        "_ext/families/adv_label_sets.pxd", "moving += x < flat or x > flat + 1.0", "moving += x < flat", f"{BLOCK} -k label_sets", "oracle"
+    ),
+    Mutant("_ext/families/adv_label_sets.pxd", "+ 1e-12 * s.unit * t.l", "", f"{SETS} -k ties", "oracle"),
+    Mutant("advcli/losses/label_sets.py", "< 0.0)).size", "< -1.0)).size", f"{SETS} -k refused"),
+    Mutant("advcli/metrics.py", "== _counts(true)))", ">= 0))", f"{SETS} -k certified"),
+)
 KERNELS = (
     # K guesses
     Mutant("_ext/families/adv_top_k.pxd", "return low if m <= K", "return low if m <= K + 1", f"{TOP_K} -k all_sets", "oracle"),
@@ -1767,6 +1777,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *ROWS_IN_BLOCKS,
     *STEPS_ON_FACES,
     *ORDERS_OF_VISITS,
+    *SETS_AT_A_PRICE,
     *KERNELS,
     *REFEREE,
     *RECIPE,

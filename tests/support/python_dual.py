@@ -108,6 +108,29 @@ def convex_block(matrix, f, q0, w):
     return answer(0.5 * (low + high))[1]
 
 
+def sets_block(f, q0, w, steps):
+    """Return argmax over distributions q of min_s 1 + c_s - Q_s + f.q - w/2 |q - q0|^2, Q_s the sum of the s largest, by bisection.
+
+    At a level theta, where classes that are covered at times stay, q follows; it is too low while another class covered costs more.
+    """
+    g = f + w * q0
+
+    def at(theta):
+        low, high = g.max() - w - 1.0, g.max()
+        for _ in range(100):
+            mu = 0.5 * (low + high)
+            wq = np.maximum(np.where(g - mu < w * theta, g - mu, np.maximum(w * theta, g - mu - 1.0)), 0.0)
+            low, high = (mu, high) if wq.sum() > w else (low, mu)
+        return wq / wq.sum(), np.clip(g - mu - w * theta, 0.0, 1.0).sum()
+
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        theta = 0.5 * (low + high)
+        size = int(np.ceil(at(theta)[1] - 1e-9))
+        low, high = (theta, high) if size > 1 and steps[size - 2] > theta else (low, theta)
+    return at(high)[0]
+
+
 def matrix_block(L, f, q0, w):
     """Return argmax over distributions q of min_i (Lq)_i + f.q - w/2 |q - q0|^2 by the primal active-set method on (q, v), v <= (Lq)_i."""
     l, k = L.shape
@@ -182,6 +205,8 @@ def block(loss, f, r0, y, w):
         return abstain_block(f, r0 + unit, w, loss.alpha) - unit
     if loss.kernel in ("absolute", "squared", "convex"):
         return convex_block(loss.matrix, f, r0 + unit, w) - unit
+    if loss.kernel == "label_sets":
+        return sets_block(f, r0 + unit, w, loss.steps) - unit
     return matrix_block(loss.matrix, f, r0 + unit, w) - unit
 
 

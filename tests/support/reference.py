@@ -32,6 +32,11 @@ def loss_matrix(name: str, n_classes: int, **options: Any) -> Array:
         return np.array(options["matrix"], dtype=float)
     if name == "top_k":  # a row for every set of K classes
         return np.array([[float(column not in guessed) for column in range(k)] for guessed in combinations(range(k), options.get("K", 2))])
+    if name == "label_sets":
+        price = options.get("price", 0.15)
+        prices = price if isinstance(price, list) else [price * more for more in range(k)]
+        chosen = [each for each in product((0, 1), repeat=k) if any(each)]
+        return np.array([[1.0 - inside + prices[sum(each) - 1] for inside in each] for each in chosen])
     if name not in WRITTEN:
         loss = make_loss(name, k, **options)
         if not isinstance(loss, AdversarialLoss):
@@ -212,7 +217,7 @@ def extreme_points(name: str, n_classes: int, y: int) -> list[tuple[Array, float
 
 def is_game(name: str, n_classes: int, **options: Any) -> bool:
     """Whether a loss is the game of a matrix."""
-    known = name in (*WRITTEN, "general", "convex")
+    known = name in (*WRITTEN, "general", "convex", "label_sets")
     return name not in HINGES and (known or isinstance(make_loss(name, n_classes, **options), AdversarialLoss))
 
 
