@@ -47,7 +47,7 @@ cdef inline double least_row(Family *s, const double *q) noexcept nogil:
     cdef int size, count = ordered(s, q, 0.0)
     cdef double rest = 1.0, least = INFINITY
     for size in range(count):
-        rest -= value[size]
+        rest = rest - value[size] if size + 1 < count else 0.0  # exactly 0 where the set has all of the mass
         least = min(least, rest + price[size])
     return least
 

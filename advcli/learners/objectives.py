@@ -240,7 +240,7 @@ def torch(loss: Any, n_classes: int, mu: float = 0.5, loss_options: Mapping[str,
         raise ConfigError(f"reduction={reduction!r} is not mean, sum or none")
     smoothed = SmoothedLoss(loss, n_classes, mu, loss_options)
 
-    class Surrogate(Function):
+    class SmoothedFunction(Function):
         @staticmethod
         def forward(ctx: Any, scores: Tensor, labels: Tensor) -> Tensor:
             value, gradient = smoothed(scores.detach().cpu().numpy(), labels.detach().cpu().numpy())
@@ -256,7 +256,7 @@ def torch(loss: Any, n_classes: int, mu: float = 0.5, loss_options: Mapping[str,
         """The smoothed surrogate of scores (n, k) and labels (n,)."""
 
         def forward(self, scores: Tensor, labels: Tensor) -> Tensor:
-            values = Surrogate.apply(scores, labels)
+            values = SmoothedFunction.apply(scores, labels)
             return values if reduction == "none" else values.sum() if reduction == "sum" else values.mean()
 
     return SurrogateLoss()

@@ -161,7 +161,7 @@ class SurrogateClassifier(PlaysGame):
     @classmethod
     def predicts_sets(cls, loss: Options) -> bool:
         """Tell whether the loss predicts sets."""
-        return loss_class(loss["name"]).sets
+        return loss["name"] in registry and loss_class(loss["name"]).sets
 
     @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, n_classes: int | None) -> None:

@@ -174,7 +174,9 @@ class LabelSetsLoss(SimplexLoss):
     def offset_reference(self, R: Array, y: Labels) -> Array:  # noqa: D102
         Q = R.copy()
         Q[np.arange(len(y)), y] += 1.0
-        return (1.0 + self.prices - np.cumsum(-np.sort(-Q, axis=1), axis=1)).min(axis=1)
+        outside = 1.0 - np.cumsum(-np.sort(-Q, axis=1), axis=1)
+        outside[:, -1] = 0.0  # all classes have all of the mass, whatever a sum rounds to
+        return (self.prices + outside).min(axis=1)
 
     def oracle_reference(self, F: Array, y: Labels) -> Answer:  # noqa: D102
         rows = np.arange(len(y))

@@ -78,7 +78,8 @@ def test_sgd_steps(kernels, name, case, late):
     shape, k, weights, sparse = case
     X, y, sample, cost, random = data(k, weights)
     n, d = X.shape
-    loss = cases.surrogates(name, k)[0]
+    # steps of a linear price lead to tied classes, of which any may be the best: then the passes part ways by rounding
+    loss = cases.surrogates(name, k)[-1 if name == "label_sets" else 0]
     J, penalised = maps(shape, X, k)
     order = np.concatenate([random.permutation(n) for _ in range(3)] + [random.integers(n, size=n)])
     radius = 0.0 if shape == THRESHOLD else 0.4

@@ -177,7 +177,7 @@ def test_what_is_no_order_is_refused() -> None:
         SurrogateClassifier("entropy", solver="dual").fit(*load_iris(return_X_y=True))
     with pytest.raises(IncompatibleError, match="smooth surrogate"):
         SurrogateClassifier("zero_one", solver="smooth_newton").fit(*load_iris(return_X_y=True))
-    with pytest.raises(AttributeError, match="distribution"):
+    with pytest.raises(AttributeError, match="predict_proba"):
         SurrogateClassifier("entropy", loss_options={"alpha": float("inf")}).fit(*load_iris(return_X_y=True)).predict_proba([[0.0] * 4])
 
 
