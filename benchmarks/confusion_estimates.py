@@ -1,7 +1,8 @@
 """Estimates of noise matrices beside the true one: python benchmarks/confusion_estimates.py [SPLITS].
 
-Labels of digits, and of sets in the folder ADVCLI_DATA, are corrupted by a random matrix (each class keeps 70 % of its labels). Printed are the
-mean distance |C_hat - C| of an entry, and the error on clean test rows of loss=forward with the true matrix, with each estimate, and without.
+Labels of digits, and of sets in the folder ADVCLI_DATA, are corrupted by a random matrix: each class keeps 70 % of its labels. Printed are
+the mean distance |C_hat - C| of an entry, and the error on clean test rows of loss=forward with the true matrix, with each estimate, and
+without.
 """
 
 import os

@@ -61,7 +61,7 @@ def test_learners_take_them(kind: Any, name: str) -> None:
     X, y, truth = drawn(600)
     model = kind(confusion=name).fit(X, y)
     assert np.abs(model.confusion_ - TRUE).max() < 0.3
-    assert model.score(X, truth) > kind(confusion=TRUE).fit(X, y).score(X, truth) - 0.05
+    assert model.score(X, truth) > 0.85  # the largest class has half of the rows
 
 
 def test_the_command_line_takes_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
