@@ -117,7 +117,7 @@ class _Corrected(LearnsFromConfusion):
         check_limit("max_passes", self.max_passes, 1.0)
         began, k = time.perf_counter(), len(self.classes_)
         X, y, weights, *_ = merge_rows(X, y, weights)
-        self.confusion_, self.condition_ = confusion_matrix(self.confusion, k, list(self.order_))
+        self.confusion_, self.condition_ = confusion_matrix(self.confusion, k, list(self.order_), X, y)
         sample = np.ones(X.shape[0]) if weights is None else weights
         self.lam_ = float(self.lam if self.lam is not None else 1.0 / (self.C * float(sample.sum())))
         problem = _CorrectedProblem(X, y, sample, self.confusion_, self.forward, self.lam_)

@@ -23,6 +23,7 @@ from ..core.typing import Array, Labels
 from ..data.labels.confusion import ILL_CONDITIONED, check_confusion, read_confusion
 from ..losses import matrices
 from .base import State, register
+from .confusion_estimates import ESTIMATES, estimated
 from .linear import LinearLearner
 from .method import register_method
 from .options import one_of, seed_of
@@ -68,7 +69,8 @@ class UMAClassifier(LearnsFromConfusion):
     ----------
     confusion : array-like (k, k), str, Path or None
         C[p, q] = P(label p is seen | the true class is q), classes in sorted order: columns are distributions. Rows and columns of a frame
-        are found by their names. A text names a CSV file without heading. None: the identity, labels as they are.
+        are found by their names. A text names a CSV file without heading, or an estimate from the noisy labels alone: "anchors", "joint" or
+        "hoc" (`advcli.learners.confusion_estimates`). None: the identity, labels as they are.
     rule : {"error", "confusion", "random"}
         Which pair (p, q) is updated: largest |z_pq|; largest |z_pq| / pi_q with pi the class shares estimated through C^-1 (eq. 19 and
         20); any. Only pairs with |z_pq| > ``tol`` whose z is a mistake of the present W.
@@ -146,7 +148,7 @@ class UMAClassifier(LearnsFromConfusion):
         if not isinstance(self.unit_step, (bool, np.bool_)):
             raise ConfigError(f"unit_step={self.unit_step} must be true or false")
         k = len(self.classes_)
-        self.confusion_, self.condition_ = confusion_matrix(self.confusion, k, list(self.order_))
+        self.confusion_, self.condition_ = confusion_matrix(self.confusion, k, list(self.order_), X, y)
         inverse = np.ascontiguousarray(np.linalg.inv(self.confusion_))
         share = np.full(len(y), 1.0 / len(y)) if weights is None else weights / weights.sum()
         self.prior_ = inverse @ np.bincount(y, weights=share, minlength=k)
@@ -243,8 +245,10 @@ class PerceptronClassifier(LinearLearner):
         return W
 
 
-def confusion_matrix(confusion: Any, k: int, names: Sequence[Any]) -> tuple[Array, float]:
-    """Return the matrix of the option ``confusion``, checked, and its condition number."""
+def confusion_matrix(confusion: Any, k: int, names: Sequence[Any], X: Any, y: Labels) -> tuple[Array, float]:
+    """Return the matrix of the option ``confusion``, checked, and its condition number; rows and codes seen are for the estimates."""
+    if isinstance(confusion, str) and confusion in ESTIMATES:
+        return check_confusion(estimated(confusion, X, y, k), k, names, f"confusion={confusion}")
     if confusion is None or (isinstance(confusion, str) and confusion == "identity"):
         return np.eye(k), 1.0
     if isinstance(confusion, (str, Path)):
