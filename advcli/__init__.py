@@ -33,6 +33,8 @@ _PUBLIC = {
     "SurrogateClassifier": "learners.surrogate",
     "UMAClassifier": "learners.uma",
     "compare": "reports.compare",
+    "conformal_costs": "statistics.conformal",
+    "conformal_sets": "statistics.conformal",
     "dawid_skene": "data.labels.annotators",
     "decide": "learners.costs.decide",
     "guarantee": "statistics.risk_coverage",

@@ -21,6 +21,7 @@ from scipy import sparse
 from .core import plugins
 from .core.arrays import is_sparse
 from .core.errors import ConfigError, ResultsError
+from .core.groups import accepted_errors
 from .core.registry import Registry
 
 Codes = NDArray[np.intp]
@@ -631,3 +632,23 @@ def accuracy_accepted(y_true: Codes, y_predicted: Codes, n_classes: int, facts: 
     if not accepted.any():
         return float("nan")
     return int(np.count_nonzero(y_true[accepted] == y_predicted[accepted])) / int(np.count_nonzero(accepted))
+
+
+def _accepted(y_true: Codes, y_predicted: Codes, facts: Mapping[str, Any]) -> NDArray[np.float64]:
+    """Return the expected number of wrong predictions among the i rows whose largest score leads the second most, i = 1..n."""
+    F = np.sort(np.asarray(facts["scores"], dtype=np.float64), axis=1)
+    return accepted_errors(F[:, -1] - F[:, -2], y_true != y_predicted)[3]
+
+
+@register("aurc", needs=("scores",))
+def aurc(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Area under risk over coverage (Geifman & El-Yaniv 2017): rows are accepted in the order in which the largest score leads the second."""
+    expected = _accepted(y_true, y_predicted, facts)
+    return float((expected / np.arange(1.0, len(expected) + 1.0)).mean())
+
+
+@register("augrc", needs=("scores",))
+def augrc(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Area under the share of all rows that are accepted and wrong over coverage, in that order (Traub et al. 2024); 1/2 at most."""
+    expected = _accepted(y_true, y_predicted, facts)
+    return float(expected.mean()) / len(expected)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from .errors import DataError
 
 Starts = NDArray[np.int64]
+Numbers = NDArray[np.float64]
 
 
 def group_starts(groups: Any, n: int) -> Starts:
@@ -36,3 +37,18 @@ def rows_of(start: Starts, chosen: NDArray[Any]) -> NDArray[np.intp]:
     sizes = np.diff(start)[chosen]
     before = np.repeat(np.cumsum(sizes) - sizes, sizes)
     return (np.repeat(start[chosen], sizes) + np.arange(int(sizes.sum())) - before).astype(np.intp)
+
+
+def accepted_errors(margin: Any, wrong: Any) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """Return what is wrong among the rows of largest margin, from margins (n,) and whether each row is wrong (n,).
+
+    The m different margins from the largest down, the rows of at least each (m,), the wrong ones among them (m,); and the expected number
+    of wrong ones among the first i = 1..n rows (n,), where a group of equal margin comes in random order.
+    """
+    values, group = np.unique(-margin, return_inverse=True)
+    size = np.bincount(group).astype(np.float64)
+    errors = np.bincount(group, weights=wrong)
+    accepted, total = np.cumsum(size), np.cumsum(errors, dtype=np.float64)
+    of = np.repeat(np.arange(len(values)), size.astype(np.intp))
+    before = np.r_[0.0, accepted[:-1]], np.r_[0.0, total[:-1]]
+    return -values, accepted, total, before[1][of] + (np.arange(1.0, len(margin) + 1.0) - before[0][of]) * (errors / size)[of]

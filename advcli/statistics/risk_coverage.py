@@ -15,6 +15,7 @@ from scipy.stats import binom
 
 from ..core.checks import FRACTION, refuse
 from ..core.errors import ConfigError, DataError
+from ..core.groups import accepted_errors
 from ..core.typing import Array
 
 _APART = 20  # held-out rows at least that only set thresholds
@@ -27,7 +28,8 @@ class RiskCoverage:
     Rows of at least the margin ``threshold`` are accepted, largest first. ``aurc`` is the area under the curve: the mean over i = 1..n of
     the risk of the i rows of largest margin (Geifman & El-Yaniv 2017). Rows of equal margin come in random order, in expectation.
     ``excess`` is E-AURC: ``aurc`` minus the ``aurc`` of margins that put all wrong rows last (Geifman, Uziel & El-Yaniv 2019, without their
-    approximation).
+    approximation). ``augrc`` is the area under the generalised risk, the mean over i of the share of all n rows that are among these i and
+    wrong (Traub et al. 2024): at the margins of chance half of the risk of all, and no sum of risks of few rows.
     """
 
     threshold: Array
@@ -35,6 +37,7 @@ class RiskCoverage:
     risk: Array
     aurc: float
     excess: float
+    augrc: float
 
     @property
     def accuracy(self) -> Array:
@@ -50,17 +53,11 @@ def risk_coverage(margin: Any, wrong: Any) -> RiskCoverage:
     """
     margin, wrong = _checked(margin, wrong)
     n = len(margin)
-    values, group = np.unique(-margin, return_inverse=True)
-    size = np.bincount(group).astype(np.float64)
-    errors = np.bincount(group, weights=wrong)
-    accepted, total = np.cumsum(size), np.cumsum(errors)
+    values, accepted, total, expected = accepted_errors(margin, wrong)
     rank = np.arange(1.0, n + 1.0)
-    of = np.repeat(np.arange(len(values)), size.astype(np.intp))
-    before = np.r_[0.0, accepted[:-1]], np.r_[0.0, total[:-1]]
-    expected = before[1][of] + (rank - before[0][of]) * (errors / size)[of]
     aurc = float((expected / rank).mean())
     best = float((np.maximum(rank - (n - total[-1]), 0.0) / rank).mean())
-    return RiskCoverage(-values, accepted / n, total / accepted, aurc, max(aurc - best, 0.0))
+    return RiskCoverage(values, accepted / n, total / accepted, aurc, max(aurc - best, 0.0), float(expected.mean()) / n)
 
 
 @dataclass(frozen=True, eq=False)

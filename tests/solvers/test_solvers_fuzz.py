@@ -21,7 +21,7 @@ LOSSES = with_kinks(plain_losses())
 
 def random_problem(name, key, n, d, k, exponent, noise, scale, spoiled):
     """n rows, d features, k classes; ``spoiled`` names what makes the data degenerate."""
-    random = np.random.default_rng(key)
+    random, k = np.random.default_rng(key), max(k, 3) if name == "top_k" else k  # two guesses need three classes
     X = random.normal(size=(n, d))
     scores = X @ random.normal(size=(d, k))
     y = np.argmax(scores + noise * random.normal(size=(n, k)), axis=1).astype(np.intp)

@@ -34,7 +34,8 @@ class Coverage(Task):
         how = {"epsilons": wanted_of["epsilons"], "confidence": wanted_of["confidence"], "spreadsheets": settings.spreadsheets}
         report = coverage.coverage_file(model, rows, out, draw, **how)
         curve = report.curve
-        print(f"{report.rows} rows, risk {curve.risk[-1]:.4g} where all are accepted; AURC {curve.aurc:.4g}, E-AURC {curve.excess:.4g}")
+        areas = f"AURC {curve.aurc:.4g}, E-AURC {curve.excess:.4g}, AUGRC {curve.augrc:.4g}"
+        print(f"{report.rows} rows, risk {curve.risk[-1]:.4g} where all are accepted; {areas}")
         print(report.confusion.to_string())
         for guarantee in report.guarantees:
             print(guarantee)
