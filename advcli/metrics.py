@@ -642,7 +642,7 @@ def _accepted(y_true: Codes, y_predicted: Codes, facts: Mapping[str, Any]) -> ND
 
 @register("aurc", needs=("scores",))
 def aurc(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
-    """Area under risk over coverage (Geifman & El-Yaniv 2017): rows are accepted in the order in which the largest score leads the second."""
+    """Area under risk over coverage (Geifman & El-Yaniv 2017), rows accepted in the order in which the largest score leads the second."""
     expected = _accepted(y_true, y_predicted, facts)
     return float((expected / np.arange(1.0, len(expected) + 1.0)).mean())
 

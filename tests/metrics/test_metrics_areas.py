@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def test_they_are_means_over_all_orders_of_ties(seed: int) -> None:
     lead, wrong = lead[:, -1] - lead[:, -2], scores.argmax(axis=1) != y
     risks, shares = [], []
     for order in permutations(range(6)):
-        if all(lead[a] >= lead[b] for a, b in zip(order, order[1:], strict=False)):
+        if all(lead[a] >= lead[b] for a, b in pairwise(order)):
             errors = np.cumsum(wrong[list(order)])
             risks.append((errors / np.arange(1, 7)).mean())
             shares.append((errors / 6.0).mean())

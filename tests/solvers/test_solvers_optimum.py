@@ -122,7 +122,7 @@ def test_one_class_is_solved_at_once(name, features, solver):
 
 
 def test_a_combination_exists_for_every_solver_and_feature_map():
-    # problems with moments in a box have their own optimum and their own tests, and so have smooth surrogates; sparse rows alone have tests in test_solvers_lists.py
+    # problems with moments in a box and smooth surrogates have their own tests; sparse rows alone are in test_solvers_lists.py
     assert {solver for _, _, solver in COMBINATIONS} == set(problems.package_solvers()) - {"box", "dual_lists", "smooth_newton"}
     assert {features for _, features, _ in COMBINATIONS} == set(problems.feature_maps())
     for name in problems.canonical_names():
