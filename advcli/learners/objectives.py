@@ -49,11 +49,11 @@ class SmoothedLoss:
     Examples
     --------
     >>> import numpy as np
-    >>> from advcli.objectives import SmoothedLoss
-    >>> smoothed = SmoothedLoss("zero_one", 3)
+    >>> from advcli import objectives
+    >>> smoothed = objectives.SmoothedLoss("zero_one", 3)
     >>> value, gradient = smoothed(np.array([[2.0, 0.0, 0.0]]), np.array([1]))
     >>> value.round(2), gradient.round(2)
-    (array([1.97]), array([[ 1., -1.,  0.]]))
+    (array([1.83]), array([[ 1., -1.,  0.]]))
     """
 
     def __init__(
@@ -197,7 +197,7 @@ def xgboost(loss: Any, n_classes: int, mu: float = 0.5, loss_options: Mapping[st
     --------
     >>> import numpy as np
     >>> from advcli import objectives
-    >>> objectives.xgboost("absolute", 4).metric(np.array([0, 3]), np.eye(4)[[0, 1]])
+    >>> objectives.xgboost("absolute", 4).metric(np.array([0, 3]), 9.0 * np.eye(4)[[0, 1]])
     1.0
     """
     return _XGBoost(loss, n_classes, mu, loss_options, rule)
@@ -230,6 +230,12 @@ def torch(loss: Any, n_classes: int, mu: float = 0.5, loss_options: Mapping[str,
 
     ``reduction`` is "mean", "sum" or "none". Values are computed on the processor in float64 and return to the device and type of the
     scores. `ConfigError` where PyTorch is not installed.
+
+    Examples
+    --------
+    >>> from advcli import objectives
+    >>> loss = objectives.torch("absolute", 4)  # doctest: +SKIP
+    >>> loss(network(rows), labels).backward()  # doctest: +SKIP
     """
     try:
         from torch import Tensor, from_numpy, nn

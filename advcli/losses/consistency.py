@@ -306,7 +306,15 @@ def _refuse_sizes(l: int, k: int) -> None:
 
 
 def decide(loss: Loss, matrix: Any = None) -> Consistency:
-    """Decide for a loss: a game under argmax f, another surrogate that lists its pieces for ``matrix`` (l, k), zero-one where None."""
+    """Decide for a loss: a game under argmax f, another surrogate that lists its pieces for ``matrix`` (l, k), zero-one where None.
+
+    Examples
+    --------
+    >>> from advcli.losses import make_loss
+    >>> from advcli.losses.consistency import decide
+    >>> decide(make_loss("llw", 3)).consistent, decide(make_loss("ww", 3)).consistent
+    (True, False)
+    """
     if loss.matrix is not None:
         return decide_matrix(loss.matrix)
     k = loss.n_classes

@@ -103,12 +103,12 @@ def conformal_sets(
     --------
     >>> from sklearn.datasets import load_digits
     >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import train_test_split
     >>> from advcli import conformal_sets
-    >>> X, y = load_digits(return_X_y=True)
-    >>> model = LogisticRegression(C=0.01, max_iter=1000).fit(X[:900], y[:900])
-    >>> sets = conformal_sets(model.predict_proba(X[900:1400]), y[900:1400], level=0.05)
-    >>> found = sets.predict(model.predict_proba(X[1400:]))
-    >>> bool(found[range(397), y[1400:]].mean() > 0.9), bool(found.sum(axis=1).mean() < 2.0)
+    >>> X, rest, y, truth = train_test_split(*load_digits(return_X_y=True), test_size=0.5, random_state=0)
+    >>> P = LogisticRegression(C=0.01, max_iter=1000).fit(X, y).predict_proba(rest)
+    >>> sets = conformal_sets(P[:500], truth[:500], level=0.02).predict(P[500:])
+    >>> bool(sets[range(399), truth[500:]].mean() > 0.95), bool(sets.sum(axis=1).mean() < 2.0)
     (True, True)
     """
     P, y = _held_out(P, y)

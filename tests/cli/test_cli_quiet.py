@@ -33,6 +33,7 @@ WORDS = {
     "runs": ["runs", "list"],
     "data": ["data", "list"],
     "experiment": ["experiment", "list"],
+    "loss": ["loss", "check", "zero_one"],
     "drop": ["drop", "results=results/x", "method='general linear'"],
 }
 

@@ -18,12 +18,13 @@ import advcli
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "site" / "api.rst").read_text(encoding="utf-8")
 DOCUMENTED = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "docs" / "gallery").glob("*.py"))]
-MODULES = {"advcli", "advcli.metrics", "advcli.plugins", "advcli.statistics", "advcli.statistics.tests"}
+MODULES = {"advcli", "advcli.metrics", "advcli.objectives", "advcli.plugins", "advcli.statistics", "advcli.statistics.tests"}
 """Modules that pages import whole: the reference lists what is in them."""
 WITHOUT = (
     "Annotations",
     "Certificate",
     "ConfigError",
+    "Consistency",
     "DataError",
     "Judgement",
     "Mark",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...config import Settings
+from ...config.meanings import named_keys
 from ...core.errors import ConfigError, UnknownNameError, nearest
 from ..task import Task
 
@@ -27,16 +28,19 @@ class LossCheck(Task):
     def __init__(self, words: list[str]) -> None:
         super().__init__(words)
         self.given: dict[str, str] = {}
-        for word in self.overrides:
+        words, self.overrides = self.overrides, []
+        for word in words:
             key, equals, value = word.partition("=")
-            if not equals and "of" not in self.given:
-                key, value = "of", word
+            if named_keys([key]):
+                self.overrides.append(word)
+            elif not equals and "of" not in self.given:
+                self.given["of"] = word
             elif key not in KEYS:
                 raise UnknownNameError(f"advcli loss check takes a file or the name of a loss, classes= and matrix=; {nearest(key, KEYS)}")
-            self.given[key] = value
+            else:
+                self.given[key] = value
         if "of" not in self.given:
             raise ConfigError("advcli loss check needs a cost matrix or a loss, as in advcli loss check cs classes=3")
-        self.overrides = []
 
     def act(self, settings: Settings) -> None:
         """Print the verdict, and the distribution where there is one."""
