@@ -10,6 +10,7 @@ from typing import Any
 
 from ..core.checks import ANY, at_least, or_null, refuse, rule
 from ..core.errors import ConfigError, UnknownNameError, nearest
+from ..core.notes import code_of
 from .dataset import Dataset
 
 # Options that every source understands.
@@ -97,9 +98,9 @@ def check_options(options: Mapping[str, Any], rules: Mapping[str, Mapping[str, A
         refuse(f"{group}.{key}", options[key], about)
 
 
-def notes_with(*words: str) -> Callable[[Dataset], list[str]]:
-    """Return what tells the notes of a data set that have one of these words (`Source.foresee`)."""
-    return lambda dataset: [note for note in dataset.notes if any(word in note for word in words)]
+def notes_with(*codes: str) -> Callable[[Dataset], list[str]]:
+    """Return what tells the notes of a data set that have one of these codes (`Source.foresee`)."""
+    return lambda dataset: [note for note in dataset.notes if code_of(note) in codes]
 
 
 def asks_for_label_sets(options: Mapping[str, Any]) -> bool:

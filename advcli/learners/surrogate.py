@@ -148,7 +148,7 @@ class SurrogateClassifier(PlaysGame):
 
     @classmethod
     def has_probabilities(cls, loss: Options) -> bool:
-        """Tell whether the loss is a game whose predictions are the classes; a matrix tells it once the classes are known."""
+        """Tell whether the loss estimates probabilities, or is a game whose predictions are the classes; a matrix tells it later."""
         kind = loss_class(loss["name"])
         if not issubclass(kind, AdversarialLoss):
             return kind.estimates(own_options(loss, OF_THE_FIT))
@@ -193,13 +193,16 @@ class SurrogateClassifier(PlaysGame):
 
     # ---- fitting --------------------------------------------------------------------------------------------------
     def needs_memory(self) -> str | None:
-        """Return the parameter that needs rows in memory: a learner beyond its loss, features that are not linear, a box."""
+        """Return the parameter that needs rows in memory: a learner beyond its loss, features that are not linear, a box, a smooth loss."""
         if (what := super().needs_memory()) is not None:
             return what
         if not feature_class(self.mapped_by).multiclass_linear or feature_class(self.mapped_by).keeps_rows:
             return f"features={self.mapped_by}"
         if self.map_options.get("moments", "ball") != "ball":
             return "features.moments=box"
+        kind = loss_type(self.given_loss)
+        if kind is not None and kind.estimates(given_options(self.given_loss, self.loss_options)):
+            return f"loss={loss_said(self.given_loss)}"
         return None
 
     def check_parameters(self) -> None:

@@ -94,8 +94,10 @@ def choose(problem: Problem, threads: int | str = 1) -> Plan:
     ``threads`` share the work of `DualSolver`, `NewtonSolver` and `KernelNewtonSolver`.
     """
     if problem.loss.smooth:
-        solver = LbfgsSolver() if getattr(problem, "tolerance", None) is not None else SmoothNewtonSolver()
-        lacking = "rows in memory" if isinstance(problem, BlockProblem) else solver.lacks(problem)
+        if isinstance(problem, BlockProblem):
+            return Plan((), "rows in memory for a smooth surrogate")
+        solver = LbfgsSolver() if problem.tolerance is not None else SmoothNewtonSolver()
+        lacking = solver.lacks(problem)
         return Plan((), lacking) if lacking else _alone(solver, "a smooth surrogate")
     if isinstance(problem, BlockProblem):
         blocks = BlockDualSolver(threads=threads)

@@ -18,10 +18,9 @@ from ..dataset import Dataset, make_dataset
 from ..source import LABEL_OPTIONS, SEQUENCE_OPTIONS, TABLE_OPTIONS, Source, asks_for_label_sets, common, notes_with, options_give_order
 from ..tables.opening import unpacked
 from ..tables.options import TableOptions
-from ..tables.suspects import SUSPECT
 from ..tables.table import read_table
 from ..tables.tabular import table_dataset
-from ..tables.target import ORDERED, code_labels, cut_target, order_labels
+from ..tables.target import code_labels, cut_target, order_labels
 
 _OF_COLUMNS = (
     "features",
@@ -153,6 +152,6 @@ SOURCE = Source(
     _load,
     ordered=_ordered,
     examples=_examples,
-    foresee=notes_with(SUSPECT, ORDERED),
+    foresee=notes_with("ADV101", "ADV106"),
     paths=("path", "hierarchy", "cost_matrix"),
 )

@@ -21,7 +21,7 @@ from ..dataset import Dataset, make_dataset
 from ..source import Source, common, notes_with, options_give_order
 from ..tables.opening import missing_file
 from ..tables.options import TableOptions
-from ..tables.target import ORDERED, order_labels
+from ..tables.target import order_labels
 
 _PATHS = ("features", "labels", "weight")
 _ROWS = 2**16  # that are read of a parquet file at a time
@@ -174,4 +174,4 @@ def _examples(folder: Path) -> list[dict[str, Any]]:
 
 
 _OPTIONS: dict[str, Any] = {"features": None, "labels": None, "weight": None, "order": None}
-SOURCE = Source("mapped", _OPTIONS, _load, ordered=options_give_order, examples=_examples, foresee=notes_with(ORDERED), paths=_PATHS)
+SOURCE = Source("mapped", _OPTIONS, _load, ordered=options_give_order, examples=_examples, foresee=notes_with("ADV106"), paths=_PATHS)

@@ -6,8 +6,8 @@ along the tangents b_m of these faces. In units of e_m = s_i |x_i| / sqrt(lambda
     (G + rho I) z = e o h,  a = z / e,  G_ml = (x_i'x_j)(b_m'b_l) / (|x_i||x_j|),  h_m = (r_i' - r_i)'b_m                          (1)
 
 with r' the block steps at the present scores, whose own optimality makes e o e o h the gradient. rho makes the step shorter and turns it
-towards one of Jacobi's (Marquardt 1963, "An algorithm for least-squares estimation of nonlinear parameters"); beyond the faces the
-quadratic function is wrong, so that the step is cut, each row brought back into its set, until D rises.
+towards one of Jacobi's (Marquardt 1963, "An algorithm for least-squares estimation of nonlinear parameters", J. SIAM 11, 431-441);
+beyond the faces the quadratic function is wrong, so that the step is cut, each row brought back into its set, until D rises.
 
 Passes find the faces, which steps cannot, and run on between them; a step moves all rows together, which passes do in hundreds
 (docs/notes/kernels.md, section 2).
