@@ -170,3 +170,16 @@ def test_what_cannot_be_decided_is_refused() -> None:
     ):
         with pytest.raises(ConfigError, match=words):
             call()
+
+
+@pytest.mark.parametrize(("k", "K"), [(3, 2), (4, 3)])
+def test_guesses_are_consistent_under_the_rule_of_the_largest_scores(k: int, K: int) -> None:
+    """The rule has a region for each set of K classes, where each of them has a larger score than each of the others."""
+    loss, sets, unit = make_loss("top_k", k, K=K), list(combinations(range(k), K)), np.eye(k)
+    L = np.array([[float(j not in chosen) for j in range(k)] for chosen in sets])
+    regions = [
+        (i, np.array([unit[a] - unit[b] for a in chosen for b in range(k) if b not in chosen]), np.zeros(K * (k - K)))
+        for i, chosen in enumerate(sets)
+    ]
+    verdict = decide_surrogate([loss.pieces(y) for y in range(k)], L, regions)
+    assert verdict.violations == (None, None, None)
