@@ -39,7 +39,12 @@ def solved_in_python(name, which, weights):
 @pytest.mark.parametrize(
     ("name", "which", "weights"),
     [(name, 0, weights) for name in cases.compiled_names() for weights in ("sample", "cost", "both")]
-    + [(name, which, "none") for name in cases.compiled_names() for which in range(len(cases.options(name, 3)))],
+    + [
+        # the search for a level of every block takes plain Python half a minute; two prices are among the short tests
+        pytest.param(name, which, "none", marks=[pytest.mark.slow] if name == "label_sets" and which > 1 else [])
+        for name in cases.compiled_names()
+        for which in range(len(cases.options(name, 3)))
+    ],
 )
 def test_compiled_and_python_ascent_meet(kernels, name, which, weights):
     X, y, sample, cost = weighted_problem(weights)

@@ -124,6 +124,24 @@ SETS_AT_A_PRICE = (
     Mutant("advcli/losses/label_sets.py", "< 0.0)).size", "< -1.0)).size", f"{SETS} -k refused"),
     Mutant("advcli/metrics.py", "== _counts(true)))", ">= 0))", f"{SETS} -k certified"),
 )
+ENTROPY, DECIDED = "tests/losses/test_losses_entropy.py", "tests/losses/test_losses_decided.py"
+WITHOUT_KERNELS = (
+    Mutant("advcli/losses/entropy.py", "return -self.exponent * np.expm1", "return -np.expm1", f"{ENTROPY} -k attain"),
+    Mutant("advcli/losses/entropy.py", "D * ((b - 1.0) / b)", "D * ((b - 1.0) * b)", "tests/testing/test_testing_checks.py -k entropy"),
+    Mutant("advcli/solvers/newton/smooth.py", "+ residual / problem.lam", "- residual / problem.lam", f"{ENTROPY} -k certified"),
+    Mutant("advcli/losses/consistency.py", "0.0 if i in best else np.inf", "np.inf", f"{DECIDED} -k random"),
+    Mutant("advcli/verify/entropies.py", "b * (norm - 1.0) +", "", "tests/verify/test_verify_entropies.py"),
+    Mutant(
+        "advcli/statistics/moment_bounds.py",
+        "2.0 * scaled.size / delta",
+        "0.1 / delta",
+        "tests/statistics/test_statistics_moment_bounds.py",
+    ),
+    Mutant(
+        "advcli/statistics/conformal.py", "(n + 1) * (1.0 - level)", "n * (1.0 - level)", "tests/statistics/test_statistics_conformal.py"
+    ),
+    Mutant("advcli/learners/objectives.py", "- 0.5 * self.mu", "- self.mu", "tests/learners/test_learners_objectives.py -k gradients"),
+)
 KERNELS = (
     # K guesses
     Mutant("_ext/families/adv_top_k.pxd", "return low if m <= K", "return low if m <= K + 1", f"{TOP_K} -k all_sets", "oracle"),
@@ -1456,7 +1474,7 @@ RIVALS = (
     # accepting with a guarantee
     Mutant("advcli/statistics/risk_coverage.py", "np.maximum(rank - (n - total[-1]), 0.0)", "np.maximum(rank - n, 0.0)", ACCEPTED),
     Mutant(
-        "advcli/statistics/risk_coverage.py",
+        "advcli/core/groups.py",
         "group = np.unique(-margin, return_inverse=True)",
         "group = np.unique(margin, return_inverse=True)",
         ACCEPTED,
@@ -1778,6 +1796,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *STEPS_ON_FACES,
     *ORDERS_OF_VISITS,
     *SETS_AT_A_PRICE,
+    *WITHOUT_KERNELS,
     *KERNELS,
     *REFEREE,
     *RECIPE,
