@@ -18,7 +18,7 @@ from .choice import Choice, Names
 from .formats.latex import latex
 from .sections.content import contents
 from .sources import Sources
-from .summary import DRAWN, RELATION, TOLD, summarise
+from .summary import DRAWN, RELATION, TOLD, imported, summarise
 
 KEPT = "own method"
 """Column of the methods' names as they stand in the folders."""
@@ -28,8 +28,9 @@ _PARAMETERS = ("dataset", "method", "loss", "features", "solver", "seed", "cell"
 
 
 def _plain(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return chosen rows with the names that they have in their folders, as texts."""
-    return runs.assign(method=runs[KEPT], dataset=runs["dataset"].astype(str)).drop(columns=[KEPT, DRAWN, TOLD, RELATION], errors="ignore")
+    """Return chosen rows with the names that they have in their folders, as texts; of imported rows alone the columns with a value."""
+    own = runs.assign(method=runs[KEPT], dataset=runs["dataset"].astype(str)).drop(columns=[KEPT, DRAWN, TOLD, RELATION], errors="ignore")
+    return own.loc[:, (own.notna() & (own != "")).any()] if imported(own).all() else own
 
 
 def _csv(name: str, runs: pd.DataFrame, names: Names, out: Path) -> str:

@@ -19,7 +19,8 @@ class CellTables:
     seed and name of the file. Damaged files and files of another schema are left out; ``remarks`` has a line each as its keys. So are
     failures of cells that succeeded since, and finished cells that failed to get more splits (the failure has their rows). So are cells
     that the folder has again from a newer `NUMBERS_VERSION`. ``headers`` are the columns of ``runs`` and ``search``, ``makers`` the makers
-    of the finished cells.
+    of the finished cells. Cells of `advcli import` have no fits: with them ``imported`` is true, and ``runs`` has only the columns with a
+    value.
     """
 
     def __init__(self, folder: Path, files: Sequence[Path]) -> None:
@@ -28,6 +29,7 @@ class CellTables:
         self._owner = Owner(folder)
         self._order: dict[Path, tuple[str, ...]] = {}
         self._columns: dict[str, set[str]] = {"runs": set(), "search": set()}
+        self._valued: set[str] = set()  # columns of imported rows with a value
         self._finished: dict[str, tuple[Path, int]] = {}  # by request: the file and its number of splits
         self._numbers: dict[Path, int] = {}
         self._overtaken: set[Path] = set()
@@ -46,6 +48,9 @@ class CellTables:
         self.paths = [path for path in sorted(self._order, key=self._order.__getitem__) if path not in omitted]
         bases = {"runs": RUN_COLUMNS, "search": SEARCH_COLUMNS}
         self.headers = {table: all_columns(base, self._columns[table]) for table, base in bases.items()}
+        self.imported = "higher_is_better" in self._valued
+        if self.imported:
+            self.headers["runs"] = [column for column in self.headers["runs"] if column in self._valued]
 
     def _read(self, path: Path) -> dict[str, Any] | None:
         """Return the content of a cell's file; None, with a remark, where it cannot be used."""
@@ -82,6 +87,9 @@ class CellTables:
         self._order[path] = dataset, method, seed.zfill(20), path.name
         for table, present in self._columns.items():
             present.update(content[table]["columns"])
+        if "imported" in content["about"]:
+            columns = zip(runs["columns"], zip(*runs["values"], strict=True), strict=True)
+            self._valued.update(column for column, values in columns if any(value not in (None, "") for value in values))
 
     def _superseded(self) -> set[Path]:
         """Return the finished cells whose configuration is also in another file with newer numbers."""

@@ -361,7 +361,8 @@ class ResultsFolder:
 
         The order of rows depends on the cells only, never on time or process: data set, method, seed and key of the cell; within a cell
         the split, then the metric: first the metric of the search, then the others as the protocol lists them. Damaged cell files
-        are left out with a remark; the next run computes those cells again. A folder without cell files is left as it is.
+        are left out with a remark; the next run computes those cells again. A folder without cell files is left as it is. Imported cells
+        have no searches, and no search.csv.
         """
         if not self.cells_path.is_dir():
             return 0
@@ -370,8 +371,9 @@ class ResultsFolder:
             if not tables.paths and not self._had_cells():
                 return 0
             # One pass more over the files instead of all rows in memory: ten thousand cells with searches are millions of rows.
-            with atomic_file(self.path / "runs.csv") as runs_file, atomic_file(self.path / "search.csv") as search_file:
-                files = {"runs": runs_file, "search": search_file}
+            with contextlib.ExitStack() as stack:
+                names = ["runs"] if tables.imported else ["runs", "search"]
+                files = {table: stack.enter_context(atomic_file(self.path / f"{table}.csv")) for table in names}
                 writers = {table: csv.writer(file, lineterminator="\n") for table, file in files.items()}
                 for table, writer in writers.items():
                     writer.writerow(tables.headers[table])

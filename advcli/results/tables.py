@@ -258,13 +258,17 @@ def complete_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def with_types(frame: pd.DataFrame) -> pd.DataFrame:
-    """Convert the texts of a table in place: whether pandas' own parser returns the exact bits depends on its version.
+    """Return a table of texts with its types: whether pandas' own parser returns the exact bits depends on its version.
 
-    A column of a learner's own hyper-parameter stays text where one of its values is not a number.
+    A column of a learner's own hyper-parameter stays text where one of its values is not a number. Imported rows, whose table has the
+    columns with a value alone, get the other columns, empty.
     """
     import numpy as np
     import pandas as pd
 
+    if IMPORTED_COLUMNS[0] in frame:
+        columns = all_columns(RUN_COLUMNS, frame.columns)
+        frame = frame.reindex(columns=columns, fill_value="")
     for column in frame.columns.difference(sorted(STRINGS), sort=False):
         text = frame[column].to_numpy(dtype=object)
         empty = text == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -78,6 +79,31 @@ def test_a_messy_sheet_is_read(sheet: str, capfd: pytest.CaptureFixture[str]) ->
     assert "imported from sheet.csv (sha256 " in page
     assert "no certificate" not in page
     assert "largest certified" not in page
+
+
+def test_actions_take_a_folder_that_has_only_columns_with_a_value(answers: str, sheet: str, capfd: pytest.CaptureFixture[str]) -> None:
+    few = "dataset,loss,method,split,metric,value,status,cell,higher_is_better"
+    for file, heading in ((sheet, f"{few},split_name"), (answers, f"{few},item".replace("value,", "value,n_test,"))):
+        assert run("import", file, "out=results/x", capfd=capfd)[0] == 0
+        assert sorted(path.name for path in Path("results/x").glob("*.csv")) == ["runs.csv"]
+        assert Path("results/x/runs.csv").read_text().splitlines()[0] == heading
+        code, out, err = run("report", "results=results/x", capfd=capfd)
+        assert (code, "search.csv" in out, "runs.csv" in out, err) == (0, False, True, "")
+        assert run("check", "results=results/x", "baseline=b.csv", "--update", capfd=capfd)[0] == 0
+        assert "0 moved, 0 missing, 0 new" in run("check", "results=results/x", "baseline=b.csv", capfd=capfd)[1]
+        assert run("export", "csv", "results=results/x", "out=x.csv", capfd=capfd)[0] == 0
+        assert Path("x.csv").read_text() == Path("results/x/runs.csv").read_text()
+        Path("results/x").rename("results/y")
+        assert run("import", file, "out=results/x", capfd=capfd)[0] == 0
+        code, out, err = run("diff", "results/x", "results/y", capfd=capfd)
+        assert (code, err) == (0, "")
+        assert "no setting differs" in out
+        assert "0 differ" in out
+        code, out, err = run("report", "results=[results/x,results/y]", "out=both", capfd=capfd)
+        assert (code, "search.csv" in out) == (0, False)
+        for made in ("results/x", "results/y", "both"):
+            shutil.rmtree(made)
+        Path("b.csv").unlink()
 
 
 def test_sizes_of_parts_bring_the_corrected_test(sheet: str, capfd: pytest.CaptureFixture[str]) -> None:

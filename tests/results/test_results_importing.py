@@ -135,6 +135,11 @@ def test_cells_claim_nothing_that_was_not_seen(tmp_path: Path) -> None:
     assert set(rows["status"]) == {"ok"}
     assert rows["split"].tolist()[:3] == [1, 2, 3]
     assert rows["split_name"].tolist()[:3] == ["0", "1", "2"]
+    written = pd.read_csv(folder.path / "runs.csv", dtype=str, keep_default_na=False)
+    assert list(written.columns) == [name for name in rows.columns if name not in empty]
+    assert not (written == "").all().any()
+    assert not (folder.path / "search.csv").exists()
+    assert folder.disagreement() == ""
     for key in folder.finished_keys():
         cell = folder.read_cell(key)
         assert cell is not None

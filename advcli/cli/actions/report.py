@@ -57,7 +57,7 @@ class Report(Task):
                 warn(folder.remarks)
         print_table(summary)
         plots = [name for name in summary.attrs["files"] if name.startswith("plots/")]
-        tables = [] if settings.out else ["runs.csv", "search.csv"]
+        tables = [] if settings.out else [name for name in ("runs.csv", "search.csv") if (path / name).exists()]
         print(f"{short(path)}: {', '.join([*tables, *(name for name in summary.attrs['files'] if name not in plots)])}")
         for stem in dict.fromkeys(name.rpartition(".")[0] for name in plots):
             print(f"{stem}: {', '.join(name.rpartition('.')[2] for name in plots if name.rpartition('.')[0] == stem)}")
