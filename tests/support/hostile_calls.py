@@ -695,6 +695,12 @@ def outcomes_calls(_, random):
         )
 
 
+def trees_calls(_, random):
+    start = np.array([0, 1, 4, 9])
+    count = int(((np.diff(start) + 1) ** 2).sum())
+    yield "best", {"scores": random.normal(size=count), "start": start, "value": np.empty(3), "heads": np.empty(9, np.int32)}
+
+
 CALLS = {
     "sets": sets_calls,
     "planes": planes_calls,
@@ -717,6 +723,7 @@ CALLS = {
     "gaussian": gaussian_calls,
     "outcomes": outcomes_calls,
     "scores": scores_calls,
+    "trees": trees_calls,
 }
 
 
