@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import StratifiedKFold
@@ -103,10 +102,8 @@ class Calibration:
 
 
 def check_method(method: Any) -> None:
-    """Refuse a method that is unknown or that the installed scikit-learn lacks."""
+    """Refuse a method that is unknown."""
     one_of("calibrate", method, METHODS)
-    if method == "temperature" and tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8):
-        raise ConfigError(f"calibrate=temperature needs scikit-learn 1.8 or newer, found {sklearn.__version__}; choose vector")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -33,7 +33,7 @@ def _service(monkeypatch: pytest.MonkeyPatch) -> None:
     def answer(request: Any, *args: Any, **kwargs: Any) -> Answer:
         url = request.full_url if hasattr(request, "full_url") else request
         asked.append(url)
-        words = url.partition("www.openml.org/")[2].split("/")
+        words = url.partition("openml.org/")[2].split("/")
         number = words[-1] if words[0] == "api" else None
         prefix = {"features": "jdf", "qualities": "jdq", "data": "jd"}.get(words[-2] if number else "", "")
         wanted = f"api-v1-{prefix}-{number}.json.gz" if number else f"data-v1-dl-{words[3]}.arff.gz"
