@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from support.exact_tables import exact
 
 from advcli.cli import main
 from advcli.reports.convergence import with_suboptimality
@@ -28,7 +29,7 @@ def test_all_solvers_in_one_run(capfd: pytest.CaptureFixture[str]) -> None:
     }
     assert "convergence.csv" in out
     assert "[4/4] iris zero_one linear sgd: gap" in err
-    frame = pd.read_csv("results/b/convergence.csv")
+    frame = exact("results/b/convergence.csv")
     assert list(dict.fromkeys(frame["solver"])) == ["dual", "newton", "lbfgs", "sgd"]
     assert frame["lambda"].nunique() == 1  # one problem
     assert frame["lambda"].iloc[0] == pytest.approx(1 / frame["n"].iloc[0])  # at C = 1
@@ -49,7 +50,7 @@ def test_all_solvers_in_one_run(capfd: pytest.CaptureFixture[str]) -> None:
 def test_the_trace_is_the_same_twice() -> None:
     for name in ("one", "two"):
         assert main(["bench", "dataset=iris", "solver=sag", "bench.tol=5e-2", f"name={name}"]) == 0
-    one, two = (pd.read_csv(f"results/{name}/convergence.csv").drop(columns="time") for name in ("one", "two"))
+    one, two = (exact(f"results/{name}/convergence.csv").drop(columns="time") for name in ("one", "two"))
     pd.testing.assert_frame_equal(one, two)
 
 
@@ -81,7 +82,7 @@ def test_learners_with_an_algorithm_of_their_own_are_traced(own: list[str], tmp_
     small = ["dataset.rows=200", "dataset.features=100", "dataset.nodes=12", "dataset.leaves=8"]
     words = ["bench", "dataset=synthetic_hierarchy", *small, *own, "bench.tol=1e-3", f"results_dir={tmp_path}", "name=trace"]
     assert main(words) == 0
-    rows = pd.read_csv(tmp_path / "trace" / "convergence.csv")
+    rows = exact(tmp_path / "trace" / "convergence.csv")
     assert (rows["passes"].diff().dropna() > 0).all()
     assert rows["relative_gap"].iloc[-1] <= 1e-3 < rows["relative_gap"].iloc[0]
     assert rows["lambda"].nunique() == 1

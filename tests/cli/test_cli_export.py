@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from support.exact_tables import exact
 
 from advcli.cli import main
 
@@ -25,11 +26,11 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def test_rows_and_tables(made: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    before, rows = content(made), pd.read_csv(made / "runs.csv")
+    before, rows = content(made), exact(made / "runs.csv")
     for to, out in (("csv", "rows.csv"), ("latex", "tables.tex")):
         assert main(["export", to, "results=results/x", f"out={out}"]) == 0
     assert content(made) == before
-    again = pd.read_csv("rows.csv")
+    again = exact("rows.csv")
     assert list(again.columns) == list(rows.columns)
     pd.testing.assert_frame_equal(
         again[["dataset", "loss", "metric", "split", "value"]], rows[["dataset", "loss", "metric", "split", "value"]]
@@ -42,7 +43,7 @@ def test_rows_and_tables(made: Path, capfd: pytest.CaptureFixture[str]) -> None:
 def test_parquet(made: Path) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     assert main(["export", "parquet", "results=results/x", "out=rows.parquet"]) == 0
-    assert pd.read_parquet("rows.parquet")["value"].tolist() == pd.read_csv(made / "runs.csv")["value"].tolist()
+    assert pd.read_parquet("rows.parquet")["value"].tolist() == exact(made / "runs.csv")["value"].tolist()
 
 
 def test_mlflow(made: Path) -> None:
@@ -54,7 +55,7 @@ def test_mlflow(made: Path) -> None:
     runs = client.search_runs([client.get_experiment_by_name("x").experiment_id])
     assert {run.data.params["loss"] for run in runs} == {"zero_one", "cs"}
     assert len(runs) == 2
-    rows = pd.read_csv(made / "runs.csv")
+    rows = exact(made / "runs.csv")
     for run in runs:
         own = rows[(rows["loss"] == run.data.params["loss"]) & (rows["metric"] == "error")]
         kept = {each.step: each.value for each in client.get_metric_history(run.info.run_id, "error")}

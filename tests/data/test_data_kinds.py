@@ -48,7 +48,7 @@ KINDS: dict[str, Any] = {
     "no category": pd.Categorical([None] * N, categories=["a"]),
     "complex": [i + 1j for i in AT],
     "huge": [10**30 + i for i in AT],
-    "beyond doubles": [10**400 + i for i in AT],
+    "beyond doubles": pd.Series([10**400 + i for i in AT], dtype=object),
     "unsigned": np.arange(N, dtype=np.uint64) + np.uint64(2**63),
     "decimals": [decimal.Decimal("1.10") * i for i in AT],
     "fractions": [fractions.Fraction(i, 3) for i in AT],

@@ -14,6 +14,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import StratifiedKFold, cross_val_score
+from support.exact_tables import exact
 
 from advcli import AdversarialClassifier, OrdinalAdversarialClassifier, OrdinalClassifier, models
 from advcli.cli import main
@@ -180,7 +181,7 @@ def test_a_fitted_model_predicts_what_the_estimator_does(table: str, capsys: pyt
     words = [word for word in table.split() if not word.startswith(("protocol", "workers"))]
     assert main(["fit", *words, "calibrate=sigmoid", "out=own.model"]) == 0
     model = models.read("own.model")
-    rows = pd.read_csv("rows.csv")
+    rows = exact("rows.csv")
     X = model.standardiser.transform(rows.drop(columns="label").to_numpy())
     own = AdversarialClassifier(C=1.0, calibrate="sigmoid", random_state=model.estimator.random_state).fit(X, rows["label"].to_numpy())
     expected = own.predict_proba(X)

@@ -6,6 +6,7 @@ Rows count from 1 without the heading; lines count from 1 with it, as an editor 
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gc
 import hashlib
@@ -346,7 +347,11 @@ def _typed(column: pd.Series) -> pd.Series:
     kind = pd.api.types.infer_dtype(column, skipna=True)
     if kind == "decimal":
         return column.astype(np.float64)
-    return column.convert_dtypes() if kind in ("integer", "floating", "mixed-integer-float", "boolean") else column
+    if kind in ("integer", "floating", "mixed-integer-float", "boolean"):
+        # pandas before 3 raises where whole numbers have more than 64 bits; these stay text
+        with contextlib.suppress(OverflowError):
+            return column.convert_dtypes()
+    return column
 
 
 def read_parts(
