@@ -141,8 +141,8 @@ def test_formulas_are_typeset_and_pages_are_linked(browser: Any) -> None:
         assert browser.execute_script("return document.querySelectorAll(arguments[0]).length", what), what
 
 
-def test_the_gallery_has_sixteen_examples() -> None:
-    assert len(GALLERY) == 16
+def test_the_gallery_has_eighteen_examples() -> None:
+    assert len(GALLERY) == 18
 
 
 @pytest.mark.skipif(not (SITE / "index.html").exists(), reason="the site is not built; make docs builds it")
