@@ -2,8 +2,8 @@
 
 A sentence of n words has scores (n + 1, n + 1) of arcs: row the head, 0 the root, column the word; the diagonal and column 0 are not read.
 Charts hold the best score of a span i..j of words in four shapes: headed by its left or by its right end, and complete, or ending in an arc
-between its two ends whose dependent may still take words outside. O(n^3) sums in all, each of two numbers that stand one behind the other:
-charts that are read by columns are kept transposed. Where the best split of a span is, is looked up again for the spans of the tree alone.
+between its two ends whose dependent may still take words outside. Filling them takes O(n^3) sums of two charts' numbers. A chart that is read
+by columns is kept transposed, so that all sums run along memory. No split is stored: those of the best tree's spans are computed again.
 Ties go to the first split, and to the first word below the root.
 """
 

@@ -48,7 +48,7 @@ class CellTables:
         self.paths = [path for path in sorted(self._order, key=self._order.__getitem__) if path not in omitted]
         bases = {"runs": RUN_COLUMNS, "search": SEARCH_COLUMNS}
         self.headers = {table: all_columns(base, self._columns[table]) for table, base in bases.items()}
-        self.imported = "higher_is_better" in self._valued
+        self.imported = bool(self._valued)
         if self.imported:
             self.headers["runs"] = [column for column in self.headers["runs"] if column in self._valued]
 

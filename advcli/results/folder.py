@@ -337,7 +337,7 @@ class ResultsFolder:
             write_text(self.cells_path / f"{request}{FAILED}.json", text)
 
     def write_splits(self, dataset: str, sha256: str, splits: Sequence[GivenSplit]) -> None:
-        """Keep the splits of a data set beside those that are kept already; `merge` makes splits.csv of them."""
+        """Add the splits of a data set to the stored ones; `merge` makes splits.csv of them."""
         file = self.splits_path / f"{hashlib.sha256(f'{dataset} {sha256}'.encode()).hexdigest()[:16]}.csv"
         with self.locked(), self._explained():
             self.splits_path.mkdir(exist_ok=True)

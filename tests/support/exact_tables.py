@@ -1,7 +1,9 @@
-"""Tables of numbers with the bits that were written: pandas before 3 rounds the last digit."""
+"""Tables of numbers with the bits that were written, whatever version of pandas reads them."""
 
 from functools import partial
 
 import pandas as pd
 
-exact = partial(pd.read_csv, float_precision="round_trip")
+from advcli.data.tables.table import EXACT
+
+exact = partial(pd.read_csv, **EXACT)

@@ -32,7 +32,7 @@ from .opening import as_text, declared_separator, decode, missing_file, not_text
 from .options import DEFAULTS, TableOptions, meant
 
 # Numbers are read to the last bit; from 3.1 on pandas does so by itself and warns about the option.
-_EXACT: dict[str, Any] = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
+EXACT: dict[str, Any] = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
 
 FORMATS = {"parquet": ("read_parquet", "pyarrow"), "feather": ("read_feather", "pyarrow"), "excel": ("read_excel", "openpyxl")}
 """Formats beside CSV: the function of pandas that reads one, and the package that it needs; `advcli[tables]` brings them."""
@@ -128,7 +128,7 @@ def parse(path: Path, text: str, names: list[str], as_text: Sequence[str] | None
             index_col=False,
             dtype=dict.fromkeys(names if as_text is None else set(as_text) & set(names), str),
             keep_default_na=False,  # "NA" and "None" may be labels; missing numbers are found below
-            **_EXACT,
+            **EXACT,
             skipinitialspace=True,
             low_memory=False,
         )
@@ -348,7 +348,7 @@ def _typed(column: pd.Series) -> pd.Series:
     if kind == "decimal":
         return column.astype(np.float64)
     if kind in ("integer", "floating", "mixed-integer-float", "boolean"):
-        # pandas before 3 raises where whole numbers have more than 64 bits; these stay text
+        # pandas 2.3 raises where whole numbers have more than 64 bits; such a column becomes text
         with contextlib.suppress(OverflowError):
             return column.convert_dtypes()
     return column
