@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .learners.hierarchical import HierarchicalClassifier
     from .learners.ordinal import OrdinalClassifier
     from .learners.reductions.learners import CostSensitiveClassifier, OneVersusAllClassifier, OneVersusOneClassifier
-    from .learners.structured import ChainClassifier, HierarchicalSetClassifier, MultilabelClassifier
+    from .learners.structured import ChainClassifier, DependencyParser, HierarchicalSetClassifier, MultilabelClassifier
     from .learners.surrogate import ABSTAIN, AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
     from .learners.uma import PerceptronClassifier, UMAClassifier
 
@@ -21,6 +21,7 @@ _PUBLIC = {
     "AdversarialClassifier": "learners.surrogate",
     "AdversarialCostClassifier": "learners.costs.adversarial",
     "ChainClassifier": "learners.structured",
+    "DependencyParser": "learners.structured",
     "CostSensitiveClassifier": "learners.reductions.learners",
     "HierarchicalClassifier": "learners.hierarchical",
     "HierarchicalSetClassifier": "learners.structured",

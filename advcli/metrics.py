@@ -487,6 +487,19 @@ def entity_f1(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[
     return 2.0 * len(true & predicted) / total if total else 1.0
 
 
+@register("unlabelled_attachment", higher_is_better=True, is_count=True, percent=True, needs=("sequences",))
+def unlabelled_attachment(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Share of words with the right head (Kübler, McDonald & Nivre 2009, section 6.1), punctuation among them."""
+    return int(np.count_nonzero(y_true == y_predicted)) / len(y_true)
+
+
+@register("whole_trees", higher_is_better=True, percent=True, needs=("sequences",))
+def whole_trees(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Share of sentences all of whose words have the right label, such as their head."""
+    groups = np.asarray(facts["sequences"])
+    return 1.0 - len(np.unique(groups[y_true != y_predicted])) / len(np.unique(groups))
+
+
 def _bio(labels: Any) -> list[tuple[str, str]]:
     """Return (letter, kind) of every label; `ConfigError` for a label that is not a BIO tag."""
     tags = [(str(label)[:1], str(label)[2:]) for label in labels]

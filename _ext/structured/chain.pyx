@@ -16,7 +16,7 @@ margin (Nowak-Vila, Bach & Rudi 2020) minimises over p as well: its D has c = su
 mixture. Its p moves by proximal steps, p <- projection of p + mu / delta, between which D is smooth.
 """
 
-from libc.math cimport INFINITY, erfc, exp, fabs, log1p, pow, sqrt, M_PI
+from libc.math cimport INFINITY, fabs
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
@@ -25,14 +25,10 @@ from cpython.exc cimport PyErr_CheckSignals
 from adv_check cimport check_labels, check_positions, check_rows, check_starts, demand
 from adv_linear cimport Rows, rows_of, row_scores, row_update
 from adv_loop cimport checked_width, shuffle
+from adv_psi cimport LOG, MARGIN, MAXMIN, PROB, SCALING, surrogate
 from adv_simd cimport vec, load, store, splat, vmax, vsum, zeros, LANES
 
 cdef enum:
-    MARGIN = 0
-    SCALING = 1      # h g^beta + g
-    LOG = 2
-    PROB = 3
-    MAXMIN = 4
     MOST_STATES = 32767
     SPARE = 8        # stored sequences of a chain from which on one without mass makes room for a new one
 
@@ -40,36 +36,6 @@ cdef enum:
 ctypedef fused label:
     short
     Py_ssize_t
-
-
-# ---- psi (structured/spaces/psi.py) ---------------------------------------------------------------------------------------------
-cdef inline double normal(double z) noexcept nogil:
-    return 0.5 * erfc(-z * 0.70710678118654752440)
-
-
-cdef double surrogate(int kind, double beta, double h, double g, double *slope) noexcept nogil:
-    """Return psi(h, g) and set its slope in h."""
-    cdef double z, root, soft
-    if kind == SCALING:
-        slope[0] = pow(g, beta)
-        return h * slope[0] + g
-    if g <= 0.0:
-        slope[0] = 0.0 if kind != MARGIN else 1.0
-        return h if kind == MARGIN else 0.0
-    if kind == LOG:
-        soft = (h if h > 0.0 else 0.0) + log1p(exp(-fabs(h)))
-        slope[0] = g * exp(h - soft)
-        return g * soft
-    if kind == PROB:
-        root = sqrt(g)
-        if h > 0.0:
-            slope[0] = root
-            return g + root * h
-        z = h * sqrt(M_PI / (2.0 * g))
-        slope[0] = root * exp(-0.5 * z * z)
-        return 2.0 * g * normal(z)
-    slope[0] = 1.0
-    return h + g
 
 
 # ---- dynamic programmes -----------------------------------------------------------------------------------------------

@@ -107,6 +107,11 @@ class Dataset:
         return [encoding.features(self.cells[rows]) for rows in (train, *others)]
 
     @property
+    def has_trees(self) -> bool:
+        """Whether rows are words with tags, as codes of their text, and labels the heads of words."""
+        return self.encoding is not None and any(column.hashed for column in self.encoding.columns)
+
+    @property
     def multilabel(self) -> bool:
         """Whether rows have sets of labels."""
         return is_sparse(self.y)

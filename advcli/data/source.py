@@ -37,7 +37,7 @@ TABLE_OPTIONS: dict[str, Any] = {**COLUMN_OPTIONS, "order": None, "cut": "none",
 """Options of sources that read a table with one label a row (`advcli.data.from_table`), with their defaults."""
 
 # Options of sources whose rows may form sequences (`advcli.data.tables.encoding`).
-SEQUENCE_OPTIONS: dict[str, Any] = {"sequence": None, "tokens": None}
+SEQUENCE_OPTIONS: dict[str, Any] = {"sequence": None, "tokens": None, "head": None, "relation": None}
 
 # Options of sources whose rows may have several labels, or labels with a hierarchy (`advcli.data.labels.sets`).
 LABEL_OPTIONS: dict[str, Any] = {"hierarchy": None, "root": None, "several_tops": False, "stub_leaves": False, "label_separator": None}

@@ -131,6 +131,8 @@ class Recipe:
         self.lonely = lonely_classes(dataset)
         _refuse_noise(cell, dataset)
         _refuse_rows(method, dataset)
+        if dataset.has_trees and cell.protocol.standardise != "none":
+            raise ConfigError(f"words and tags of {dataset.name} are codes, which have no mean: give protocol.standardise=none")
         edges = dataset.hierarchy
         hierarchy = None if edges is None else {"edges": [list(edge) for edge in edges], "classes": list(dataset.classes)}
         facts = {"classes": [str(label) for label in dataset.classes], "hierarchy": hierarchy, "ordered": bool(dataset.ordered)}
@@ -416,6 +418,8 @@ def _refuse_noise(cell: Cell, dataset: Any) -> None:
         raise ConfigError(f"noisy labels are for rows with one label, {dataset.name} has several; use noise=none and another protocol")
     if rough is not None and rough > (most := max(dataset.class_sizes().values())):
         raise ConfigError(f"protocol.rough_per_class={rough} is more rows than any class has; the largest of {dataset.name} has {most}")
+    if dataset.has_trees and (cell.noise or rough is not None):
+        raise ConfigError(f"noisy labels are for classes, {dataset.name} has heads of words; use noise=none and another protocol")
     if dataset.costs is not None and cell.noise:
         raise ConfigError(f"noisy labels are for rows that are learned from labels, {dataset.name} has costs of its rows; use noise=none")
 
@@ -423,6 +427,10 @@ def _refuse_noise(cell: Cell, dataset: Any) -> None:
 def _refuse_rows(method: Method, dataset: Any) -> None:
     """Refuse rows that a method cannot learn from."""
     learner, named = method.learner, f"loss={method.loss['name']}"
+    if dataset.has_trees != learner.of_trees:
+        if learner.of_trees:
+            raise IncompatibleError(named, "words with heads", f"{dataset.name} has none: give dataset.head=COLUMN, or another loss")
+        raise IncompatibleError(named, "rows with a class each", f"{dataset.name} has heads of words: choose loss=dependency_trees")
     weighs = {"example weights": dataset.example_weight is not None, "distributions over the classes": dataset.soft is not None}
     for what in (what for what, there in weighs.items() if there and not method.sample.takes_weights):
         raise IncompatibleError(named, "rows that count the same", f"{dataset.name} has {what}, which it does not take")

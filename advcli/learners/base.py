@@ -128,6 +128,7 @@ class Learner(ClassifierMixin, BaseEstimator):
     checks_rows: ClassVar[bool] = False  # whether it has feature maps that read all numbers check them before a fit uses one
     has_costs: ClassVar[bool] = False  # whether it learns from costs of rows
     has_groups: ClassVar[bool] = False  # whether rows that form a sequence are one example
+    of_trees: ClassVar[bool] = False  # whether rows are words with tags, and their labels the heads of words
     searched_in: ClassVar[str] = ""  # the group of the options that ``loss.grid`` has values of; empty for none
     in_python: ClassVar[str] = ""  # how it is called in Python, where its own class is not
 

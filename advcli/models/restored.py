@@ -47,7 +47,14 @@ ROWS = ("rows", "rows_data", "rows_indices", "rows_indptr", "rows_shape")
 _ALWAYS = ("loss", "loss_options", "features", "features_options", "fit_intercept", "n_classes")  # parameters of every file that has them
 _STANDARDISER = ("mean", "scale", "set_to_one")
 # what a column and an encoding may have beside the rest, where it is not the default, and its types
-LEARNED: dict[str, Any] = {"attributes": (list,), "own": (list,), "other": (bool,), "fill": (int, float), "indicator": (bool,)}
+LEARNED: dict[str, Any] = {
+    "attributes": (list,),
+    "hashed": (bool,),
+    "own": (list,),
+    "other": (bool,),
+    "fill": (int, float),
+    "indicator": (bool,),
+}
 ENCODED: dict[str, Any] = {"sequence": (str,), "missing": (str,), "max_categories": (int, type(None)), "charset": (str,)}
 _RESERVED = (*ROWS, *_STANDARDISER, STEPS)
 
@@ -241,7 +248,7 @@ def _restored_column(stored: Mapping[str, Any]) -> Column:
         raise ModelError(f"encoding in model.json has features of {name!r:.60} that it cannot have")
     if fill is not None and not (is_real(fill) and abs(fill) <= LARGEST and (categories is None or fill in (-1, *places))):
         raise ModelError(f"encoding in model.json fills cells of {name!r:.60} by {json.dumps(fill)[:40]}")
-    if attributes is not None and (categories is not None or hot is not None or fill is not None):
+    if (attributes is not None or learned.get("hashed")) and (categories is not None or hot is not None or fill is not None):
         raise ModelError(f"encoding in model.json has attributes and more for {name!r:.60}")
     learned = {key: tuple(value) if isinstance(value, list) else value for key, value in learned.items()}
     exact = {} if fill is None else {"fill": float(fill)}

@@ -370,7 +370,7 @@ def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tu
     bounds = cell.method.bounds(features, learned, lam, arrays)
     stated = _claims(row, bounds, cell.method, float(config["solver"]["tol"]))
     possible = cell.method.possible(features, X_test, groups_of_test, learned, arrays)
-    facts = {**cell.method.facts(), "n_classes": k}
+    facts = {**cell.method.facts(), "n_classes": k, "groups": groups_of_test}
     truths = dict.fromkeys(OF_COSTS, dataset.y[test] if dataset.costs is None else dataset.costs[test])
     reasons = {entry["metric"]: _unfollowed(entry, possible, truths.get(entry["metric"], dataset.y[test]), facts) for entry in rows}
     unfollowed = [f"{metric} ({reason})" for metric, reason in reasons.items() if reason]

@@ -19,6 +19,7 @@ from .leaf_sets import SetsOfLeaves
 from .sequences import SequencesOfLabels
 from .surrogates import CannotError, Surrogate, abstaining, closed_form, in_pairs, paired
 from .thresholds import THRESHOLD_MODELS, ThresholdModel
+from .trees import DependencyTrees
 
 _OUTCOME_ROWS = 256  # rows that are looked at with all outcomes at once
 
@@ -205,6 +206,8 @@ def method_of(options: Mapping[str, Any], labels: list[str], ordered: bool, hier
         return _ByOutcomes(options, labels, ordered)
     if options["name"] in THRESHOLD_MODELS:
         return ThresholdModel(options, len(labels), labels)
+    if learner == "dependency_trees":
+        return DependencyTrees(options, len(labels))
     if learner == "chain":
         return SequencesOfLabels(options, len(labels))
     if learner == "hierarchical_sets":

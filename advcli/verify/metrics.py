@@ -33,8 +33,8 @@ def range_of(metric: str, possible: Any, y: Any, facts: Mapping[str, Any] | None
 
     ``possible`` (n, l) says which classes may be the prediction of every row; the last of l = k + 1 is to abstain. For sets of labels it is
     a list of arrays (c, k) of the sets that may be predicted. y are the true codes (n,), sets of labels, a csr_array (n, k), or what every
-    prediction costs (n, l). ``facts`` are what some metrics need: ``alpha``, the cost of abstaining, ``cost_matrix`` (l, k), and
-    ``n_classes``, without which there are l.
+    prediction costs (n, l). ``facts`` are what some metrics need: ``alpha``, the cost of abstaining, ``cost_matrix`` (l, k), ``n_classes``,
+    without which there are l, and ``groups``, the sequence of every row.
     """
     if not isinstance(possible, np.ndarray):
         return _range_of_sets(metric, possible, y.toarray().astype(np.float64))
@@ -47,6 +47,11 @@ def range_of(metric: str, possible: Any, y: Any, facts: Mapping[str, Any] | None
     if worth is not None and worth.shape == possible.shape:
         least, most = np.where(possible, worth, np.inf).min(axis=1), np.where(possible, worth, -np.inf).max(axis=1)
         return _said_as(metric, float(least.sum()) / len(y), float(most.sum()) / len(y), worth)
+    if metric == "whole_trees" and facts.get("groups") is not None:
+        right = possible[np.arange(len(y)), y]
+        first = np.flatnonzero(np.append(True, facts["groups"][1:] != facts["groups"][:-1]))
+        ends = [np.logical_and.reduceat(rows, first) for rows in (right & (possible.sum(axis=1) == 1), right)]
+        return float(ends[0].mean()), float(ends[1].mean())
     if metric not in _WHOLE or (possible.sum(axis=1) != 1).any():
         return None
     value = float(_WHOLE[metric](y, possible.argmax(axis=1), k))
@@ -68,6 +73,7 @@ def _of_codes(metric: str, y: Any, l: int, facts: Mapping[str, Any]) -> Array | 
     tables: dict[str, Any] = {
         "error": distance > 0,
         "accuracy": distance == 0,
+        "unlabelled_attachment": distance == 0,
         "mae": distance,
         "mse": distance**2,
         "accuracy_within_one": distance <= 1,

@@ -47,6 +47,8 @@ BENCHMARKS = {
     "thresholds_linear": ("thresholds", "linear", "linear threshold models on calhousing"),
     "viterbi": ("chains", "viterbi", "Viterbi's algorithm, transitions a second"),
     "chains": ("chains", "fits", "certified chains on wnut17_ner against CRFsuite, CPU time"),
+    "eisner": ("trees", "eisner", "Eisner's algorithm, sums a second"),
+    "trees": ("trees", "fits", "certified dependency parsers on ewt_trees, CPU time"),
     "large_c_peer": ("large_c", "large_c_peer", "LinearSVC at C >= 2^12"),
 }
 

@@ -163,8 +163,8 @@ def test_yaml_files_agree_with_the_defaults(name: str, tmp_path: Path) -> None:
 
 def test_every_known_set_has_a_yaml_file(tmp_path: Path) -> None:
     names = {entry.name for entry in list_datasets(tmp_path)}
-    assert names - set(CATALOGUE["unavailable"]) - {"ewt_trees"} == set(YAML) - set(TEMPLATES)
-    assert set(TABLE_1) | set(TABLE_3) | set(LEVELS) | {"letter", "ewt_trees"} == set(CATALOGUE["folder"])
+    assert names - set(CATALOGUE["unavailable"]) == set(YAML) - set(TEMPLATES)
+    assert set(TABLE_1) | set(TABLE_3) | set(LEVELS) | {"letter"} == set(CATALOGUE["folder"])
 
 
 @pytest.mark.parametrize("name", {**TABLE_1, **TABLE_3})

@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from support.registered import of_rows
 
 import advcli
 from advcli.core.errors import ConfigError, NotConvergedWarning
@@ -25,7 +26,10 @@ def limited():
     return {
         each.__name__: each
         for each in classes
-        if inspect.isclass(each) and each.__module__.startswith("advcli.") and "max_passes" in inspect.signature(each.__init__).parameters
+        if inspect.isclass(each)
+        and each.__module__.startswith("advcli.")
+        and "max_passes" in inspect.signature(each.__init__).parameters
+        and of_rows(each)
     }
 
 

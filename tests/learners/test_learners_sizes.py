@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
+from support.registered import of_rows
 
 import advcli
 from advcli import AdversarialClassifier, HierarchicalSetClassifier
@@ -15,7 +16,7 @@ from advcli.core.errors import ConfigError, DataError
 from advcli.data.labels.codes import MOST_EMPTY
 from advcli.learners import Learner
 
-KINDS = [kind for name in advcli.__all__ if isinstance(kind := getattr(advcli, name), type) and issubclass(kind, Learner)]
+KINDS = [kind for name in advcli.__all__ if isinstance(kind := getattr(advcli, name), type) and issubclass(kind, Learner) and of_rows(kind)]
 X = np.random.default_rng(0).normal(size=(40, 3))
 Y = np.random.default_rng(1).integers(0, 3, 40)
 

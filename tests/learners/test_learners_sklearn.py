@@ -3,7 +3,7 @@ the public classifier, which merges equal rows, because a label graph of the che
 """
 
 import pytest
-from support.registered import in_package
+from support.registered import in_package, of_rows
 
 from advcli import AbstainingClassifier, CostSensitiveClassifier
 from advcli.learners.base import registry
@@ -23,7 +23,7 @@ def without_level(learner):
     return {"check_class_weight_classifiers"} if isinstance(learner, LinearLearner) and not learner.appends_constant else set()
 
 
-@pytest.mark.parametrize("name", [name for name in registry if in_package(registry.get(name))])
+@pytest.mark.parametrize("name", [name for name in registry if in_package(kind := registry.get(name)) and of_rows(kind)])
 def test_every_learner_passes(name):
     chosen = registry.get(name)
     graph = {"hierarchy": TREE} if "hierarchy" in chosen.needs({"name": name}) else {}

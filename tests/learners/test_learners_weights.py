@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
+from support.registered import of_rows
 
 import advcli
 from advcli.core.errors import ConfigError, NotConvergedWarning
@@ -23,7 +24,8 @@ WITHOUT_WEIGHTS = {"PerceptronClassifier", "OutsideClassifier", "SemiSupervisedS
 def every():
     """Return the package's classes of learners by name."""
     classes = [registry.get(name) for name in registry] + [getattr(advcli, name) for name in advcli.__all__]
-    return {each.__name__: each for each in classes if inspect.isclass(each) and each.__module__.startswith("advcli.")}
+    in_package = (each for each in classes if inspect.isclass(each) and each.__module__.startswith("advcli."))
+    return {each.__name__: each for each in in_package if of_rows(each)}
 
 
 def having(*names):

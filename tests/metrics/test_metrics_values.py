@@ -79,7 +79,7 @@ def test_counts_are_counts(name):
     rng = np.random.default_rng(0)
     for n in (7, 49, 1797):
         y, p = rng.integers(5, size=n), rng.integers(5, size=n)
-        total = value(name, y, p, 5, scores=rng.normal(size=(n, 5))) * n
+        total = value(name, y, p, 5, scores=rng.normal(size=(n, 5)), sequences=np.arange(n) // 3) * n
         assert abs(total - round(total)) < 1e-6
 
 
@@ -134,6 +134,18 @@ def test_entities_against_spans_that_are_collected_by_regular_expressions():
         a, b = (spans([TAGS[code] for code in each]) for each in (y, p))
         expected = 2 * len(a & b) / (len(a) + len(b)) if a or b else 1.0
         assert entities(" ".join(TAGS[code] for code in y), " ".join(TAGS[code] for code in p)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_right_heads_and_whole_trees_are_counted_by_hand(seed):
+    rng = np.random.default_rng(seed)
+    y, groups = rng.integers(3, size=40), np.sort(rng.integers(12, size=40))
+    p = np.where(rng.random(40) < 0.7, y, rng.integers(4, size=40))
+    assert value("unlabelled_attachment", y, p, 3, sequences=groups) == np.mean(y == p)
+    assert value("whole_trees", y, p, 3, sequences=groups) == pytest.approx(
+        np.mean([(y == p)[groups == s].all() for s in np.unique(groups)])
+    )
+    assert value("whole_trees", y, y, 3, sequences=groups) == 1.0
 
 
 def test_the_measure_of_entities_says_what_it_needs():

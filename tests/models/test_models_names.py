@@ -15,6 +15,7 @@ import pytest
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from support.registered import of_rows
 
 import advcli
 from advcli import (
@@ -33,7 +34,7 @@ RANDOM = np.random.default_rng(0)
 FRAME = pd.DataFrame(RANDOM.normal(size=(90, 4)), columns=list("abcd"))
 CODES = np.digitize(FRAME["a"] + 0.3 * FRAME["b"], [-0.5, 0.5])
 NAMES = np.array(["lo", "mid", "top"])
-KINDS = [kind for name in advcli.__all__ if isinstance(kind := getattr(advcli, name), type) and issubclass(kind, Learner)]
+KINDS = [kind for name in advcli.__all__ if isinstance(kind := getattr(advcli, name), type) and issubclass(kind, Learner) and of_rows(kind)]
 TREE = [["r", "s"], ["s", "a"], ["s", "b"], ["r", "c"]]
 
 

@@ -37,6 +37,7 @@ class FakeDataset:
     notes: tuple = ()
     hierarchy: tuple | None = None
     multilabel: bool = False
+    has_trees: bool = False
     costs: np.ndarray | None = None
     cells: None = None
 

@@ -699,6 +699,35 @@ def trees_calls(_, random):
     start = np.array([0, 1, 4, 9])
     count = int(((np.diff(start) + 1) ** 2).sum())
     yield "best", {"scores": random.normal(size=count), "start": start, "value": np.empty(3), "heads": np.empty(9, np.int32)}
+    own = {"scores": random.normal(size=25), "truth": np.array([2, 0, 2, 3], np.int32)}
+    yield "levels", {**own, "level": np.empty(5), "heads": np.zeros((5, 4), np.int32)}
+
+
+def parser_calls(_, random):
+    start, S, P, D = np.array([0, 1, 4, 9]), 3, 4, 256
+    truth = np.array([0, 2, 0, 2, 0, 1, 2, 3, 4], np.int32)
+    held = np.concatenate([np.tile(truth[a:b], P) for a, b in ((0, 1), (1, 4), (4, 9))]).astype(np.int16)
+    text = {"words": random.integers(9, size=9), "tags": random.integers(3, size=9), "start": start}
+    theta = random.normal(size=D)
+    arcs = int(((np.diff(start) + 1) ** 2).sum())
+    used, ones = np.array([1, 3, 4], np.int32), np.ones(S)
+    yield "scores", {**text, "theta": theta, "out": np.empty(arcs)}
+    yield "best", {**text, "theta": theta, "value": np.empty(S), "heads": np.empty(9, np.int32)}
+    found = {"value": np.empty(S), "upper": np.empty(S), "heads": np.empty(9, np.int32), "slope": np.empty(S), "constant": np.empty(S)}
+    for kind in range(4):
+        before = {"kind": kind, "beta": 0.5, **text, "truth": truth}
+        own = {**before, "theta": theta}
+        yield "survey", {**own, "tolerance": 1e-3, **found}
+        stored = {"held": held, "alpha": np.full((S, P), 0.25), "scale": np.ones((S, P)), "offset": np.ones((S, P)), "used": used}
+        steps = {"strength": ones, "skip": -1.0, "gap": np.full(S, np.inf), "steps": 2, "tolerance": 1e-3, "seed": 1}
+        yield "sweep", {**own, **stored, "gram": np.zeros((S, P, P)), **steps}
+        for made in (-1, 3):
+            late = np.zeros(D if made >= 0 else 0)
+            mean = {"parts": np.zeros(arcs), "constant": np.zeros(S), "share": ones / S, "lam": 0.5, "made": made, "late": late}
+            yield "mean_sweep", {**before, "order": np.array([2, 0, 1]), "theta": theta, **mean, "tolerance": 1e-3}
+    yield "mixture", {**text, "truth": truth, "held": held, "weight": random.normal(size=(S, P)), "used": used, "theta": theta}
+    yield "grams", {**text, "truth": truth, "held": held, "used": used, "size": D, "out": np.zeros((S, P, P))}
+    yield "arc_mixture", {**text, "parts": random.normal(size=arcs), "share": ones, "theta": theta}
 
 
 CALLS = {
@@ -724,6 +753,7 @@ CALLS = {
     "outcomes": outcomes_calls,
     "scores": scores_calls,
     "trees": trees_calls,
+    "parser": parser_calls,
 }
 
 

@@ -13,6 +13,11 @@ def canonical_losses():
     return sorted({loss_class(name).name for name in loss_names() if in_package(loss_class(name))})
 
 
+def of_rows(kind):
+    """Whether a learner takes any rows with any labels: a parser takes words with heads alone (test_learners_dependency_parser.py)."""
+    return not getattr(kind, "of_trees", False)
+
+
 def with_kinks(names):
     """The losses that have pieces and a block step, which smooth ones do not have."""
     return [name for name in names if not loss_class(name).estimates({})]

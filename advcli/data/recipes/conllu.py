@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..catalogue import Upstream
+from ..tables.conllu import words_of
 from .rows import PARTS, TextTable
 
 COLUMNS = ["split", "sentence", "form", "upos", "head", "deprel"]
@@ -18,12 +19,12 @@ def tables(parts: Sequence[str], upstream: Upstream) -> dict[str, TextTable]:
     """
     rows, sentence = [], 0
     head, *documents = parts[0].split(DOCUMENT)
-    for name, part in zip(PARTS[len(parts)], [head + "".join(sorted(documents)), *parts[1:]], strict=True):
-        for line in part.split("\n"):
-            cells = line.split("\t")
-            if len(cells) == 10 and cells[0].isdigit():
-                sentence += cells[0] == "1"
-                rows.append([name, str(sentence), cells[1], cells[3], cells[6], cells[7]])
+    for name, part in zip(
+        PARTS[len(parts)], [head + "".join(DOCUMENT + document for document in sorted(documents)), *parts[1:]], strict=True
+    ):
+        for _, number, cells in words_of(part, sentence):
+            rows.append([name, str(number), cells[1], cells[3], cells[6], cells[7]])
+            sentence = number
     if not rows:
         raise ValueError("no words")
     return {"": TextTable(COLUMNS, rows)}

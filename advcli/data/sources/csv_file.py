@@ -16,9 +16,10 @@ from ...core.notes import noted
 from ...core.paths import expanded
 from ..dataset import Dataset, make_dataset
 from ..source import LABEL_OPTIONS, SEQUENCE_OPTIONS, TABLE_OPTIONS, Source, asks_for_label_sets, common, notes_with, options_give_order
+from ..tables.conllu import ROLES
 from ..tables.opening import unpacked
 from ..tables.options import TableOptions
-from ..tables.table import read_table
+from ..tables.table import format_of, read_table
 from ..tables.tabular import table_dataset
 from ..tables.target import code_labels, cut_target, order_labels
 
@@ -33,6 +34,8 @@ _OF_COLUMNS = (
     "label_separator",
     "sequence",
     "tokens",
+    "head",
+    "relation",
     "group",
     "time",
 )
@@ -43,10 +46,13 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     if options["path"] is None:
         raise ConfigError("dataset=csv needs dataset.path, the CSV file to read, and dataset.target, its column of labels")
     path, form = expanded(str(options["path"])), str(options["format"])
+    if format_of(path, form if form != "svmlight" else "csv") == "conllu":
+        given = {key: options[key] for key in ROLES if options[key] is not None}
+        options = {**options, **ROLES, **given}
     chosen = TableOptions.read(options)
     if form == "svmlight":
         return _load_svmlight(path, options, chosen)
-    if options["target"] is None:
+    if chosen.target is None:
         raise ConfigError("dataset=csv needs dataset.target, the name of the column with the labels")
     return table_dataset(read_table(path, chosen, form))
 
@@ -120,6 +126,7 @@ def _examples(folder: Path) -> list[dict[str, Any]]:
     table, sparse = folder / "example.csv", folder / "example.svmlight"
     table.write_text("size,colour,weight,label\n" + "".join(f"{i % 7},{'rgb'[i % 3]},{1 + i % 2},c{i % 4}\n" for i in range(24)))
     (folder / "words.csv").write_text("who,word,tag\n" + "".join(f"{i // 5},w{i * i % 7},{'OBI'[i % 3]}\n" for i in range(40)))
+    (folder / "trees.csv").write_text("who,word,tag,head\n" + "".join(f"{i // 4},w{i * i % 7},{'AB'[i % 2]},{i % 4}\n" for i in range(40)))
     sparse.write_text("".join(f"{i % 3} {1 + i % 4}:{i + 1}\n" for i in range(24)))
     columns = {"name": "table", "path": str(table), "categorical": ["colour"]}
     return [
@@ -129,6 +136,14 @@ def _examples(folder: Path) -> list[dict[str, Any]]:
         {**columns, "target": "label", "label_separator": "c", "drop": ["weight"]},
         {**columns, "target": "label", "costs": ["size", "weight"], "allow_small_classes": True},
         {"name": "words", "path": str(folder / "words.csv"), "target": "tag", "sequence": "who", "tokens": "word"},
+        {
+            "name": "trees",
+            "path": str(folder / "trees.csv"),
+            "sequence": "who",
+            "tokens": "word",
+            "head": "head",
+            "allow_small_classes": True,
+        },
         {"name": "sparse", "path": str(sparse), "format": "svmlight"},
     ]
 

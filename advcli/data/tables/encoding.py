@@ -19,6 +19,7 @@ from scipy import sparse
 from ...core.arrays import dense, is_sparse
 from ...core.errors import DataError, refuse_all
 from ...core.groups import interrupted
+from ...core.text_codes import text_codes
 from .cells import PLAIN, gaps_in, numbers_of
 from .options import Reading
 from .table import Table, listed
@@ -40,16 +41,18 @@ _SHAPES = (("A-Z", "X"), ("a-z", "x"), ("0-9", "0"))
 class Column:
     """A column of a table that features are made of, and what was learned of it from training rows.
 
-    ``categories`` are the known values; the code of a cell is the position of its value among them (None for numbers). ``attributes`` are
-    the attributes of tokens that have features. ``own`` are the codes of the categories that have a separate feature (None: all; the code
-    after the last category means no value); with ``other`` one more feature is shared by all other categories, rare ones and categories
-    that training rows do not have. ``fill`` replaces a cell without a value: a number, or a code (-1: no category); with ``indicator`` one
-    more feature of a column of numbers marks the cells that have no value.
+    ``categories`` are the known values; the code of a cell is the position of its value among them (None for numbers). ``attributes``
+    are the attributes of tokens that have features; text that is ``hashed`` has its codes (`advcli.core.text_codes`). ``own`` are the
+    codes of the categories that have a separate feature (None: all; the code after the last category means no value); with ``other``
+    one more feature is shared by all other categories, rare ones and categories that training rows do not have. ``fill`` replaces a
+    cell without a value: a number, or a code (-1: no category); with ``indicator`` one more feature of a column of numbers marks the
+    cells that have no value.
     """
 
     name: str
     categories: tuple[Any, ...] | None = None
     attributes: tuple[str, ...] | None = None
+    hashed: bool = False
     own: tuple[int, ...] | None = None
     other: bool = False
     fill: float | None = None
@@ -58,7 +61,7 @@ class Column:
     @property
     def is_number(self) -> bool:
         """Whether its cells are numbers, no categories and no tokens."""
-        return self.categories is None and self.attributes is None
+        return self.categories is None and self.attributes is None and not self.hashed
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -245,7 +248,9 @@ class Encoding(Reading):
         """Columns that are read as text, so that 01 and 1 stay apart; None: all, as a reader of numbers takes 1.234 for one and a bit."""
         if self.notation != PLAIN:
             return None
-        named = tuple(column.name for column in self.columns if column.categories is not None or column.attributes is not None)
+        named = tuple(
+            column.name for column in self.columns if column.categories is not None or column.attributes is not None or column.hashed
+        )
         return named if self.sequence is None else (*named, self.sequence)
 
     def groups(self, table: Table) -> NDArray[np.intp] | None:
@@ -291,6 +296,9 @@ class Encoding(Reading):
         for column in self.columns:
             if column.name in places:
                 block = values[:, places[column.name], None]
+            elif column.hashed:
+                block, wrong = self._hashes(table, column)
+                faults += wrong
             elif column.attributes is not None:
                 block = self._attributes(table, column.name, column.attributes)
             else:
@@ -304,6 +312,10 @@ class Encoding(Reading):
         groups, tokens = self.groups(table), list(table.text(name))
         positions = {attribute: place for place, attribute in enumerate(attributes)}
         return attribute_rows(tokens, np.arange(len(tokens)) if groups is None else groups, positions)
+
+    def _hashes(self, table: Table, column: Column) -> tuple[NDArray[np.float64], list[Fault]]:
+        text = table.text(column.name)
+        return text_codes(text)[:, None], _faults_of(table, "gap", column.name, "no text", (text == "").to_numpy(), _FIX)
 
     def _numbers(self, table: Table, column: Column, remedies: Remedies | None) -> tuple[NDArray[np.float64], list[Fault]]:
         numbers, text = numbers_of(table.frame[column.name], self.notation)

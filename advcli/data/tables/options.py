@@ -21,7 +21,21 @@ CUTS = ("none", "equal_width", "equal_frequency", "edges")
 
 _MOST_CLASSES = 10_000  # of a cut target
 
-_TEXTS = {"target", "weight", "group", "time", "sequence", "tokens", "hierarchy", "missing", "cut", "cost_matrix", "currency"}
+_TEXTS = {
+    "target",
+    "weight",
+    "group",
+    "time",
+    "sequence",
+    "tokens",
+    "head",
+    "relation",
+    "hierarchy",
+    "missing",
+    "cut",
+    "cost_matrix",
+    "currency",
+}
 _LISTS = ("drop", "keep", "categorical", "features", "annotators")  # of names of columns
 _RULES = {
     "missing": choice(*MISSING_WAYS),
@@ -84,6 +98,8 @@ class TableOptions(Reading):
     group: str | None = None
     time: str | None = None
     tokens: str | None = None
+    head: str | None = None
+    relation: str | None = None
     encoding: str | None = None
     order: tuple[Any, ...] | None = None
     cut: str = "none"
@@ -118,6 +134,7 @@ class TableOptions(Reading):
             chosen["categorical"] = None
         if "costs" in chosen:
             chosen["costs"] = _cost_columns(chosen)
+        _check_head(chosen)
         _check_several(chosen)
         for key, about in _RULES.items():
             if key in chosen:
@@ -165,6 +182,25 @@ DEFAULTS = TableOptions()
 def meant(name: str, pattern: str) -> bool:
     """Return whether ``NAME`` or ``PREFIX*`` means the column of this name."""
     return name == pattern or (pattern.endswith("*") and name.startswith(pattern[:-1]))
+
+
+def _check_head(values: dict[str, Any]) -> None:
+    """Make the column of heads the target, and refuse options that have no meaning beside it."""
+    if "head" not in values:
+        if "relation" in values:
+            raise ConfigError(f"dataset.relation={values['relation']} is the relation to a head: give dataset.head, its column, too")
+        return
+    head = values["head"]
+    if values.get("target", head) not in ("target", head):
+        raise ConfigError(f"dataset.target={values['target']} and dataset.head={head} are both the target: leave out one of them")
+    for key, what in (("sequence", "the sentence of every word"), ("tokens", "the words")):
+        if key not in values:
+            raise ConfigError(f"dataset.head={head} needs dataset.{key}, the column of {what}")
+    beside = ("order", "edges", "n_classes", "hierarchy", "label_separator", "costs", "cost_matrix", "annotators", "shares")
+    for key in (*beside, *(("cut",) if values.get("cut", "none") != "none" else ())):
+        if key in values:
+            raise ConfigError(f"dataset.{key} is about labels, and dataset.head={head} has trees: leave it out")
+    values["target"] = head
 
 
 def _check_several(values: Mapping[str, Any]) -> None:

@@ -14,7 +14,7 @@ import io
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -28,6 +28,7 @@ from ...core.errors import DataError, UnknownNameError, nearest
 from ...core.files import check_unpacked
 from ...core.paths import refuse_pipe
 from .cells import cell_text, is_number, number_columns
+from .conllu import read_conllu
 from .opening import as_text, declared_separator, decode, missing_file, not_text, opened, read_bytes, refuse_zero_bytes
 from .options import DEFAULTS, TableOptions, meant
 
@@ -37,7 +38,7 @@ EXACT: dict[str, Any] = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= 
 FORMATS = {"parquet": ("read_parquet", "pyarrow"), "feather": ("read_feather", "pyarrow"), "excel": ("read_excel", "openpyxl")}
 """Formats beside CSV: the function of pandas that reads one, and the package that it needs; `advcli[tables]` brings them."""
 
-SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".xlsx": "excel", ".xlsm": "excel"}
+SUFFIXES = {".conllu": "conllu", ".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".xlsx": "excel", ".xlsm": "excel"}
 
 # What columns of numbers become, by the kind of their type: extension types (nullable, Arrow) and narrow ones end here.
 _PLAIN = {"i": np.int64, "u": np.uint64, "f": np.float64, "b": np.bool_}
@@ -101,6 +102,9 @@ def read_table(path: Path, options: TableOptions = DEFAULTS, form: str = "csv", 
     already.
     """
     form = format_of(path, form)
+    if form == "conllu":
+        frame, lines = read_conllu(path, decode(path, read_bytes(path) if raw is None else raw, "\t", options.encoding)[0])
+        return replace(frame_table(frame, str(path), options), lines=lines, has_lines=True)
     if form != "csv":
         return frame_table(read_frame(path, form), str(path), options)
     content, separator = decode(path, read_bytes(path) if raw is None else raw, options.separator, options.encoding)
@@ -277,14 +281,16 @@ def table_sha256(table: Table, target: str = "target") -> str:
 def format_of(path: Path, form: str = "csv") -> str:
     """Return the format of a file: ``form``, or, where that is ``csv``, the format by the end of the file's name."""
     if form != "csv":
-        if form not in FORMATS:
-            raise UnknownNameError(f"dataset.format={form} does not exist; {nearest(form, ['csv', 'svmlight', *FORMATS])}")
+        if form not in ("conllu", *FORMATS):
+            raise UnknownNameError(f"dataset.format={form} does not exist; {nearest(form, ['csv', 'svmlight', 'conllu', *FORMATS])}")
         return form
     return SUFFIXES.get(path.suffix.lower(), "csv")
 
 
 def read_frame(path: Path, form: str) -> pd.DataFrame:
-    """Return a file of one of `FORMATS` as a frame; of Excel the first sheet."""
+    """Return a file of one of `FORMATS`, or CoNLL-U, as a frame; of Excel the first sheet."""
+    if form == "conllu":
+        return read_conllu(path, decode(path, read_bytes(path), "\t", None)[0])[0]
     function, package = FORMATS[form]
     if path.is_dir():
         raise DataError(f"{path} is a folder, not a file; name the {form} file in it")

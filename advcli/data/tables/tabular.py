@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ...core.arrays import is_sparse
 from ...core.errors import ConfigError, DataError, ProblemsError, refuse_all
 from ...core.notes import noted
+from ...core.trees import tree_fault
 from ..dataset import Dataset, make_dataset
 from ..labels.sets import read_label_sets
 from .cells import TRUTHS, cell_text, gaps_in, numbers_of, reads_as_numbers
@@ -94,7 +95,7 @@ def table_dataset(table: Table, notes: Sequence[str] = (), ignore: Sequence[str]
         encoding=learned,
         cells=cells if encoding.learns else None,
         # a prediction that is seldom or never the cheapest still has costs to learn from, and a class that is never the likeliest has mass
-        allow_small_classes=bool(options.costs or options.several) or options.allow_small_classes,
+        allow_small_classes=bool(options.costs or options.several or options.head) or options.allow_small_classes,
         groups=groups,
         **fields,
     )
@@ -106,6 +107,8 @@ def _classes(table: Table, notes: list[str]) -> dict[str, Any]:
     if options.costs:
         costs = _costs(table, notes)
         return {"y": costs.argmin(axis=1), "classes": list(options.costs), "ordered": options.ordered, "costs": costs}
+    if options.head is not None:
+        return _trees(table)
     if options.has_label_sets(table.names):
         return vars(read_label_sets(table, notes))
     if options.several:
@@ -115,6 +118,25 @@ def _classes(table: Table, notes: list[str]) -> dict[str, Any]:
         codes, classes, ordered = target_codes(table, notes)
         found = {"y": codes, "classes": classes, "ordered": ordered}
     return found | costs_of_labels(found, options, notes)
+
+
+def _trees(table: Table) -> dict[str, Any]:
+    """Return heads as labels: 0 for the root, and the numbers of words up to the longest sentence."""
+    name = str(table.options.head)
+    heads = _numbers(
+        table, name, "as the number of a head", ("give 0 for the root, else the number of a word", "fill it or remove the sentence")
+    )
+    groups = read_groups(table, str(table.options.sequence))
+    start = np.append(np.flatnonzero(np.append(True, groups[1:] != groups[:-1])), len(groups)).astype(np.int64)
+    fractional = np.flatnonzero((heads != np.floor(heads)) | (np.abs(heads) > 2**53))
+    fault = (
+        (int(fractional[0]), f"{heads[fractional[0]]:g} is no number of a word")
+        if len(fractional)
+        else tree_fault(heads.astype(np.intp), start)
+    )
+    if fault is not None:
+        raise DataError(f"{table.path}: column {name!r}, {table.place(fault[0])}: {fault[1]}")
+    return {"y": heads.astype(np.intp), "classes": list(range(int(np.diff(start).max()) + 1)), "ordered": False}
 
 
 # ---- columns of features ----------------------------------------------------------------------------------------------
@@ -128,7 +150,11 @@ def feature_columns(table: Table, ignore: Sequence[str] = ()) -> list[str]:
         "categorical": options.categorical or (),
         "costs": options.costs,
         "keep": options.keep,
-        **{key: (name,) for key in ("weight", "sequence", "tokens", "group", "time") if (name := getattr(options, key)) is not None},
+        **{
+            key: (name,)
+            for key in ("weight", "sequence", "tokens", "head", "relation", "group", "time")
+            if (name := getattr(options, key)) is not None
+        },
     }
     for key, wished in roles.items():
         for name in wished:
@@ -138,19 +164,31 @@ def feature_columns(table: Table, ignore: Sequence[str] = ()) -> list[str]:
     for key in ("group", "time"):
         if roles.get(key, ("",))[0] in labels:
             raise ConfigError(f"dataset.{key} names {roles[key][0]!r}, a column of labels; choose another column")
-    special = {*labels, options.weight, options.sequence, options.group, options.time}
+    special = {*labels, options.weight, options.sequence, options.relation, options.group, options.time}
     for key in ("drop", "features", "categorical"):
         for name in roles[key]:
             if name in special:
                 others = ", a cost" if options.costs else ""
-                others += "".join(f", the {role}" for role in ("sequence", "group", "time") if role in roles)
+                others += "".join(f", the {role}" for role in ("sequence", "relation", "group", "time") if role in roles)
                 raise ConfigError(f"dataset.{key} names {name!r}, which is the target{others} or the weight of the examples")
     dropped = set(options.drop)
     left_out = special | dropped | set(ignore) if options.features is None else dropped
     columns = [name for name in (names if options.features is None else options.features) if name not in left_out]
     if not columns:
         raise DataError(f"{table.path} has no feature columns left; check dataset.features and dataset.drop")
-    return columns
+    return columns if options.head is None else _words_and_tags(table, columns)
+
+
+def _words_and_tags(table: Table, columns: list[str]) -> list[str]:
+    """Return the column of words and the one other column of features, of tags, which trees need."""
+    words = str(table.options.tokens)
+    tags = [name for name in columns if name != words]
+    if len(tags) != 1 or words not in columns:
+        there = f"there are {listed(columns)}"
+        raise ConfigError(
+            f"dataset.head needs the column of words, dataset.tokens={words}, and one of tags; {there}: dataset.features=[{words},TAGS]"
+        )
+    return [words, *tags]
 
 
 def learn_encoding(inspection: Inspection, notes: list[str]) -> Encoding:
@@ -161,6 +199,8 @@ def learn_encoding(inspection: Inspection, notes: list[str]) -> Encoding:
     """
     table, columns = inspection.table, list(inspection.columns)
     frame, options = table.frame, table.options
+    if options.head is not None:
+        return _encoding(table, [Column(name, hashed=True) for name in columns])
     refuses = options.missing == "refuse"
     if options.categorical is None:
         columns, encoded = _automatic(inspection, notes)
@@ -193,7 +233,13 @@ def learn_encoding(inspection: Inspection, notes: list[str]) -> Encoding:
             if not is_number:
                 _refuse_mixed_truths(table, values)
             learned.append(Column(name))
-    used = {*columns, options.sequence}
+    return _encoding(table, learned)
+
+
+def _encoding(table: Table, learned: list[Column]) -> Encoding:
+    """Return the encoding with these columns, read as the table is."""
+    options = table.options
+    used = {column.name for column in learned} | {options.sequence}
     others = tuple(name for name in table.names if name not in used)
     reading = {option.name: getattr(options, option.name) for option in fields(Reading)}
     return Encoding(tuple(learned), others, options.encoding, **reading)

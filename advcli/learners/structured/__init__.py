@@ -5,8 +5,9 @@ minimised and bounded. psi is the thesis' letter for a surrogate of the margin h
 """
 
 from .chain_classifier import ChainClassifier
+from .dependency_parser import DependencyParser
 from .label_sets import MultilabelClassifier
 from .leaf_sets import HierarchicalSetClassifier
 from .learner import StructuredLearner
 
-__all__ = ["ChainClassifier", "HierarchicalSetClassifier", "MultilabelClassifier", "StructuredLearner"]
+__all__ = ["ChainClassifier", "DependencyParser", "HierarchicalSetClassifier", "MultilabelClassifier", "StructuredLearner"]

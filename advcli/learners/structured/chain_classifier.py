@@ -10,21 +10,21 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_sample_weight
 
 from ...core.arrays import is_sparse
-from ...core.errors import ConfigError, DataError, IncompatibleError
+from ...core.errors import ConfigError, IncompatibleError
 from ...core.groups import Starts, group_starts, rows_of
 from ...core.stored_arrays import Entries
 from ...core.typing import Array, Labels
 from ...solvers.cutting_planes import Positions
 from ..base import Bound, Rows, View, register
 from ..options import describes, one_of, seed_of
-from .chain_training import CHAINS_BY_EXAMPLES, KINDS, ChainFit, ChainProblem, ChainTrainer
+from .chain_training import CHAINS_BY_EXAMPLES, KINDS, ChainProblem, ChainTrainer
 from .frank_wolfe import fit_by_examples
-from .learner import MAXMIN, StructuredLearner
+from .learner import MAXMIN, StructuredLearner, weights_of_sequences
 from .spaces.chain_game import best_paths, chain_game
 from .spaces.psi import SURROGATES, Psi
+from .stored_planes import PlaneFit
 
 RULES = ("potentials", "predictor")
 
@@ -162,14 +162,8 @@ class ChainClassifier(StructuredLearner):
         bound = super().bind(Rows(rows.X), y)
         n = bound.own["X"].shape[0]
         start = group_starts(np.arange(n) if rows.groups is None else rows.groups, n)
-        weights = np.ones(n) if rows.weight is None else _check_sample_weight(rows.weight, bound.own["X"], ensure_non_negative=True)
-        first = np.repeat(weights[start[:-1]], np.diff(start))
-        if not np.array_equal(first, weights):
-            row = int(np.flatnonzero(first != weights)[0])
-            raise DataError(f"row {row + 1} has another weight than the first of its sequence; sequences have weights, not rows")
-        if not weights.any():
-            raise ConfigError("sample_weight is zero for every row")
-        distinct, short, merged, became = _merged(bound.own["X"], bound.codes, start, weights[start[:-1]])
+        weights = weights_of_sequences(rows.weight, bound.own["X"], start)
+        distinct, short, merged, became = _merged(bound.own["X"], bound.codes, start, weights)
         owner = became[np.repeat(np.arange(len(became)), np.diff(start))]
         place = np.where(owner < 0, -1, short[owner] + np.arange(n) - np.repeat(start[:-1], np.diff(start)))  # of each row among those kept
         own = {**bound.own, "X": bound.own["X"][distinct], "start": short, "weights": merged, "became": became, "place": place}
@@ -192,7 +186,7 @@ class ChainClassifier(StructuredLearner):
                 trainer = ChainTrainer(bound.own["X"], bound.codes, bound.own["start"], share, len(self.classes_), self.surrogate, beta)
             fit = trainer.learn(self.lam_, float(self.tol), float(self.max_passes), seed_of(self.random_state), float(self.max_seconds))
         self.trainer_, self.trained_on_ = trainer, bound
-        self.coef_, self.shared_ = fit.W, fit.A.ravel()
+        self.coef_, self.shared_ = fit.weights[0], fit.weights[1].ravel()
         self.dual_, self.trained_targets_ = fit.mixture, fit.targets
         self.oracle_gap_, self.oracle_calls_, self.n_iter_ = 0.0, fit.calls, max(1, math.ceil(fit.passes))
         self.judge(fit, fit.outside, began)
@@ -201,16 +195,9 @@ class ChainClassifier(StructuredLearner):
         """Return the planes with a weight: sequence, alpha, h of the tangent, and the labels of its rows; none for training by rows."""
         if self.training != "planes":
             return None
-        bound, (held, alpha, scale, used) = self.trained_on_, self.dual_
-        start, y, room = bound.own["start"], bound.codes, alpha.shape[1]
-        planes: list[list[Array]] = []
-        for s, (first, last) in enumerate(itertools.pairwise(start.tolist())):
-            sequences = held[first * room : last * room].reshape(room, -1)[: used[s]]
-            wrong = (sequences != y[first:last]).sum(axis=1)
-            some = np.flatnonzero((alpha[s, : used[s]] > 0.0) & (wrong > 0) & (scale[s, : used[s]] > 0.0))
-            # the max-min margin has no tangents, and the same scale as margin rescaling
-            h = np.zeros(len(some)) if self.surrogate == MAXMIN else self.psi().at_slope(scale[s, some], wrong[some].astype(np.float64))
-            planes.append([np.concatenate([[s, alpha[s, p], margin], sequences[p]]) for p, margin in zip(some, h, strict=True)])
+        bound = self.trained_on_
+        # the max-min margin has no tangents
+        planes = self.dual_.planes(bound.own["start"], bound.codes, None if self.surrogate == MAXMIN else self.psi())
         rows = [np.concatenate([[s], plane[1:]]) for s, b in enumerate(bound.own["became"]) if b >= 0 for plane in planes[b]]
         return np.concatenate([np.zeros(0), *rows])
 
@@ -224,14 +211,14 @@ class ChainClassifier(StructuredLearner):
             arrays["predictor"] = p
         return arrays
 
-    def _learn_by_examples(self, bound: Bound, share: Array, start: Any) -> ChainFit:
+    def _learn_by_examples(self, bound: Bound, share: Array, start: Any) -> PlaneFit:
         """Train with one mean plane of each chain, from the planes of ``start`` where it was trained alike."""
         problem = ChainProblem(bound.own["X"], bound.codes, bound.own["start"], share, self.psi(), len(self.classes_))
         before = start.dual_ if self._continues(start, bound, ("surrogate", "beta", "training")) else None
         steps = CHAINS_BY_EXAMPLES[self.training](problem, self.lam_)
         fit = fit_by_examples(steps, self.limits, seed_of(self.random_state), start=before)
-        point = fit.W, fit.shared, fit.primal, fit.dual, fit.planes.outside()
-        return ChainFit(*point, float(fit.passes), fit.calls, fit.stopped, fit.planes, None, fit.solver)
+        point = (fit.W, fit.shared), fit.primal, fit.dual, fit.planes.outside()
+        return PlaneFit(*point, float(fit.passes), fit.calls, fit.stopped, fit.planes, solver=fit.solver)
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     @property

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,18 +17,12 @@ from ...solvers.cutting_planes import Cuts, CuttingPlaneProblem, CuttingPlanes, 
 from .frank_wolfe import ExampleSteps, FrankWolfe, Gradients
 from .learner import MAXMIN
 from .spaces.psi import Psi
+from .stored_planes import STEPS, StoredPlaneTrainer
 
 # surrogates of chains by the number that compiled loops have for them
 KINDS: Mapping[str, int] = {"margin": 0, "slack": 1, "scaling": 1, "log": 2, "prob": 3, MAXMIN: 4}
-ROOM = 16  # sequences of a chain that there is room for at first
 MOST_GRAM = 250_000_000  # numbers of all Gram matrices: 2 GB
-QUICK = 9  # passes over the chains with the larger gaps between two passes over all
-STEPS = 10  # pairwise steps of one visit
-STALLED = 30  # rounds without a better bound after which a fit ends
 GAME_STALLED = 1000  # of the max-min margin, whose steps are proximal: bounds rest for long until it is settled which states tie
-WEAK = 2e-3  # lambda n / |x|^2 below which a fit comes down to lambda from larger ones
-WAY_FACTOR = 10.0  # from one lambda to the next on that way
-WAY_TOL = 3e-2  # gap at which the next is taken
 
 
 class ChainProblem(CuttingPlaneProblem):
@@ -82,43 +74,20 @@ def survey(
     return value, labels, slope, constant
 
 
-class ChainMixture(NamedTuple):
-    """Stored sequences of every chain with their weights: a dual point."""
-
-    held: NDArray[np.int16]  # sequence p of chain s of T rows begins at start[s] P + p T, (n P,); 0 is the truth
-    alpha: Array  # weights (S, P)
-    scale: Array  # scales of the planes (S, P)
-    used: NDArray[np.int32]  # sequences of each chain (S,)
-
-
-class ChainFit(NamedTuple):
-    """What training returns: weights W (K, d) and A (K, K), what P is at most there, and the best dual value with its point."""
-
-    W: Array
-    A: Array
-    primal: float
-    dual: float
-    outside: float  # how infeasible the point is
-    passes: float
-    calls: int
-    stopped: str
-    mixture: Any  # the point: stored sequences or mean planes
-    targets: Array | None  # targets of the max-min margin that bound P, (n, K)
-    solver: str = "pairwise"
-
-
-class ChainTrainer:
+class ChainTrainer(StoredPlaneTrainer):
     """Stored sequences of chains with their weights, and compiled visits that move them.
 
-    Minimises lambda/2 |w|^2 + sum_s share_s S_s(w) from a mixture of stored sequences of every chain. The max-min margin learns targets p
-    at every position beside w: any p bounds P from above and any mixture from below.
+    The weights are W (K, d) and A (K, K). The max-min margin learns targets p at every position beside them: any p bounds P from above and
+    any mixture from below.
     """
 
     def __init__(self, X: Any, y: Labels, start: Starts, share: Array, K: int, surrogate: str, beta: float) -> None:
-        self.X: Any = X
-        self.y, self.start, self.share, self.K = y, start, share, K
-        self.kind, self.beta = KINDS[surrogate], beta
+        self.kind, self.beta, self.K = KINDS[surrogate], beta, K
         self.added = surrogate in ("margin", MAXMIN)  # the loss is a sum over positions
+        super().__init__(y, start, share, float(self.added))
+        if surrogate == MAXMIN:
+            self.most_idle = GAME_STALLED
+        self.X: Any = X
         self.rows: CompiledRows = compiled_rows(X)
         self.transposed: Any = sparse.csr_array(self.X.T) if sparse.issparse(X) else np.ascontiguousarray(X.T)
         sizes = np.diff(start)
@@ -128,33 +97,11 @@ class ChainTrainer:
             raise DataError(f"sequences of up to {sizes.max()} rows need {needed}; split the longest")
         self.grams = np.empty(total)
         kernels.chain.gram(*self.rows, start, self.grams)
-        S = len(sizes)
-        self.held = self._tiled(ROOM)
-        self.alpha, self.scale, self.offset = np.zeros((S, ROOM)), np.zeros((S, ROOM)), np.zeros((S, ROOM))
-        self.alpha[:, 0] = 1.0  # the truth
-        self.scale[:, 0] = float(self.added)
-        self.used = np.ones(S, dtype=np.int32)
         self.cost = wrong(y, K)
         self.shares = 1.0 - self.cost if surrogate == MAXMIN else np.empty((0, K))
         self.theta, self.A = aligned_zeros((self.rows.d, kernels.chain.width(K))), np.zeros((K, kernels.chain.width(K)))
-        self.gap = np.full(S, np.inf)
         square = self.grams[np.concatenate([[0], np.cumsum(sizes**2)])[:-1]]
         self.unit = float(np.mean(square)) or 1.0  # |x|^2
-
-    def _tiled(self, room: int) -> NDArray[np.int16]:
-        held = np.empty(len(self.y) * room, dtype=np.int16)
-        for first, last in zip(self.start[:-1].tolist(), self.start[1:].tolist(), strict=True):
-            held[first * room : last * room] = np.tile(self.y[first:last], room)
-        return held
-
-    def widen(self) -> None:
-        """Make room for twice as many sequences of every chain."""
-        room = self.alpha.shape[1]
-        held = self._tiled(2 * room)
-        for first, last in zip(self.start[:-1].tolist(), self.start[1:].tolist(), strict=True):
-            held[2 * first * room : (first + last) * room] = self.held[first * room : last * room]
-        self.held = held
-        self.alpha, self.scale, self.offset = (np.pad(table, ((0, 0), (0, room))) for table in (self.alpha, self.scale, self.offset))
 
     def mixture(self, scale: Array) -> tuple[Array, Array]:
         """Return the sum of the mean planes of the chains at scales (S, P), by position (n, K) and by transition (K, K)."""
@@ -164,8 +111,7 @@ class ChainTrainer:
 
     def take(self, lam: float) -> tuple[Array, Array]:
         """Bring alpha into its simplices and the weights of the visits to the mixture's; return these weights."""
-        np.maximum(self.alpha, 0.0, out=self.alpha)
-        self.alpha /= self.alpha.sum(axis=1, keepdims=True)
+        self.into_simplices()
         unary, pair = self.mixture(self.scale * self.share[:, None])
         W, A = np.ascontiguousarray((self.transposed @ unary).T) / -lam, pair / -lam
         self.theta[:, : self.K], self.A[:, : self.K] = W.T, A
@@ -179,15 +125,11 @@ class ChainTrainer:
         unary[np.arange(len(self.y)), self.y] += 1.0
         return np.maximum(unary, 0.0)
 
-    def stored(self) -> ChainMixture:
-        """Return the stored sequences as they are now."""
-        return ChainMixture(self.held.copy(), self.alpha.copy(), self.scale.copy(), self.used.copy())
-
     def targets(self) -> Array | None:
         """Return the targets p (n, K) as they are now; None for surrogates that have none."""
         return 1.0 - self.cost if self.kind == KINDS[MAXMIN] else None
 
-    def dual(self, lam: float, W: Array, A: Array) -> float:
+    def dual(self, lam: float, weights: tuple[Array, Array]) -> float:
         """Return D of the mixture, whose weights these are."""
         if self.kind == KINDS[MAXMIN]:
             loss = np.add.reduceat(1.0 - self.shares.max(axis=1), self.start[:-1])
@@ -195,13 +137,14 @@ class ChainTrainer:
             loss = np.add.reduceat((self.states() * wrong(self.y, self.K)).sum(axis=1), self.start[:-1])
         else:
             loss = (self.alpha * self.offset).sum(axis=1)
-        return float(self.share @ loss) - 0.5 * lam * squared(W, A.ravel())
+        return float(self.share @ loss) - 0.5 * lam * squared(weights[0], weights[1].ravel())
 
-    def primal(self, lam: float, W: Array, A: Array) -> float:
-        """Return P at weights, of the max-min margin its bound by the present targets."""
+    def primal(self, lam: float, weights: tuple[Array, Array]) -> tuple[float, float]:
+        """Return P at weights, of the max-min margin its bound by the present targets; the searches leave nothing open."""
+        W, A = weights
         U = np.ascontiguousarray(self.X @ W.T)
         value = survey(self.kind, self.beta, U, A, self.y, self.start, self.cost)[0]
-        return 0.5 * lam * squared(W, A.ravel()) + float(self.share @ value)
+        return 0.5 * lam * squared(W, A.ravel()) + float(self.share @ value), 0.0
 
     def sweep(self, lam: float, skip: float, seed: int) -> int:
         """Visit every chain whose gap is above ``skip`` once; return how many had no room."""
@@ -212,69 +155,6 @@ class ChainTrainer:
         stored = self.held, self.alpha, self.scale, self.offset, self.used
         steps = strength, delta, skip, self.gap, STEPS, 1, seed
         return int(kernels.chain.sweep(self.kind, self.beta, *chains, *stored, self.cost, self.shares, *steps))
-
-    def way(self, lam: float) -> list[float]:
-        """Return larger lambdas, falling, through which a fit without stored sequences comes down to a weak one; else none.
-
-        From nothing the first steps at a weak lambda make weights so large that hardly a later sequence is of use at the optimum.
-        """
-        larger: list[float] = []
-        least = WEAK * float(self.share.mean()) * self.unit
-        while (self.used == 1).all() and lam < least:
-            lam *= WAY_FACTOR
-            larger.insert(0, lam)
-        return larger
-
-    def learn(self, lam: float, tol: float, max_passes: float, seed: int, max_seconds: float = math.inf) -> ChainFit:
-        """Minimise P until the best bounds on both sides are within ``tol``; its passes and calls count the whole `way`."""
-        began, passes, calls = time.perf_counter(), 0.0, 0
-        for larger in self.way(lam):
-            seconds = max_seconds - (time.perf_counter() - began)
-            fit = self._learn(larger, max(tol, WAY_TOL), max_passes - passes, seed, seconds)
-            passes, calls = passes + fit.passes, calls + fit.calls
-        fit = self._learn(lam, tol, max_passes - passes, seed, max_seconds - (time.perf_counter() - began))
-        return fit._replace(passes=passes + fit.passes, calls=calls + fit.calls)
-
-    def _learn(self, lam: float, tol: float, max_passes: float, seed: int, max_seconds: float) -> ChainFit:
-        began = time.perf_counter()
-        random, S = np.random.default_rng(seed), len(self.share)
-        self.gap[:] = np.where(self.share > 0.0, np.inf, -np.inf)
-        W, A = self.take(lam)
-        bounds = self.primal(lam, W, A), self.dual(lam, W, A), self.outside()
-        best = ChainFit(W, A, *bounds, 1.0, S, "converged", self.stored(), self.targets())
-        dual, passes, calls, idle = best.dual, 1.0, S, 0
-        most_idle = GAME_STALLED if self.kind == KINDS[MAXMIN] else STALLED
-        while True:
-            gap = best.primal - dual
-            late = time.perf_counter() - began >= max_seconds
-            spent = passes + 2.0 > max_passes  # a sweep and the values after it
-            if gap <= tol * abs(best.primal) or spent or late or idle >= most_idle:
-                stopped = "max_passes" if spent else "max_seconds" if late else "stalled"
-                stopped = "converged" if gap <= tol * abs(best.primal) else stopped
-                return best._replace(dual=dual, passes=passes, calls=calls, stopped=stopped)
-            for quick in range(1 + QUICK):
-                skip = float(self.share @ np.maximum(self.gap, 0.0)) if quick else -math.inf
-                visited = int((self.gap > skip).sum()) if quick else S
-                if passes + visited / S + 1.0 > max_passes:
-                    break
-                full = self.sweep(lam, skip, int(random.integers(2**62)))
-                passes, calls = passes + visited / S, calls + visited
-                if full:
-                    self.widen()
-                if not visited or time.perf_counter() - began >= max_seconds:
-                    break
-            W, A = self.take(lam)
-            primal, now = self.primal(lam, W, A), self.dual(lam, W, A)
-            passes, calls = passes + 1.0, calls + S
-            idle = 0 if now > dual + 1e-3 * tol * abs(dual) or primal < best.primal else idle + 1
-            if now > dual:
-                dual, best = now, best._replace(outside=self.outside(), mixture=self.stored())
-            if primal < best.primal:
-                best = best._replace(W=W, A=A, primal=primal, targets=self.targets())
-
-    def outside(self) -> float:
-        """Return how far alpha lies outside its simplices."""
-        return float(max(0.0, -self.alpha.min(), np.abs(self.alpha.sum(axis=1) - 1.0).max()))
 
 
 class ChainSteps(ExampleSteps):

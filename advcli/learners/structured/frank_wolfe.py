@@ -194,7 +194,7 @@ class _ExampleTraining:
     def __init__(self, steps: ExampleSteps, limits: Limits, convex: bool, start: CuttingPlanes | None) -> None:
         self.began = time.perf_counter()
         self.problem, self.lam, self.limits, self.convex = steps.problem, steps.lam, limits, convex
-        self.steps, self.planes = steps, CuttingPlanes(steps.problem)
+        self.steps, self.planes = steps, steps.problem.no_planes()
         if start is not None and convex:
             self.planes.begin(start, self.lam)
             steps.begin(self.planes)

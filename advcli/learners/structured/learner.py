@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils.validation import _check_sample_weight
 
-from ...core.errors import ConfigError
+from ...core.errors import ConfigError, DataError
+from ...core.groups import Starts
 from ...core.typing import Array, Labels, Options
 from ...problems.certificate import judge, warn_unless_converged
 from ...solvers.base import Limits
@@ -182,3 +184,16 @@ class StructuredLearner(Refitting, LinearLearner):
     def __getstate__(self) -> dict[str, Any]:
         """Leave the training rows out of a pickle."""
         return {name: value for name, value in super().__getstate__().items() if name not in _OF_TRAINING}
+
+
+def weights_of_sequences(weight: Any, X: Any, start: Starts) -> Array:
+    """Return the weight of every sequence of rows X, (s,), from those of its rows (n,) or None; `DataError` where they differ."""
+    n = X.shape[0]
+    weights = np.ones(n) if weight is None else _check_sample_weight(weight, X, ensure_non_negative=True)
+    first = np.repeat(weights[start[:-1]], np.diff(start))
+    if not np.array_equal(first, weights):
+        row = int(np.flatnonzero(first != weights)[0])
+        raise DataError(f"row {row + 1} has another weight than the first of its sequence; sequences have weights, not rows")
+    if not weights.any():
+        raise ConfigError("sample_weight is zero for every row")
+    return np.asarray(weights[start[:-1]], dtype=np.float64)

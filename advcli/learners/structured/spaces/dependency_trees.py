@@ -84,7 +84,7 @@ class TreeSpace(LabelSpace):
     """
 
     name: ClassVar[str] = "projective trees"
-    offers = frozenset({"lam", "ban"})
+    offers = frozenset({"lam", "ban", "levels"})
 
     def __init__(self, scores: Any, heads: Sequence[int]) -> None:
         self.scores = np.array(scores, dtype=np.float64)
@@ -138,3 +138,10 @@ class TreeSpace(LabelSpace):
     def kbest(self, k: int) -> list[LabelPoint]:
         """Return the k trees of the largest scores, best first."""
         return [self._point(heads) for _, heads in best_trees(self.scores, k)]
+
+    def levels(self) -> list[LabelPoint]:
+        """Return the tree of the largest score at every number of wrong heads, of those that there are."""
+        n = len(self.heads)
+        level, heads = np.empty(n + 1), np.zeros((n + 1, n), dtype=np.int32)
+        kernels.trees.levels(self.scores.ravel(), np.array(self.heads, dtype=np.int32), level, heads)
+        return [self._point(tuple(heads[g].tolist())) for g in np.flatnonzero(level > -np.inf)]

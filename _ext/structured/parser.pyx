@@ -1,0 +1,741 @@
+"""Dependency trees with linear scores of arcs: the best and the worst tree of every sentence, and training over stored trees.
+
+A sentence of n words has a score for every arc, a sum of weights at the positions of its features (adv_arcs.pxd), and f(y) is the sum over
+the arcs of a projective tree y, a head for every word, 0 the root. Sentences stand one behind the other: sentence s has the words start[s] to
+start[s + 1].
+
+Training maximises the dual of lambda/2 |w|^2 + sum_s share_s max_y psi(h(y), g(y)) over mixtures alpha of stored trees of every sentence, with
+h = f(y) - f(y_s) and g the number of wrong heads. A plane is its tree, a scale psi_h and an offset psi - psi_h h,
+
+    D = sum_s share_s sum_p alpha_sp c_sp - lambda/2 |w|^2,  w = -1/lambda sum_s share_s sum_p alpha_sp a_sp,  a_sp = scale_sp (phi(y_sp) - phi(y_s)).
+
+A visit scores the arcs of one sentence, adds the most violated tree, and moves mass between pairs of stored ones; the Gram matrix of the
+differences of a sentence's stored trees from the true one tells how their values move, so that w is read and written once a visit.
+"""
+
+from libc.math cimport INFINITY, fabs
+from libc.stdint cimport uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
+from cpython.exc cimport PyErr_CheckSignals
+
+from adv_arcs cimport KEYS, LEAST_BITS, MOST_BITS, ROLES, SLOT, parts_of, positions_of, score_arcs
+from adv_check cimport check_starts, demand
+from adv_eisner cimport CHARTS, fill, fill_levels, level_numbers, trace, trace_levels
+from adv_loop cimport shuffle
+from adv_psi cimport MARGIN, PROB, surrogate
+
+cdef enum:
+    MOST_WORDS = 1000
+    MOST_LEVELS = 160   # words of a sentence that the search by levels has memory for, 130 MB
+    MOST_CALLS = 64     # of the oracle in one search of the hull
+    SPARE = 8           # stored trees of a sentence from which on one without mass makes room for a new one
+
+
+cdef struct Work:       # of one sentence of up to `most` words
+    uint64_t *parts     # (most + 1, ROLES)
+    uint64_t *kinds     # (most + 1,) different tags
+    uint64_t *between   # (most + 1,)
+    int *kind           # (most + 1,)
+    int *at             # positions of an arc's features
+    int *spans
+    int *found          # (most,) the tree that is looked for, and the last one of the oracle
+    int *met
+    char *seen          # (most + 1,)
+    double *U           # (most + 1, most + 1) scores of arcs, and those of an oracle's call
+    double *V
+    double *coef        # (most + 1, most + 1) coefficients of arcs
+    double *charts
+    double *level       # (most + 1,) the largest h met or there is at a number of wrong heads
+    double *value       # (P,)
+    double line[MOST_CALLS]  # l and K(l) = max h + l g of every call
+    double above[MOST_CALLS]
+    double *levels      # charts by level, for sentences of up to `room` words; made when they are needed
+    Py_ssize_t room
+    int count           # of different tags
+
+
+cdef int work_new(Work *work, Py_ssize_t most, Py_ssize_t P) noexcept nogil:
+    cdef Py_ssize_t square = (most + 1) * (most + 1)
+    memset(work, 0, sizeof(Work))
+    work.parts = <uint64_t *>malloc((most + 1) * (ROLES + 2) * sizeof(uint64_t))
+    work.kind = <int *>malloc((2 * KEYS + 3 + 4 * most + 4 * (3 * most + 3)) * sizeof(int))
+    work.seen = <char *>malloc(most + 1)
+    work.U = <double *>calloc(3 * square + CHARTS * most * most + most + 1 + P, sizeof(double))
+    if work.parts == NULL or work.kind == NULL or work.seen == NULL or work.U == NULL:
+        return -1
+    work.kinds = work.parts + (most + 1) * ROLES
+    work.between = work.kinds + most + 1
+    work.found = work.kind + most + 1
+    work.met = work.found + most
+    work.at = work.met + most
+    work.spans = work.at + 2 * KEYS + most + 2
+    work.V = work.U + square
+    work.coef = work.V + square
+    work.charts = work.coef + square
+    work.level = work.charts + CHARTS * most * most
+    work.value = work.level + most + 1
+    return 0
+
+
+cdef void work_free(Work *work) noexcept nogil:
+    free(work.parts)
+    free(work.kind)
+    free(work.seen)
+    free(work.U)
+    free(work.levels)
+
+
+cdef inline void see(Work *work, const long long *words, const long long *tags, Py_ssize_t n) noexcept nogil:
+    parts_of(words, tags, n, work.parts, work.kind, work.kinds, &work.count)
+
+
+cdef inline void score(Work *work, const double *theta, int shift, Py_ssize_t n) noexcept nogil:
+    score_arcs(theta, shift, work.parts, work.kind, work.count, n, work.seen, work.between, work.U)
+
+
+cdef inline double tree_score(const double *scores, const int *heads, Py_ssize_t n) noexcept nogil:
+    cdef double total = 0.0
+    cdef Py_ssize_t m
+    for m in range(n):
+        total += scores[heads[m] * (n + 1) + m + 1]
+    return total
+
+
+# ---- the worst tree ---------------------------------------------------------------------------------------------------
+cdef inline double oracle(Work *work, const int *truth, Py_ssize_t n, double l, int *heads) noexcept nogil:
+    """Return the largest f(y) + l g(y) and fill its heads."""
+    cdef Py_ssize_t i, m
+    memcpy(work.V, work.U, (n + 1) * (n + 1) * sizeof(double))
+    for i in range(n + 1):
+        for m in range(1, n + 1):
+            if i != truth[m - 1]:
+                work.V[i * (n + 1) + m] += l
+    fill(work.V, n, work.charts)
+    return trace(work.V, n, work.charts, work.spans, heads)
+
+
+cdef inline int meet(Work *work, int kind, double beta, const int *truth, Py_ssize_t n, double own, double *value, double *slope, double *constant) noexcept nogil:
+    """Take the tree that the oracle met for the worst one if it is; return its number of wrong heads."""
+    cdef double h = tree_score(work.U, work.met, n) - own, tangent, now
+    cdef int g = 0
+    cdef Py_ssize_t m
+    for m in range(n):
+        g += work.met[m] != truth[m]
+    if g == 0:
+        return 0
+    if h > work.level[g]:
+        work.level[g] = h
+    now = surrogate(kind, beta, h, <double>g, &tangent)
+    if now > value[0]:
+        value[0], slope[0], constant[0] = now, tangent, now - tangent * h
+        memcpy(work.found, work.met, n * sizeof(int))
+    return g
+
+
+cdef int worst(
+    Work *work, int kind, double beta, const int *truth, Py_ssize_t n, double own, double tolerance, double enough,
+    double *value, double *upper, double *slope, double *constant
+) noexcept nogil:
+    """Set the largest psi of a tree that was met, in work.found, a bound of all, and scale and offset of its plane; return oracle calls, -1 without memory.
+
+    K(l) = max h + l g bounds h by K(l) - l g at every g. l is 0, then so large that g alone counts, then the slope between the two trees that
+    were met beside the g of the largest bound; where no tree lies above them and psi of those that were met is not above ``enough``, the best tree
+    is computed at every g up to the largest whose bound is of use.
+    """
+    cdef double h, bound, tangent, l, big = 1.0
+    cdef Py_ssize_t m, g, at, a, b, calls = 0, e, most = 0
+    cdef bint again
+    for m in range(n):
+        work.found[m] = truth[m]
+    if kind == MARGIN:
+        bound = oracle(work, truth, n, 1.0, work.found) - own
+        slope[0], constant[0] = 1.0, 0.0
+        for m in range(n):
+            constant[0] += work.found[m] != truth[m]
+        value[0] = upper[0] = bound
+        return 1
+    value[0] = surrogate(kind, beta, 0.0, 0.0, slope)
+    constant[0] = value[0]
+    work.level[0] = 0.0
+    for g in range(1, n + 1):
+        work.level[g] = -INFINITY
+    for m in range((n + 1) * (n + 1)):
+        if fabs(work.U[m]) > big:
+            big = fabs(work.U[m])
+    l = 0.0
+    while calls < MOST_CALLS:
+        work.line[calls] = l
+        work.above[calls] = oracle(work, truth, n, l, work.met) - own
+        meet(work, kind, beta, truth, n, own, value, slope, constant)
+        calls += 1
+        upper[0], at = value[0], 0
+        for g in range(1, n + 1):
+            h = INFINITY
+            for e in range(calls):
+                if work.above[e] - work.line[e] * g < h:
+                    h = work.above[e] - work.line[e] * g
+            bound = surrogate(kind, beta, h, <double>g, &tangent)
+            if bound > value[0] + tolerance:
+                most = g
+            if bound > upper[0]:
+                upper[0], at = bound, g
+        if upper[0] <= value[0] + tolerance:
+            return <int>calls
+        if calls == 1:
+            l = 4.0 * (n + 1) * big
+            continue
+        a = b = at
+        while a > 0 and work.level[a] == -INFINITY:
+            a -= 1
+        while b <= n and work.level[b] == -INFINITY:
+            b += 1
+        if a == b or b > n:
+            break
+        l = (work.level[a] - work.level[b]) / (b - a)
+        again = False
+        for e in range(calls):
+            again |= fabs(work.line[e] - l) <= 1e-12 * (1.0 + fabs(l))
+        if again:
+            break
+    if n > MOST_LEVELS or value[0] > enough:
+        return <int>calls
+    if n > work.room:
+        free(work.levels)
+        work.room = n
+        work.levels = <double *>malloc(level_numbers(n) * sizeof(double))
+        if work.levels == NULL:
+            work.room = 0
+            return -1
+    fill_levels(work.U, truth, n, most, work.levels, work.level)
+    at = 0
+    for g in range(1, most + 1):
+        if work.level[g] == -INFINITY:
+            continue
+        h = work.level[g] - own
+        bound = surrogate(kind, beta, h, <double>g, &tangent)
+        if bound > value[0]:
+            value[0], at, slope[0], constant[0] = bound, g, tangent, bound - tangent * h
+    upper[0] = value[0]
+    for g in range(most + 1, n + 1):
+        h = INFINITY
+        for e in range(calls):
+            if work.above[e] - work.line[e] * g < h:
+                h = work.above[e] - work.line[e] * g
+        bound = surrogate(kind, beta, h, <double>g, &tangent)
+        if bound > upper[0]:
+            upper[0] = bound
+    if at > 0:
+        trace_levels(work.U, truth, n, work.levels, work.level[at], at, work.spans, work.found)
+    return <int>calls + 1
+
+
+# ---- features of whole trees ------------------------------------------------------------------------------------------
+cdef inline void add_arc(Work *work, int shift, Py_ssize_t head, Py_ssize_t word, double factor, double *to) noexcept nogil:
+    cdef Py_ssize_t e, count = positions_of(shift, work.parts, work.kind, work.count, head, word, work.seen, work.at)
+    for e in range(count):
+        to[work.at[e]] += factor
+
+
+cdef inline double sum_arc(Work *work, int shift, Py_ssize_t head, Py_ssize_t word, const double *of) noexcept nogil:
+    cdef Py_ssize_t e, count = positions_of(shift, work.parts, work.kind, work.count, head, word, work.seen, work.at)
+    cdef double total = 0.0
+    for e in range(count):
+        total += of[work.at[e]]
+    return total
+
+
+cdef inline void clear_arc(Work *work, int shift, Py_ssize_t head, Py_ssize_t word, double *to) noexcept nogil:
+    cdef Py_ssize_t e, count = positions_of(shift, work.parts, work.kind, work.count, head, word, work.seen, work.at)
+    for e in range(count):
+        to[work.at[e]] = 0.0
+
+
+cdef inline double difference(Work *work, int shift, const int *truth, const short *heads, Py_ssize_t n, const double *of) noexcept nogil:
+    """Return <phi(heads) - phi(truth), of>."""
+    cdef double total = 0.0
+    cdef Py_ssize_t m
+    for m in range(n):
+        if heads[m] != truth[m]:
+            total += sum_arc(work, shift, heads[m], m + 1, of) - sum_arc(work, shift, truth[m], m + 1, of)
+    return total
+
+
+cdef inline void collect(Work *work, const int *truth, const short *heads, Py_ssize_t n, double factor) noexcept nogil:
+    """work.coef += factor times the arcs of heads less those of the truth."""
+    cdef Py_ssize_t m
+    for m in range(n):
+        if heads[m] != truth[m]:
+            work.coef[heads[m] * (n + 1) + m + 1] += factor
+            work.coef[truth[m] * (n + 1) + m + 1] -= factor
+
+
+cdef inline void deliver(Work *work, int shift, Py_ssize_t n, double factor, double *theta) noexcept nogil:
+    """theta += factor times the features of work.coef, which becomes 0."""
+    cdef Py_ssize_t i, m
+    for i in range(n + 1):
+        for m in range(1, n + 1):
+            if work.coef[i * (n + 1) + m] != 0.0:
+                add_arc(work, shift, i, m, factor * work.coef[i * (n + 1) + m], theta)
+                work.coef[i * (n + 1) + m] = 0.0
+
+
+# ---- checks -----------------------------------------------------------------------------------------------------------
+cdef inline int shift_of(Py_ssize_t size) except -1:
+    """Return by how much a key is shifted to its slot: weights are a power of two, SLOT for each slot."""
+    cdef int bits = LEAST_BITS
+    while bits < MOST_BITS and (<Py_ssize_t>1 << bits) < size:
+        bits += 1
+    demand(size == <Py_ssize_t>1 << bits, f"weights must be 2^{LEAST_BITS} to 2^{MOST_BITS} numbers, a power of two")
+    return 64 - bits + 4  # SLOT = 2^4
+
+
+cdef inline Py_ssize_t check_sentences(const long long[::1] words, const long long[::1] tags, const long long[::1] start) except -1:
+    """Return the length of the longest sentence."""
+    cdef Py_ssize_t s, most = 0
+    demand(start.shape[0] > 1, "no sentences")
+    demand(tags.shape[0] == words.shape[0], f"there are {words.shape[0]} words")
+    check_starts(start, start.shape[0] - 1, words.shape[0], "starts of sentences")
+    for s in range(start.shape[0] - 1):
+        demand(start[s] < start[s + 1], "a sentence has no words")
+        most = start[s + 1] - start[s] if start[s + 1] - start[s] > most else most
+    demand(most <= MOST_WORDS, f"a sentence has at most {MOST_WORDS} words")
+    return most
+
+
+cdef inline int check_heads(const int[::1] heads, const long long[::1] start) except -1:
+    """Heads lie in their sentence, and no word is its own."""
+    cdef Py_ssize_t s, m
+    cdef bint outside = heads.shape[0] != start[start.shape[0] - 1]
+    demand(not outside, "heads must be a number for each word")
+    for s in range(start.shape[0] - 1):
+        for m in range(start[s], start[s + 1]):
+            outside |= heads[m] < 0 or heads[m] > start[s + 1] - start[s] or heads[m] == m - start[s] + 1
+    demand(not outside, "heads must lie in [0, words of the sentence], and no word is its own")
+    return 0
+
+
+cdef inline int check_held(const short[::1] held, Py_ssize_t P, const int[::1] used, const long long[::1] start) except -1:
+    cdef Py_ssize_t s, p, m, n, S = start.shape[0] - 1
+    cdef bint outside = False
+    demand(P > 0 and held.shape[0] // P == start[S] and held.shape[0] % P == 0, f"stored heads must be {start[S]} x {P}")
+    demand(used.shape[0] == S, f"used must be {S} numbers")
+    for s in range(S):
+        outside |= used[s] < 1 or used[s] > P
+    demand(not outside, f"used must lie in [1, {P}]")
+    for s in range(S):
+        n = start[s + 1] - start[s]
+        for p in range(P):
+            for m in range(n):
+                outside |= held[start[s] * P + p * n + m] < 0 or held[start[s] * P + p * n + m] > n or held[start[s] * P + p * n + m] == m + 1
+    demand(not outside, "stored heads must lie in [0, words of the sentence], and no word is its own")
+    return 0
+
+
+# ---- called from Python -----------------------------------------------------------------------------------------------
+def scores(const long long[::1] words, const long long[::1] tags, const long long[::1] start, const double[::1] theta, double[::1] out):
+    """Fill the scores of the arcs of every sentence, (n + 1)^2 numbers each, row by row, behind those of the sentences before it."""
+    cdef Py_ssize_t most = check_sentences(words, tags, start), s, n, at = 0
+    cdef int shift = shift_of(theta.shape[0])
+    cdef Work work
+    for s in range(start.shape[0] - 1):
+        at += (start[s + 1] - start[s] + 1) * (start[s + 1] - start[s] + 1)
+    demand(out.shape[0] == at, f"these sentences have {at} scores")
+    if work_new(&work, most, 1) != 0:
+        work_free(&work)
+        raise MemoryError("no memory for the scores of a sentence")
+    at = 0
+    with nogil:
+        for s in range(start.shape[0] - 1):
+            n = start[s + 1] - start[s]
+            see(&work, &words[start[s]], &tags[start[s]], n)
+            score(&work, &theta[0], shift, n)
+            memcpy(&out[at], work.U, (n + 1) * (n + 1) * sizeof(double))
+            at += (n + 1) * (n + 1)
+    work_free(&work)
+
+
+def best(const long long[::1] words, const long long[::1] tags, const long long[::1] start, const double[::1] theta, double[::1] value, int[::1] heads):
+    """Fill the largest score of a tree of every sentence (S,), and its heads (N,)."""
+    cdef Py_ssize_t most = check_sentences(words, tags, start), s, n, S = start.shape[0] - 1
+    cdef int shift = shift_of(theta.shape[0])
+    cdef Work work
+    demand(value.shape[0] == S, f"value must be {S} numbers")
+    demand(heads.shape[0] == words.shape[0], f"heads must be {words.shape[0]} numbers")
+    if work_new(&work, most, 1) != 0:
+        work_free(&work)
+        raise MemoryError("no memory for the scores of a sentence")
+    with nogil:
+        for s in range(S):
+            n = start[s + 1] - start[s]
+            see(&work, &words[start[s]], &tags[start[s]], n)
+            score(&work, &theta[0], shift, n)
+            fill(work.U, n, work.charts)
+            value[s] = trace(work.U, n, work.charts, work.spans, &heads[start[s]])
+    work_free(&work)
+
+
+def survey(
+    int kind, double beta, const long long[::1] words, const long long[::1] tags, const long long[::1] start, const int[::1] truth,
+    const double[::1] theta, double tolerance, double[::1] value, double[::1] upper, int[::1] heads, double[::1] slope, double[::1] constant
+):
+    """Fill the largest psi of every sentence, ``value`` of a tree that was found, (S,), its ``heads`` (N,), the scale and the offset of its plane (S,),
+    and what no tree exceeds, ``upper`` (S,); return the calls of the oracle. A search ends where both are within ``tolerance``."""
+    cdef Py_ssize_t most = check_sentences(words, tags, start), s, n, S = start.shape[0] - 1
+    cdef long long total = 0
+    cdef int shift = shift_of(theta.shape[0]), calls = 0
+    cdef Work work
+    check_heads(truth, start)
+    demand(MARGIN <= kind <= PROB, "no such surrogate of trees")
+    demand(value.shape[0] == S and upper.shape[0] == S, f"there are {S} sentences")
+    demand(slope.shape[0] == S and constant.shape[0] == S, f"there are {S} sentences")
+    demand(heads.shape[0] == words.shape[0], f"heads must be {words.shape[0]} numbers")
+    try:
+        if work_new(&work, most, 1) != 0:
+            raise MemoryError("no memory for the scores of a sentence")
+        for s in range(S):
+            if s % 256 == 255:
+                PyErr_CheckSignals()
+            n = start[s + 1] - start[s]
+            with nogil:
+                see(&work, &words[start[s]], &tags[start[s]], n)
+                score(&work, &theta[0], shift, n)
+                calls = worst(
+                    &work, kind, beta, &truth[start[s]], n, tree_score(work.U, &truth[start[s]], n), tolerance, INFINITY,
+                    &value[s], &upper[s], &slope[s], &constant[s]
+                )
+                memcpy(&heads[start[s]], work.found, n * sizeof(int))
+            if calls < 0:
+                raise MemoryError("no memory for the trees of a sentence by number of wrong heads")
+            total += calls
+    finally:
+        work_free(&work)
+    return total
+
+
+def mixture(
+    const long long[::1] words, const long long[::1] tags, const long long[::1] start, const int[::1] truth, const short[::1] held,
+    const double[:, ::1] weight, const int[::1] used, double[::1] theta
+):
+    """theta += sum over sentences and stored trees of weight (S, P) times the tree's features less those of the true one."""
+    cdef Py_ssize_t most = check_sentences(words, tags, start), s, n, p, S = start.shape[0] - 1, P = weight.shape[1]
+    cdef int shift = shift_of(theta.shape[0])
+    cdef Work work
+    check_heads(truth, start)
+    check_held(held, P, used, start)
+    demand(weight.shape[0] == S, f"weights must have {S} rows")
+    if work_new(&work, most, 1) != 0:
+        work_free(&work)
+        raise MemoryError("no memory for a sentence")
+    with nogil:
+        for s in range(S):
+            n = start[s + 1] - start[s]
+            see(&work, &words[start[s]], &tags[start[s]], n)
+            for p in range(used[s]):
+                if weight[s, p] != 0.0:
+                    collect(&work, &truth[start[s]], &held[start[s] * P + p * n], n, weight[s, p])
+            deliver(&work, shift, n, 1.0, &theta[0])
+    work_free(&work)
+
+
+def grams(
+    const long long[::1] words, const long long[::1] tags, const long long[::1] start, const int[::1] truth, const short[::1] held,
+    const int[::1] used, Py_ssize_t size, double[:, :, ::1] out
+):
+    """Fill the products of the differences of stored trees of every sentence from the true one, (S, P, P), in ``size`` weights."""
+    cdef Py_ssize_t most = check_sentences(words, tags, start), s, n, p, q, m, S = start.shape[0] - 1, P = out.shape[1]
+    cdef int shift = shift_of(size)
+    cdef Work work
+    cdef double *spread = NULL
+    check_heads(truth, start)
+    check_held(held, P, used, start)
+    demand(out.shape[0] == S and out.shape[2] == P, f"products must have shape ({S}, {P}, {P})")
+    try:
+        spread = <double *>calloc(size, sizeof(double))
+        if work_new(&work, most, 1) != 0 or spread == NULL:
+            raise MemoryError("no memory for a sentence")
+        with nogil:
+            for s in range(S):
+                n = start[s + 1] - start[s]
+                see(&work, &words[start[s]], &tags[start[s]], n)
+                for p in range(used[s]):
+                    products(&work, shift, &truth[start[s]], &held[start[s] * P], n, p, p + 1, spread, &out[s, 0, 0], P)
+    finally:
+        work_free(&work)
+        free(spread)
+
+
+cdef void products(
+    Work *work, int shift, const int *truth, const short *held, Py_ssize_t n, Py_ssize_t p, Py_ssize_t count, double *spread, double *out, Py_ssize_t P
+) noexcept nogil:
+    """Fill row and column p of the products of the first ``count`` stored trees; ``spread`` is 0 before and after."""
+    cdef Py_ssize_t m, q
+    own = held + p * n
+    for m in range(n):
+        if own[m] != truth[m]:
+            add_arc(work, shift, own[m], m + 1, 1.0, spread)
+            add_arc(work, shift, truth[m], m + 1, -1.0, spread)
+    for q in range(count):
+        out[p * P + q] = out[q * P + p] = difference(work, shift, truth, held + q * n, n, spread)
+    for m in range(n):
+        if own[m] != truth[m]:
+            clear_arc(work, shift, own[m], m + 1, spread)
+            clear_arc(work, shift, truth[m], m + 1, spread)
+
+
+def sweep(
+    int kind, double beta, const long long[::1] words, const long long[::1] tags, const long long[::1] start, const int[::1] truth,
+    double[::1] theta, short[::1] held, double[:, ::1] alpha, double[:, ::1] scale, double[:, ::1] offset, int[::1] used,
+    double[:, :, ::1] gram, const double[::1] strength, double skip, double[::1] gap, int steps, double tolerance, long long seed
+):
+    """Visit every sentence whose ``gap`` is above ``skip`` once, in random order; return how many had no room for a tree, and the calls of the oracle.
+
+    theta is w, kept in step with alpha (S, P), of which slot 0 is the truth; strength (S,) = lambda over the share of each sentence.
+    ``steps`` pairs move in a visit. gap (S,) becomes the gap of each sentence as it was met. gram (S, P, P) are the products of `grams`.
+    """
+    cdef Py_ssize_t most = check_sentences(words, tags, start), s, n, S = start.shape[0] - 1, P = alpha.shape[1], full = 0, at, m, done
+    cdef int shift = shift_of(theta.shape[0]), u, slot, high, low, free_slot, calls = 0
+    cdef long long total = 0
+    cdef uint64_t state = <uint64_t>seed
+    cdef Work work
+    cdef double own, value, upper, tangent, constant, mean, amount, curvature, ahead, x
+    cdef double *spread = NULL
+    cdef double *before = NULL
+    cdef Py_ssize_t *order = NULL
+    check_heads(truth, start)
+    check_held(held, P, used, start)
+    demand(MARGIN <= kind <= PROB, "no such surrogate of trees")
+    demand(alpha.shape[0] == S, f"alpha must have {S} rows")
+    demand(scale.shape[0] == S and scale.shape[1] == P, f"scale must have shape ({S}, {P})")
+    demand(offset.shape[0] == S and offset.shape[1] == P, f"offset must have shape ({S}, {P})")
+    demand(gram.shape[0] == S and gram.shape[1] == P and gram.shape[2] == P, f"products must have shape ({S}, {P}, {P})")
+    demand(strength.shape[0] == S and gap.shape[0] == S, f"there are {S} sentences")
+    memset(&work, 0, sizeof(Work))
+    try:
+        order = <Py_ssize_t *>malloc(S * sizeof(Py_ssize_t))
+        spread = <double *>calloc(theta.shape[0], sizeof(double))
+        before = <double *>malloc(P * sizeof(double))
+        if work_new(&work, most, P) != 0 or order == NULL or spread == NULL or before == NULL:
+            raise MemoryError("no memory for the scores of a sentence")
+        for s in range(S):
+            order[s] = s
+        shuffle(order, S, &state)
+        for at in range(S):
+            if at % 256 == 255:
+                PyErr_CheckSignals()
+            s = order[at]
+            if not gap[s] > skip:
+                continue
+            n = start[s + 1] - start[s]
+            right = &truth[start[s]]
+            mine = &held[start[s] * P]
+            G = &gram[s, 0, 0]
+            with nogil:
+                see(&work, &words[start[s]], &tags[start[s]], n)
+                score(&work, &theta[0], shift, n)
+                own, mean = tree_score(work.U, right, n), 0.0
+                for u in range(used[s]):
+                    x = 0.0
+                    for m in range(n):
+                        x += work.U[mine[u * n + m] * (n + 1) + m + 1]
+                    work.value[u] = scale[s, u] * (x - own) + offset[s, u]
+                    before[u] = alpha[s, u]
+                    mean = work.value[u] if u == 0 or work.value[u] > mean else mean
+                calls = worst(&work, kind, beta, right, n, own, tolerance, mean + tolerance, &value, &upper, &tangent, &constant)
+            if calls < 0:
+                raise MemoryError("no memory for the trees of a sentence by number of wrong heads")
+            total += calls
+            with nogil:
+                mean, slot = 0.0, 0
+                for u in range(used[s]):
+                    mean += alpha[s, u] * work.value[u]
+                    if work.value[u] > work.value[slot]:
+                        slot = u
+                gap[s] = value - mean
+                if value > work.value[slot] + 1e-12 * (1.0 + fabs(value)):
+                    free_slot = -1
+                    if used[s] >= SPARE or used[s] >= P:
+                        for u in range(1, used[s]):
+                            if alpha[s, u] == 0.0 and (free_slot < 0 or work.value[u] < work.value[free_slot]):
+                                free_slot = u
+                    if free_slot < 0 and used[s] < P:
+                        free_slot = used[s]
+                        used[s] += 1
+                    if free_slot < 0:
+                        full += 1
+                    else:
+                        u = free_slot
+                        for m in range(n):
+                            mine[u * n + m] = <short>work.found[m]
+                        alpha[s, u] = before[u] = 0.0
+                        scale[s, u], offset[s, u], work.value[u] = tangent, constant, value
+                        products(&work, shift, right, mine, n, u, used[s], spread, G, P)
+                for done in range(steps):
+                    high = low = -1
+                    for u in range(used[s]):
+                        if high < 0 or work.value[u] > work.value[high]:
+                            high = u
+                        if alpha[s, u] > 0.0 and (low < 0 or work.value[u] < work.value[low]):
+                            low = u
+                    if low < 0:
+                        break
+                    ahead = work.value[high] - work.value[low]
+                    if not ahead > 1e-13 * (1.0 + fabs(work.value[high])):
+                        break
+                    curvature = scale[s, high] * scale[s, high] * G[high * P + high] + scale[s, low] * scale[s, low] * G[low * P + low]
+                    curvature -= 2.0 * scale[s, high] * scale[s, low] * G[high * P + low]
+                    amount = alpha[s, low]
+                    if curvature > 0.0 and strength[s] * ahead < amount * curvature:
+                        amount = strength[s] * ahead / curvature
+                    alpha[s, high] += amount
+                    alpha[s, low] = alpha[s, low] - amount if amount < alpha[s, low] else 0.0
+                    for u in range(used[s]):
+                        x = scale[s, high] * G[u * P + high] - scale[s, low] * G[u * P + low]
+                        work.value[u] -= amount / strength[s] * scale[s, u] * x
+                for u in range(used[s]):
+                    x = (alpha[s, u] - before[u]) * scale[s, u]
+                    if x != 0.0:
+                        collect(&work, right, mine + u * n, n, x)
+                deliver(&work, shift, n, -1.0 / strength[s], &theta[0])
+    finally:
+        work_free(&work)
+        free(order)
+        free(spread)
+        free(before)
+    return full, total
+
+
+def mean_sweep(
+    int kind, double beta, const long long[::1] words, const long long[::1] tags, const long long[::1] start, const int[::1] truth,
+    const Py_ssize_t[::1] order, double[::1] theta, double[::1] parts, double[::1] constant, const double[::1] share, double lam,
+    long long made, double[::1] late, double tolerance
+):
+    """Step at the S sentences in the order of ``order`` (S,), each with one mean plane: parts, (n + 1)^2 coefficients of the arcs of every sentence one
+    behind the other, and constant (S,); return the calls of the oracle.
+
+    made < 0: block-coordinate Frank-Wolfe, theta being w. From 0 on: subgradients after that many, parts and constant being sums over the steps,
+    theta the sum of planes times S share, w = -1/(lam made) of it, and late a sum of these times the number of the step.
+    """
+    cdef Py_ssize_t most = check_sentences(words, tags, start), s, n, S = start.shape[0] - 1, at, m, i, filled = 0
+    cdef int shift = shift_of(theta.shape[0]), calls = 0
+    cdef long long total = 0
+    cdef bint gradients = made >= 0
+    cdef Work work
+    cdef double own, value, upper, tangent, offset, ahead, square, gamma, factor, times
+    cdef double *spread = NULL
+    cdef long long *place = NULL
+    check_heads(truth, start)
+    demand(MARGIN <= kind <= PROB, "no such surrogate of trees")
+    demand(order.shape[0] == S and constant.shape[0] == S and share.shape[0] == S, f"there are {S} sentences")
+    for s in range(S):
+        demand(0 <= order[s] < S, f"order must lie in [0, {S})")
+        filled += (start[s + 1] - start[s] + 1) * (start[s + 1] - start[s] + 1)
+    demand(parts.shape[0] == filled, f"parts must be {filled} numbers")
+    demand(lam > 0.0, "lambda must be positive")
+    demand(made < <long long>1 << 62, "too many steps")
+    demand(late.shape[0] == (theta.shape[0] if gradients else 0), "late must have the shape of theta, or be empty")
+    memset(&work, 0, sizeof(Work))
+    try:
+        place = <long long *>malloc(S * sizeof(long long))
+        spread = <double *>calloc(theta.shape[0], sizeof(double))
+        if work_new(&work, most, 1) != 0 or place == NULL or spread == NULL:
+            raise MemoryError("no memory for the scores of a sentence")
+        filled = 0
+        for s in range(S):
+            place[s] = filled
+            filled += (start[s + 1] - start[s] + 1) * (start[s + 1] - start[s] + 1)
+        for at in range(S):
+            if at % 256 == 255:
+                PyErr_CheckSignals()
+            s = order[at]
+            n = start[s + 1] - start[s]
+            right = &truth[start[s]]
+            mean = &parts[place[s]]
+            with nogil:
+                see(&work, &words[start[s]], &tags[start[s]], n)
+                score(&work, &theta[0], shift, n)
+                if gradients:
+                    times = -1.0 / (lam * (made if made > 0 else 1))
+                    for i in range((n + 1) * (n + 1)):
+                        work.U[i] *= times
+                own = tree_score(work.U, right, n)
+                calls = worst(&work, kind, beta, right, n, own, tolerance, INFINITY, &value, &upper, &tangent, &offset)
+            if calls < 0:
+                raise MemoryError("no memory for the trees of a sentence by number of wrong heads")
+            total += calls
+            with nogil:
+                # the way to the worst plane: from the mean one, or from 0
+                if not gradients:
+                    for i in range((n + 1) * (n + 1)):
+                        work.coef[i] = -mean[i]
+                for m in range(n):
+                    if work.found[m] != right[m]:
+                        work.coef[work.found[m] * (n + 1) + m + 1] += tangent
+                        work.coef[right[m] * (n + 1) + m + 1] -= tangent
+                gamma = 1.0
+                if gradients:
+                    made += 1
+                    factor = S * share[s]
+                    constant[s] += offset
+                    for i in range((n + 1) * (n + 1)):
+                        mean[i] += work.coef[i]
+                        work.V[i] = work.coef[i]
+                    deliver(&work, shift, n, factor, &theta[0])
+                    memcpy(work.coef, work.V, (n + 1) * (n + 1) * sizeof(double))
+                    deliver(&work, shift, n, factor * made, &late[0])
+                else:
+                    offset -= constant[s]
+                    ahead, square = offset, 0.0
+                    for i in range(n + 1):
+                        for m in range(1, n + 1):
+                            if work.coef[i * (n + 1) + m] != 0.0:
+                                ahead += work.coef[i * (n + 1) + m] * work.U[i * (n + 1) + m]
+                                add_arc(&work, shift, i, m, work.coef[i * (n + 1) + m], spread)
+                    for i in range(n + 1):
+                        for m in range(1, n + 1):
+                            if work.coef[i * (n + 1) + m] != 0.0:
+                                square += work.coef[i * (n + 1) + m] * sum_arc(&work, shift, i, m, spread)
+                    for i in range(n + 1):
+                        for m in range(1, n + 1):
+                            if work.coef[i * (n + 1) + m] != 0.0:
+                                clear_arc(&work, shift, i, m, spread)
+                    if ahead > 0.0:
+                        square *= share[s]
+                        if square > 0.0 and lam * ahead < square:
+                            gamma = lam * ahead / square
+                        constant[s] += gamma * offset
+                        for i in range((n + 1) * (n + 1)):
+                            mean[i] += gamma * work.coef[i]
+                        deliver(&work, shift, n, -gamma * share[s] / lam, &theta[0])
+                    else:
+                        memset(work.coef, 0, (n + 1) * (n + 1) * sizeof(double))
+    finally:
+        work_free(&work)
+        free(place)
+        free(spread)
+    return total
+
+
+def arc_mixture(
+    const long long[::1] words, const long long[::1] tags, const long long[::1] start, const double[::1] parts, const double[::1] share, double[::1] theta
+):
+    """theta += sum over sentences of share (S,) times the features of their mean planes (`mean_sweep`)."""
+    cdef Py_ssize_t most = check_sentences(words, tags, start), s, n, S = start.shape[0] - 1, at = 0
+    cdef int shift = shift_of(theta.shape[0])
+    cdef Work work
+    for s in range(S):
+        at += (start[s + 1] - start[s] + 1) * (start[s + 1] - start[s] + 1)
+    demand(parts.shape[0] == at, f"parts must be {at} numbers")
+    demand(share.shape[0] == S, f"there are {S} sentences")
+    if work_new(&work, most, 1) != 0:
+        work_free(&work)
+        raise MemoryError("no memory for a sentence")
+    at = 0
+    with nogil:
+        for s in range(S):
+            n = start[s + 1] - start[s]
+            see(&work, &words[start[s]], &tags[start[s]], n)
+            memcpy(work.coef, &parts[at], (n + 1) * (n + 1) * sizeof(double))
+            deliver(&work, shift, n, share[s], &theta[0])
+            at += (n + 1) * (n + 1)
+    work_free(&work)

@@ -1,0 +1,252 @@
+"""Training over dependency trees: sentences, stored trees with their trainer, and steps at one sentence after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ...core.compiled import kernels
+from ...core.groups import Starts
+from ...core.typing import Array
+from ...solvers.cutting_planes import Cuts, CuttingPlaneProblem, Positions, squared
+from .frank_wolfe import ExampleSteps
+from .spaces.psi import Psi
+from .stored_planes import STEPS, StoredPlaneTrainer
+
+Heads = NDArray[np.int32]
+
+# surrogates of trees by the number that compiled loops have for them
+TREE_KINDS: Mapping[str, int] = {"margin": 0, "slack": 1, "scaling": 1, "log": 2, "prob": 3}
+SEARCH_SHARE = 0.5  # part of the tolerance that the search of one sentence may leave open; most leave far less
+LEFT_OPEN = 0.1  # part of the tolerance that all may leave open; where they leave more, each has to leave less
+KEYS = 34.0  # features of an arc, beside those of the tags between its ends: its squared norm, about
+
+
+class Sentences:
+    """Words and tags of sentences by their codes, sentence s being rows start[s]:start[s + 1], for the compiled loops."""
+
+    def __init__(self, X: Array, start: Starts) -> None:
+        self.words, self.tags = (np.ascontiguousarray(X[:, column]).astype(np.int64) for column in (0, 1))
+        self.start = np.asarray(start, dtype=np.int64)
+        self.arrays = self.words, self.tags, self.start
+
+    @property
+    def numbers(self) -> int:
+        """How many scores all arcs have."""
+        return int(((np.diff(self.start) + 1) ** 2).sum())
+
+    def best(self, theta: Array) -> tuple[Array, Heads]:
+        """Return the largest score of a tree of every sentence (S,), and the heads of its words (n,)."""
+        value, heads = np.empty(len(self.start) - 1), np.empty(len(self.words), dtype=np.int32)
+        kernels.parser.best(*self.arrays, theta, value, heads)
+        return value, heads
+
+    def scores(self, theta: Array) -> list[Array]:
+        """Return the scores of the arcs of every sentence, (n + 1, n + 1): row the head, 0 the root, column the word."""
+        out = np.empty(self.numbers)
+        kernels.parser.scores(*self.arrays, theta, out)
+        sizes = np.diff(self.start) + 1
+        return [each.reshape(m, m) for each, m in zip(np.split(out, np.cumsum(sizes**2)[:-1]), sizes.tolist(), strict=True)]
+
+    def weights_of(self, parts: Array, share: Array, size: int) -> Array:
+        """Return the sum over sentences of ``share`` (S,) times the features of arcs with coefficients ``parts``."""
+        theta = np.zeros(size)
+        kernels.parser.arc_mixture(*self.arrays, parts, share, theta)
+        return theta
+
+
+def nearest_projective(heads: Heads, start: Starts) -> tuple[Heads, Array]:
+    """Return the heads (n,) of projective trees that share the most arcs with the given ones, and how many they share, (s,)."""
+    gold = []
+    for first, last in zip(start[:-1].tolist(), start[1:].tolist(), strict=True):
+        scores = np.zeros((last - first + 1, last - first + 1))
+        scores[heads[first:last], np.arange(1, last - first + 1)] = 1.0
+        gold.append(scores.ravel())
+    kept, nearest = np.empty(len(start) - 1), np.empty(len(heads), dtype=np.int32)
+    kernels.trees.best(np.concatenate(gold), np.asarray(start, dtype=np.int64), kept, nearest)
+    return nearest, kept
+
+
+class TreeProblem(CuttingPlaneProblem):
+    """Sentences with their true trees ``heads`` (n,), projective, and a surrogate; the weights are theta (1, D), D a power of two."""
+
+    def __init__(self, sentences: Sentences, heads: Heads, share: Array, psi: Psi, bits: int, tol: float) -> None:
+        self.sentences, self.heads, self.share, self.psi = sentences, heads, share, psi
+        self.start, self.K, self.G, self.size = sentences.start, 1, 0, 2**bits
+        self.kind, self.beta = TREE_KINDS[psi.name], float(getattr(psi, "beta", 0.0))
+        self.tol, self.part = tol, SEARCH_SHARE
+        self.tolerance = self.part * tol * float(share @ np.diff(self.start))  # before P is known, by what the loss is at most
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """Words, tags, starts and true heads for the compiled loops."""
+        return *self.sentences.arrays, self.heads
+
+    def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
+        """Arcs are scored by `all_cuts`: there are too many of them to hold their scores."""
+        raise NotImplementedError
+
+    def all_cuts(self, W: Array, shared: Array) -> Cuts:
+        """Return the worst tree of every sentence at weights W (1, D)."""
+        S = len(self.share)
+        value, upper, slope, constant = (np.empty(S) for _ in range(4))
+        heads = np.empty(len(self.heads), dtype=np.int32)
+        found = value, upper, heads, slope, constant
+        calls = kernels.parser.survey(self.kind, self.beta, *self.arrays, W.ravel(), self.tolerance, *found)
+        above = float(self.share @ upper)
+        self.part *= 0.25 if above - float(self.share @ value) > LEFT_OPEN * self.tol * above else 1.0
+        self.tolerance = self.part * self.tol * above
+        return Cuts(sparse.csr_array((0, 0)), constant, value, upper, int(calls))
+
+    def exactly(self, lam: float, theta: Array) -> tuple[float, float]:
+        """Return P at weights (D,), and the part of it that searches without a tolerance leave open: that of very long sentences."""
+        tolerance, part, self.tolerance = self.tolerance, self.part, 0.0
+        cuts = self.all_cuts(theta, np.zeros(0))
+        self.tolerance, self.part = tolerance, part
+        above = float(self.share @ cuts.upper)
+        return 0.5 * lam * squared(theta, np.zeros(0)) + above, above - float(self.share @ cuts.value)
+
+    def no_planes(self) -> Any:
+        """Return mean planes of no weight: those of the true trees."""
+        return MeanTrees(self, np.zeros(self.sentences.numbers), np.zeros(len(self.share)))
+
+
+class TreeTrainer(StoredPlaneTrainer):
+    """Stored trees of sentences with their weights, and compiled visits that move them; the weights are theta (D,)."""
+
+    unit = KEYS
+
+    def __init__(self, problem: TreeProblem) -> None:
+        super().__init__(problem.heads, problem.start, problem.share, float(problem.kind == 0))
+        self.problem = problem
+        S, P = self.alpha.shape
+        self.grams = np.zeros((S, P, P))
+        self.theta = np.zeros(problem.size)
+
+    def widen(self) -> None:
+        """Make room for twice as many trees of every sentence."""
+        room = self.alpha.shape[1]
+        super().widen()
+        self.grams = np.pad(self.grams, ((0, 0), (0, room), (0, room)))
+
+    def take(self, lam: float) -> tuple[Array]:
+        """Bring alpha into its simplices and theta to the mixture's; return a copy of it."""
+        self.into_simplices()
+        self.theta[:] = 0.0
+        weight = self.alpha * self.scale * (self.share[:, None] / -lam)
+        kernels.parser.mixture(*self.problem.arrays, self.held, weight, self.used, self.theta)
+        return (self.theta.copy(),)
+
+    def primal(self, lam: float, weights: tuple[Array]) -> tuple[float, float]:
+        """Return what P is at most, and the part of it that searches leave open."""
+        cuts = self.problem.all_cuts(weights[0], np.zeros(0))
+        above = float(self.share @ cuts.upper)
+        return 0.5 * lam * squared(weights[0], np.zeros(0)) + above, above - float(self.share @ cuts.value)
+
+    def dual(self, lam: float, weights: tuple[Array]) -> float:
+        """Return D of the mixture."""
+        return float(self.share @ (self.alpha * self.offset).sum(axis=1)) - 0.5 * lam * squared(weights[0], np.zeros(0))
+
+    def sweep(self, lam: float, skip: float, seed: int) -> int:
+        """Visit every sentence whose gap is above ``skip`` once; return how many had no room."""
+        with np.errstate(divide="ignore"):
+            strength = lam / self.share
+        problem, stored = self.problem, (self.held, self.alpha, self.scale, self.offset, self.used)
+        steps = strength, skip, self.gap, STEPS, problem.tolerance, seed
+        full, _ = kernels.parser.sweep(problem.kind, problem.beta, *problem.arrays, self.theta, *stored, self.grams, *steps)
+        return int(full)
+
+
+class MeanTrees:
+    """One mean plane of every sentence: coefficients of its arcs, (n + 1)^2 numbers one sentence behind the other, and constants (S,)."""
+
+    def __init__(self, problem: TreeProblem, parts: Array, constant: Array) -> None:
+        self.problem, self.parts, self.constant = problem, parts, constant
+
+    def begin(self, planes: MeanTrees, lam: float) -> None:
+        """Take over the mean planes of another lambda."""
+        self.parts, self.constant = planes.parts.copy(), planes.constant.copy()
+
+    def weights(self, lam: float) -> tuple[Array, Array]:
+        """Return theta (1, D), and no shared weights."""
+        problem = self.problem
+        return problem.sentences.weights_of(self.parts, problem.share / -lam, problem.size)[None], np.zeros(0)
+
+    def dual(self, lam: float, W: Array, shared: Array) -> float:
+        """Return D of these planes, whose weights are given."""
+        return float(self.problem.share @ self.constant) - 0.5 * lam * squared(W, shared)
+
+    def outside(self) -> float:
+        """Every plane has the weight 1."""
+        return 0.0
+
+
+class TreeSteps(ExampleSteps):
+    """Steps at the sentences of a `TreeProblem`."""
+
+    problem: Any
+    made = -1  # steps, of which subgradients have a length; -1 for Frank-Wolfe
+
+    def __init__(self, problem: TreeProblem, lam: float) -> None:
+        self.problem, self.lam = problem, lam
+        self.parts, self.constant = np.zeros(problem.sentences.numbers), np.zeros(problem.n)  # type: ignore[assignment]
+        self.W, self.shared = np.zeros((1, problem.size)), np.zeros(0)
+        self.late = np.zeros(problem.size if self.made >= 0 else 0)
+
+    def sweep(self, order: Positions) -> int:
+        """Step at every sentence."""
+        problem = self.problem
+        sentences = *problem.arrays, np.ascontiguousarray(order, dtype=np.intp), self.W[0], self.parts, self.constant, problem.share
+        steps = self.lam, self.made, self.late, problem.tolerance
+        return int(kernels.parser.mean_sweep(problem.kind, problem.beta, *sentences, *steps))
+
+
+class TreeFrankWolfe(TreeSteps):
+    """Block-coordinate Frank-Wolfe over sentences."""
+
+    solver = "bcfw"
+
+    def begin(self, planes: Any) -> None:
+        """Begin at mean planes."""
+        self.parts, self.constant = planes.parts.copy(), planes.constant.copy()
+        self.W, self.shared = planes.weights(self.lam)
+
+    def planes(self) -> Any:
+        """Return the mean planes."""
+        return MeanTrees(self.problem, self.parts.copy(), self.constant.copy())
+
+    def sweep(self, order: Positions) -> int:
+        """Step at every sentence; sums of many steps are made anew, without their rounding."""
+        calls = super().sweep(order)
+        self.W, self.shared = self.planes().weights(self.lam)
+        return calls
+
+
+class TreeGradients(TreeSteps):
+    """Stochastic subgradients over sentences."""
+
+    solver = "sgd"
+    made = 0
+
+    def sweep(self, order: Positions) -> int:
+        """Step at every sentence."""
+        calls = super().sweep(order)
+        self.made += len(order)
+        return calls
+
+    def planes(self) -> Any:
+        """Return the mean planes of all steps."""
+        sweeps = self.made / self.problem.n
+        return MeanTrees(self.problem, self.parts / sweeps, self.constant / sweeps)
+
+    def others(self) -> list[tuple[Array, Array]]:
+        """Return the mean of the iterates, with weights t."""
+        T = float(self.made)
+        return [(-2.0 / (self.lam * T * (T + 1.0)) * ((T + 1.0) * self.W - self.late), self.shared)]
+
+
+TREES_BY_EXAMPLES: dict[str, type[TreeSteps]] = {steps.solver: steps for steps in (TreeFrankWolfe, TreeGradients)}
