@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .learners.abstention import AbstainingClassifier
     from .learners.costs.adversarial import AdversarialCostClassifier
+    from .learners.costs.metric import MetricClassifier
     from .learners.hierarchical import HierarchicalClassifier
     from .learners.ordinal import OrdinalClassifier
     from .learners.reductions.learners import CostSensitiveClassifier, OneVersusAllClassifier, OneVersusOneClassifier
@@ -25,6 +26,7 @@ _PUBLIC = {
     "CostSensitiveClassifier": "learners.reductions.learners",
     "HierarchicalClassifier": "learners.hierarchical",
     "HierarchicalSetClassifier": "learners.structured",
+    "MetricClassifier": "learners.costs.metric",
     "MultilabelClassifier": "learners.structured",
     "OneVersusAllClassifier": "learners.reductions.learners",
     "OneVersusOneClassifier": "learners.reductions.learners",

@@ -360,9 +360,40 @@ def quadratic_kappa(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Ma
 @register("balanced_accuracy", higher_is_better=True, percent=True)
 def balanced_accuracy(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
     """Mean over the classes of the share of their rows that is predicted right; those without rows are left out, abstentions are wrong."""
+    return float(np.mean(_recalls(y_true, y_predicted, n_classes)))
+
+
+def _recalls(y_true: Codes, y_predicted: Codes, n_classes: int) -> NDArray[np.float64]:
+    """Return the share of the rows of each class that is predicted right, of classes that have rows; abstentions are wrong."""
     rows = np.bincount(y_true, minlength=n_classes)
     right = np.bincount(y_true[y_true == y_predicted], minlength=n_classes)
-    return float(np.mean(right[rows > 0] / rows[rows > 0]))
+    return np.asarray(right[rows > 0] / rows[rows > 0], dtype=np.float64)
+
+
+@register("g_mean", higher_is_better=True, percent=True)
+def g_mean(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Geometric mean of the classes' shares of rows predicted right (Sun et al. 2006); classes without rows are left out."""
+    recalls = _recalls(y_true, y_predicted, n_classes)
+    return float(np.prod(recalls ** (1.0 / len(recalls))))
+
+
+@register("h_mean", higher_is_better=True, percent=True)
+def h_mean(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Harmonic mean of the classes' shares of rows predicted right (Kennedy et al. 2009); classes without rows are left out."""
+    recalls = _recalls(y_true, y_predicted, n_classes)
+    return float(len(recalls) / np.sum(1.0 / recalls)) if recalls.all() else 0.0
+
+
+@register("q_mean", higher_is_better=True, percent=True)
+def q_mean(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """1 less the quadratic mean of the classes' errors (Narasimhan et al. 2015, table 1); classes without rows are left out."""
+    return 1.0 - float(np.sqrt(np.mean((1.0 - _recalls(y_true, y_predicted, n_classes)) ** 2)))
+
+
+@register("worst_class", percent=True)
+def worst_class(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Largest share of the rows of a class that is predicted wrong; classes without rows are left out, abstentions are wrong."""
+    return 1.0 - float(_recalls(y_true, y_predicted, n_classes).min())
 
 
 @register("rps", needs=("probabilities",))

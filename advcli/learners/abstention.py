@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.checks import FRACTION, refuse
 from ..core.errors import ConfigError, IncompatibleError
 from ..core.stored_arrays import Entries
-from ..core.typing import Array, Labels, Options
+from ..core.typing import Array, Options
 from ..data.labels.order import codes_of
 from ..features import feature_class, make_features
 from ..features.linear import LinearFeatures
@@ -328,10 +328,6 @@ class AbstainingClassifier(SurrogateClassifier):
     def abstention_cost_(self) -> float | None:  # type: ignore[override]
         """Alpha; None where it is one for each class."""
         return float(self.alpha) if np.ndim(self.alpha) == 0 else None
-
-    def mean_cost(self, X: Any, y: Labels, weight: Array | None) -> float | None:
-        """Return the mean expected loss of the adversarial method; None for the others, whose game, if any, has no abstentions."""
-        return super().mean_cost(X, y, weight) if self.method == "adversarial" else None
 
     @property
     def predictions_(self) -> NDArray[Any]:

@@ -31,6 +31,8 @@ def _has_proba(estimator: PlaysGame) -> bool:
     """Probabilities over the classes whose largest is the prediction: what scikit-learn means by predict_proba."""
     if estimator.calibrates:
         return True
+    if not estimator.decides:
+        raise AttributeError("the loss alone makes no predictions here, so that its probabilities are not theirs")
     loss = estimator.given_loss
     kind = loss_type(loss)
     if kind is not None and kind.estimates(given_options(loss, estimator.loss_options)):
@@ -75,7 +77,7 @@ class PlaysGame(Minimiser):
     def mean_cost(self, X: Any, y: NDArray[np.intp], weight: Array | None) -> float | None:
         """Return the mean expected loss for adversarial losses; weights count as in the objective, or the game value would be no bound."""
         loss = self.loss_
-        if not isinstance(loss, AdversarialLoss):
+        if not isinstance(loss, AdversarialLoss) or not self.decides:
             return None
         costs = loss.expected_cost(self.potentials(X), y, weight if loss.example_weights else None)
         if weight is None or loss.example_weights:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,6 +114,7 @@ class SurrogateClassifier(PlaysGame):
     endless = True
     takes_blocks = True
     checks_rows = True
+    rules: ClassVar[tuple[str, ...]] = RULES
 
     loss: Any = field(default="zero_one", kw_only=False)
     fit_intercept: bool = True
@@ -211,7 +212,7 @@ class SurrogateClassifier(PlaysGame):
         self._refuse_learner()
         loss_type(self.given_loss)
         if self.rule is not None:
-            one_of("rule", self.rule, RULES)
+            one_of("rule", self.rule, self.rules)
         if not isinstance(self.fit_intercept, (bool, np.bool_, int)):
             raise ConfigError(f"fit_intercept={self.fit_intercept!r} must be true or false")
 

@@ -83,6 +83,16 @@ class _BySurrogate:
         return self.loss.facts() if self.rejector_alpha is None else abstaining(self.loss.k, self.rejector_alpha)
 
 
+class _ByProbabilities(_BySurrogate):
+    """The logistic regression whose probabilities `loss=metric` decides by; its decisions are not followed."""
+
+    def __init__(self, options: Mapping[str, Any], *about: Any) -> None:
+        super().__init__({"name": "entropy"}, *about)
+
+    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, arrays: Mapping[str, Array]) -> Any:
+        return None
+
+
 class _ByOutcomes:
     """The game of the different vectors of costs: the columns of a matrix where rows have labels."""
 
@@ -204,6 +214,8 @@ def method_of(options: Mapping[str, Any], labels: list[str], ordered: bool, hier
         return Reduction(options, len(labels), labels, ordered)
     if options["name"] == "adversarial_costs":
         return _ByOutcomes(options, labels, ordered)
+    if options["name"] == "metric":
+        return _ByProbabilities(options, labels, hierarchy)
     if options["name"] in THRESHOLD_MODELS:
         return ThresholdModel(options, len(labels), labels)
     if learner == "dependency_trees":

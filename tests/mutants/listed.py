@@ -1788,7 +1788,17 @@ CHECKER = tuple(
     )
 )
 
+MIXTURES, MIXED = "advcli/learners/costs/mixtures.py", "tests/learners/test_learners_metric.py"
+METRIC_AS_LOSS = (
+    Mutant(MIXTURES, "value - float(slopes @ r)", "value", f"{MIXED} -k differences"),
+    Mutant(MIXTURES, "high = high if value >= middle else middle", "high = 1.0", f"{MIXED} -k enclose"),
+    Mutant(MIXTURES, "(weights > _NO_WEIGHT) | (value <= 0.0)", "weights > _NO_WEIGHT", f"{MIXED} -k no_first"),
+    Mutant(MIXTURES, "G[at, at] += 2.0 / totals", "G[at, at] += 1.0 / totals", f"{MIXED} -k differences"),
+    Mutant("advcli/learners/costs/metric.py", "rows.eliminate_zeros()", "pass", f"{MIXED} -k draws"),
+)
+
 MUTANTS: tuple[Mutant, ...] = (
+    *METRIC_AS_LOSS,
     *CHECKER,
     *SHARED_WORK,
     *LISTS_OF_CLASSES,

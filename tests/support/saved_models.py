@@ -108,6 +108,8 @@ def estimators(folder: Path) -> Iterator[tuple[str, Any, Any]]:
     yield "cost-sensitive", learner("csosr", cost=[[0, 1, 4], [1, 0, 2], [3, 1, 0]]), NEW
     yield "ovo-free", learner("ovo", bias="free"), NEW
     yield "csosr-free-rbf", learner("csosr", bias="free", features="rbf"), NEW
+    yield "metric", learner("metric", metric="worst_class", tol=0.01), NEW
+    yield "metric-general-rbf", learner("metric", metric="g_mean", inner="general", features="rbf", tol=0.01), NEW
     yield "adversarial-costs", learner("adversarial_costs", cost=[[0, 1, 4], [1, 0, 2], [3, 1, 0]]), NEW
     yield "adversarial-costs-nystroem", learner("adversarial_costs", features="nystroem", features_options={"dimensions": 5}), NEW
     yield "cost-sensitive-rbf", CostSensitiveClassifier(method="red_mc", features="rbf").fit(X, ORDERED), NEW
