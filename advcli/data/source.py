@@ -40,7 +40,14 @@ TABLE_OPTIONS: dict[str, Any] = {**COLUMN_OPTIONS, "order": None, "cut": "none",
 SEQUENCE_OPTIONS: dict[str, Any] = {"sequence": None, "tokens": None, "head": None, "relation": None}
 
 # Options of sources whose rows may have several labels, or labels with a hierarchy (`advcli.data.labels.sets`).
-LABEL_OPTIONS: dict[str, Any] = {"hierarchy": None, "root": None, "several_tops": False, "stub_leaves": False, "label_separator": None}
+LABEL_OPTIONS: dict[str, Any] = {
+    "hierarchy": None,
+    "root": None,
+    "several_tops": False,
+    "stub_leaves": False,
+    "label_separator": None,
+    "top_labels": None,
+}
 
 
 @dataclass(frozen=True)

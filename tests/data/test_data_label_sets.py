@@ -56,6 +56,32 @@ def test_sets_of_labels_need_no_hierarchy(tmp_path: Path) -> None:
     assert (data.classes, data.hierarchy) == (("b", "d"), None)
 
 
+def test_the_most_frequent_labels_are_kept(tmp_path: Path) -> None:
+    table = "x,label\n1,d@b\n2,b\n3,c@a\n4,c\n5,e\n"
+    data = read(tmp_path, table, edges=None, label_separator="@", top_labels=3)
+    assert data.classes == ("a", "b", "c")  # a, d and e are as frequent: the alphabet's first is kept
+    assert data.y.toarray().tolist() == [[0, 1, 0], [0, 1, 0], [1, 0, 1], [0, 0, 1], [0, 0, 0]]
+    assert "the 3 most frequent of 5 labels are kept [ADV108]" in data.notes
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"label_separator": "@", "top_labels": 5, "edges": None}, "is for at most 4 of the 5 labels"),
+        ({"label_separator": "@", "top_labels": 2}, "is for sets of labels without a hierarchy"),
+        ({"top_labels": 2, "edges": None}, "is for sets of labels: give dataset.label_separator"),
+        ({"label_separator": "@", "top_labels": 1, "edges": None}, "dataset.top_labels=1"),
+    ],
+)
+def test_labels_that_cannot_be_cut_are_refused(tmp_path: Path, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        read(
+            tmp_path,
+            "x,label\n1,d@b\n2,b\n3,c@a\n4,c\n5,e\n",
+            **{"edges": "parent,child\n" + "".join(f"r,{x}\n" for x in "abcde"), **options},
+        )
+
+
 def test_trees_may_name_nodes_and_parents(tmp_path: Path) -> None:
     (tmp_path / "nodes.csv").write_text("node,parent,depth\na,root,1\nb,root,1\na,root,1\n")
     assert read_edges(tmp_path / "nodes.csv") == (("root", "a"), ("root", "b"))

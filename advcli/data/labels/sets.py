@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ...core.errors import DataError
+from ...core.errors import ConfigError, DataError
 from ...core.label_graph import LabelGraph, stub
 from ...core.notes import noted
 from ...core.paths import expanded
@@ -59,6 +60,8 @@ def read_label_sets(table: Table, notes: list[str]) -> CodedLabels:
         rows = _columns(table, columns, str(options.target)[:-1], options.hierarchy is None)
     else:
         rows = _cells(table, columns[0], separator, separator is not None and options.hierarchy is None)
+    if options.top_labels is not None:
+        rows = _most_frequent(rows, options.top_labels, several and options.hierarchy is None, notes)
     edges: Edges | None = None
     stubs: tuple[str, ...] = ()
     if options.hierarchy is None:
@@ -85,6 +88,17 @@ def read_label_sets(table: Table, notes: list[str]) -> CodedLabels:
     notes.append(noted("ADV108", f"{counts.mean():.2f} labels a row, at most {counts.max()}{without}"))
     y = csr_array((np.ones(len(codes), dtype=np.int8), codes, start), shape=(len(rows), len(classes)))
     return CodedLabels(y, tuple(classes), edges, stubs)
+
+
+def _most_frequent(rows: list[list[str]], most: int, sets: bool, notes: list[str]) -> list[list[str]]:
+    """Return the rows with their ``most`` most frequent labels alone; of labels as frequent as each other the alphabet's first."""
+    counts = Counter(label for row in rows for label in row)
+    if not sets or most >= len(counts):
+        what = f"at most {len(counts) - 1} of the {len(counts)} labels" if sets else "sets of labels without a hierarchy"
+        raise ConfigError(f"dataset.top_labels={most} is for {what}: choose fewer labels, or null for all")
+    kept = set(sorted(counts, key=lambda label: (-counts[label], label))[:most])
+    notes.append(noted("ADV108", f"the {most} most frequent of {len(counts)} labels are kept"))
+    return [[label for label in row if label in kept] for row in rows]
 
 
 def _cells(table: Table, column: str, separator: str | None, may_be_empty: bool) -> list[list[str]]:

@@ -45,6 +45,7 @@ _RULES = {
     "cut": choice(*CUTS),
     "several_tops": ANY,
     "stub_leaves": ANY,
+    "top_labels": at_least(2),
     "label_separator": rule("the text between the labels of a cell, or null", lambda value: isinstance(value, str) and bool(value)),
 }
 
@@ -110,6 +111,7 @@ class TableOptions(Reading):
     several_tops: bool = False
     stub_leaves: bool = False
     label_separator: str | None = None
+    top_labels: int | None = None
     ordered: bool = False
     sizes: Sequence[int] | None = None
     allow_small_classes: bool = False

@@ -111,6 +111,8 @@ def _classes(table: Table, notes: list[str]) -> dict[str, Any]:
         return _trees(table)
     if options.has_label_sets(table.names):
         return vars(read_label_sets(table, notes))
+    if options.top_labels is not None:
+        raise ConfigError(f"dataset.top_labels={options.top_labels} is for sets of labels: give dataset.label_separator, or target=PREFIX*")
     if options.several:
         P, classes, ordered = (read_shares if options.shares else read_annotators)(table, notes)
         found: dict[str, Any] = {"y": P.argmax(axis=1), "classes": classes, "ordered": ordered, "soft": P}

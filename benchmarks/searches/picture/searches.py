@@ -263,7 +263,8 @@ def published(dataset: str) -> dict[tuple[str, str, str], float]:
     found = {}
     for number, metrics in PUBLISHED.items():
         facts = pd.read_csv(FOLDER / f"choi2018_table{number.replace('.', '_')}.csv")
-        facts = facts[facts["dataset"].str.lower().str.split().str[0] == dataset]
+        # rcv1subset1 has the place of RCV1
+        facts = facts[[dataset.startswith(name.lower().split()[0]) for name in facts["dataset"]]]
         for fact in facts[facts["metric"].isin(list(metrics))].to_dict("records"):
             column, factor = metrics[fact["metric"]]
             found[number, fact["method"].replace("convex ", ""), column] = factor * float(fact["mean"])
