@@ -26,11 +26,11 @@ from adv_check cimport check_labels, check_positions, check_rows, check_starts, 
 from adv_linear cimport Rows, rows_of, row_scores, row_update
 from adv_loop cimport checked_width, shuffle
 from adv_psi cimport LOG, MARGIN, MAXMIN, PROB, SCALING, surrogate
+from adv_stored cimport is_new, room_for, violated_pair
 from adv_simd cimport vec, load, store, splat, vmax, vsum, zeros, LANES
 
 cdef enum:
     MOST_STATES = 32767
-    SPARE = 8        # stored sequences of a chain from which on one without mass makes room for a new one
 
 
 ctypedef fused label:
@@ -543,7 +543,7 @@ def sweep(
     check_rows(values, columns, begin, n, d)
     check_chains(start, n)
     cdef Py_ssize_t S = start.shape[0] - 1, s, t, T, P = alpha.shape[1], most = longest(start), full = 0, order_at, q
-    cdef int K = <int>A.shape[0], Kp = checked_width(K), j, high, low, count, slot, v, left, done, free_slot, u
+    cdef int K = <int>A.shape[0], Kp = checked_width(K), j, high, low, count, v, left, done, free_slot, u
     cdef bint added = kind == MARGIN or kind == MAXMIN, moves
     check_labels(y, n, K)
     check_store(held, alpha, scale, used, n, S, K)
@@ -604,19 +604,8 @@ def sweep(
                             mean += 1.0 - x
                     gap[s] = best - mean
                     # room for the most violated sequence
-                    slot = 0
-                    for u in range(used[s]):
-                        if work.value[u] > work.value[slot]:
-                            slot = u
-                    if best > work.value[slot] + 1e-12 * (1.0 + fabs(best)):
-                        free_slot = -1
-                        if used[s] >= SPARE or used[s] >= P:
-                            for u in range(1, used[s]):
-                                if alpha[s, u] == 0.0 and (free_slot < 0 or work.value[u] < work.value[free_slot]):
-                                    free_slot = u
-                        if free_slot < 0 and used[s] < P:
-                            free_slot = used[s]
-                            used[s] += 1
+                    if is_new(work.value, used[s], best):
+                        free_slot = room_for(&alpha[s, 0], work.value, &used[s], P)
                         if free_slot < 0:
                             full += 1
                         else:
@@ -628,15 +617,7 @@ def sweep(
                     # pairs of stored sequences
                     moves = False
                     for left in range(steps):
-                        high, low = 0, -1
-                        for u in range(used[s]):
-                            if work.value[u] > work.value[high]:
-                                high = u
-                            if alpha[s, u] > 0.0 and (low < 0 or work.value[u] < work.value[low]):
-                                low = u
-                        if low < 0 or low == high:
-                            break
-                        ahead = work.value[high] - work.value[low]
+                        ahead = violated_pair(&alpha[s, 0], work.value, used[s], &high, &low)
                         if not ahead > 1e-12 * (1.0 + fabs(best)) or (left > 0 and ahead < 0.02 * gap[s]):
                             break
                         square = step_between(

@@ -24,12 +24,12 @@ from adv_check cimport check_starts, demand
 from adv_eisner cimport CHARTS, fill, fill_levels, level_numbers, trace, trace_levels
 from adv_loop cimport shuffle
 from adv_psi cimport MARGIN, PROB, surrogate
+from adv_stored cimport is_new, room_for, violated_pair
 
 cdef enum:
     MOST_WORDS = 1000
     MOST_LEVELS = 160   # words of a sentence that the search by levels has memory for, 130 MB
     MOST_CALLS = 64     # of the oracle in one search of the hull
-    SPARE = 8           # stored trees of a sentence from which on one without mass makes room for a new one
 
 
 cdef struct Work:       # of one sentence of up to `most` words
@@ -494,7 +494,7 @@ def sweep(
     ``steps`` pairs move in a visit. gap (S,) becomes the gap of each sentence as it was met. gram (S, P, P) are the products of `grams`.
     """
     cdef Py_ssize_t most = check_sentences(words, tags, start), s, n, S = start.shape[0] - 1, P = alpha.shape[1], full = 0, at, m, done
-    cdef int shift = shift_of(theta.shape[0]), u, slot, high, low, free_slot, calls = 0
+    cdef int shift = shift_of(theta.shape[0]), u, high, low, calls = 0
     cdef long long total = 0
     cdef uint64_t state = <uint64_t>seed
     cdef Work work
@@ -546,40 +546,22 @@ def sweep(
                 raise MemoryError("no memory for the trees of a sentence by number of wrong heads")
             total += calls
             with nogil:
-                mean, slot = 0.0, 0
+                mean = 0.0
                 for u in range(used[s]):
                     mean += alpha[s, u] * work.value[u]
-                    if work.value[u] > work.value[slot]:
-                        slot = u
                 gap[s] = value - mean
-                if value > work.value[slot] + 1e-12 * (1.0 + fabs(value)):
-                    free_slot = -1
-                    if used[s] >= SPARE or used[s] >= P:
-                        for u in range(1, used[s]):
-                            if alpha[s, u] == 0.0 and (free_slot < 0 or work.value[u] < work.value[free_slot]):
-                                free_slot = u
-                    if free_slot < 0 and used[s] < P:
-                        free_slot = used[s]
-                        used[s] += 1
-                    if free_slot < 0:
+                if is_new(work.value, used[s], value):
+                    u = room_for(&alpha[s, 0], work.value, &used[s], P)
+                    if u < 0:
                         full += 1
                     else:
-                        u = free_slot
                         for m in range(n):
                             mine[u * n + m] = <short>work.found[m]
                         alpha[s, u] = before[u] = 0.0
                         scale[s, u], offset[s, u], work.value[u] = tangent, constant, value
                         products(&work, shift, right, mine, n, u, used[s], spread, G, P)
                 for done in range(steps):
-                    high = low = -1
-                    for u in range(used[s]):
-                        if high < 0 or work.value[u] > work.value[high]:
-                            high = u
-                        if alpha[s, u] > 0.0 and (low < 0 or work.value[u] < work.value[low]):
-                            low = u
-                    if low < 0:
-                        break
-                    ahead = work.value[high] - work.value[low]
+                    ahead = violated_pair(&alpha[s, 0], work.value, used[s], &high, &low)
                     if not ahead > 1e-13 * (1.0 + fabs(work.value[high])):
                         break
                     curvature = scale[s, high] * scale[s, high] * G[high * P + high] + scale[s, low] * scale[s, low] * G[low * P + low]
