@@ -142,7 +142,7 @@ def test_formulas_are_typeset_and_pages_are_linked(browser: Any) -> None:
 
 
 def test_the_gallery_has_eighteen_examples() -> None:
-    assert len(GALLERY) == 18
+    assert len(GALLERY) == 19
 
 
 @pytest.mark.skipif(not (SITE / "index.html").exists(), reason="the site is not built; make docs builds it")
