@@ -2,7 +2,7 @@
 #
 # An arc from head h to word m has the keys below, made of words, tags, the tags beside its two ends and the tags between them. A key chooses
 # a slot of 16 weights (one cache line a direction): the arc's direction chooses the half, in which entry 0 is the key's own weight and entry
-# 1 + b its weight at distance bucket b. Every key but those of tags between has both, so that an arc's features are positions whose values
+# 1 + b its weight at distance bucket b. A key of a tag between the ends has the former alone. An arc's features are positions whose values
 # are 1. A key is a sum of one random number for each of its parts (Zobrist 1970), its slot the highest bits.
 
 from libc.stdint cimport uint64_t
@@ -20,7 +20,7 @@ cdef enum:
     BEFORE = 9
     BETWEEN = 10
     ROLES = 11
-    KEYS = 17         # of an arc, beside those of the tags between
+    KEYS = 17         # of an arc, without the tags between its ends
     SLOT = 16
     LEAST_BITS = 8
     MOST_BITS = 28

@@ -20,7 +20,7 @@ from libc.string cimport memcpy, memset
 from cpython.exc cimport PyErr_CheckSignals
 
 from adv_arcs cimport KEYS, LEAST_BITS, MOST_BITS, ROLES, SLOT, parts_of, positions_of, score_arcs
-from adv_check cimport check_starts, demand
+from adv_check cimport check_positions, check_starts, demand
 from adv_eisner cimport CHARTS, fill, fill_levels, level_numbers, trace, trace_levels
 from adv_loop cimport shuffle
 from adv_psi cimport MARGIN, PROB, surrogate
@@ -133,6 +133,16 @@ cdef inline int meet(Work *work, int kind, double beta, const int *truth, Py_ssi
     return g
 
 
+cdef inline double psi_at_most(const Work *work, int kind, double beta, Py_ssize_t calls, Py_ssize_t g) noexcept nogil:
+    """Return what psi is at most at g wrong heads, by the least of the bounds K(l) - l g of the margin."""
+    cdef Py_ssize_t e
+    cdef double h = INFINITY, tangent
+    for e in range(calls):
+        if work.above[e] - work.line[e] * g < h:
+            h = work.above[e] - work.line[e] * g
+    return surrogate(kind, beta, h, <double>g, &tangent)
+
+
 cdef int worst(
     Work *work, int kind, double beta, const int *truth, Py_ssize_t n, double own, double tolerance, double enough,
     double *value, double *upper, double *slope, double *constant
@@ -171,11 +181,7 @@ cdef int worst(
         calls += 1
         upper[0], at = value[0], 0
         for g in range(1, n + 1):
-            h = INFINITY
-            for e in range(calls):
-                if work.above[e] - work.line[e] * g < h:
-                    h = work.above[e] - work.line[e] * g
-            bound = surrogate(kind, beta, h, <double>g, &tangent)
+            bound = psi_at_most(work, kind, beta, calls, g)
             if bound > value[0] + tolerance:
                 most = g
             if bound > upper[0]:
@@ -218,11 +224,7 @@ cdef int worst(
             value[0], at, slope[0], constant[0] = bound, g, tangent, bound - tangent * h
     upper[0] = value[0]
     for g in range(most + 1, n + 1):
-        h = INFINITY
-        for e in range(calls):
-            if work.above[e] - work.line[e] * g < h:
-                h = work.above[e] - work.line[e] * g
-        bound = surrogate(kind, beta, h, <double>g, &tangent)
+        bound = psi_at_most(work, kind, beta, calls, g)
         if bound > upper[0]:
             upper[0] = bound
     if at > 0:
@@ -303,6 +305,14 @@ cdef inline Py_ssize_t check_sentences(const long long[::1] words, const long lo
     return most
 
 
+cdef inline Py_ssize_t arcs_of(const long long[::1] start) noexcept nogil:
+    """Return how many scores the arcs of all sentences have."""
+    cdef Py_ssize_t s, filled = 0
+    for s in range(start.shape[0] - 1):
+        filled += (start[s + 1] - start[s] + 1) * (start[s + 1] - start[s] + 1)
+    return filled
+
+
 cdef inline int check_heads(const int[::1] heads, const long long[::1] start) except -1:
     """Heads lie in their sentence, and no word is its own."""
     cdef Py_ssize_t s, m
@@ -338,13 +348,10 @@ def scores(const long long[::1] words, const long long[::1] tags, const long lon
     cdef Py_ssize_t most = check_sentences(words, tags, start), s, n, at = 0
     cdef int shift = shift_of(theta.shape[0])
     cdef Work work
-    for s in range(start.shape[0] - 1):
-        at += (start[s + 1] - start[s] + 1) * (start[s + 1] - start[s] + 1)
-    demand(out.shape[0] == at, f"these sentences have {at} scores")
+    demand(out.shape[0] == arcs_of(start), f"these sentences have {arcs_of(start)} scores")
     if work_new(&work, most, 1) != 0:
         work_free(&work)
         raise MemoryError("no memory for the scores of a sentence")
-    at = 0
     with nogil:
         for s in range(start.shape[0] - 1):
             n = start[s + 1] - start[s]
@@ -438,33 +445,6 @@ def mixture(
     work_free(&work)
 
 
-def grams(
-    const long long[::1] words, const long long[::1] tags, const long long[::1] start, const int[::1] truth, const short[::1] held,
-    const int[::1] used, Py_ssize_t size, double[:, :, ::1] out
-):
-    """Fill the products of the differences of stored trees of every sentence from the true one, (S, P, P), in ``size`` weights."""
-    cdef Py_ssize_t most = check_sentences(words, tags, start), s, n, p, q, m, S = start.shape[0] - 1, P = out.shape[1]
-    cdef int shift = shift_of(size)
-    cdef Work work
-    cdef double *spread = NULL
-    check_heads(truth, start)
-    check_held(held, P, used, start)
-    demand(out.shape[0] == S and out.shape[2] == P, f"products must have shape ({S}, {P}, {P})")
-    try:
-        spread = <double *>calloc(size, sizeof(double))
-        if work_new(&work, most, 1) != 0 or spread == NULL:
-            raise MemoryError("no memory for a sentence")
-        with nogil:
-            for s in range(S):
-                n = start[s + 1] - start[s]
-                see(&work, &words[start[s]], &tags[start[s]], n)
-                for p in range(used[s]):
-                    products(&work, shift, &truth[start[s]], &held[start[s] * P], n, p, p + 1, spread, &out[s, 0, 0], P)
-    finally:
-        work_free(&work)
-        free(spread)
-
-
 cdef void products(
     Work *work, int shift, const int *truth, const short *held, Py_ssize_t n, Py_ssize_t p, Py_ssize_t count, double *spread, double *out, Py_ssize_t P
 ) noexcept nogil:
@@ -491,7 +471,8 @@ def sweep(
     """Visit every sentence whose ``gap`` is above ``skip`` once, in random order; return how many had no room for a tree, and the calls of the oracle.
 
     theta is w, kept in step with alpha (S, P), of which slot 0 is the truth; strength (S,) = lambda over the share of each sentence.
-    ``steps`` pairs move in a visit. gap (S,) becomes the gap of each sentence as it was met. gram (S, P, P) are the products of `grams`.
+    ``steps`` pairs move in a visit. gap (S,) becomes the gap of each sentence as it was met. gram (S, P, P) are the
+    products of the differences of stored trees from the true one.
     """
     cdef Py_ssize_t most = check_sentences(words, tags, start), s, n, S = start.shape[0] - 1, P = alpha.shape[1], full = 0, at, m, done
     cdef int shift = shift_of(theta.shape[0]), u, high, low, calls = 0
@@ -609,10 +590,8 @@ def mean_sweep(
     check_heads(truth, start)
     demand(MARGIN <= kind <= PROB, "no such surrogate of trees")
     demand(order.shape[0] == S and constant.shape[0] == S and share.shape[0] == S, f"there are {S} sentences")
-    for s in range(S):
-        demand(0 <= order[s] < S, f"order must lie in [0, {S})")
-        filled += (start[s + 1] - start[s] + 1) * (start[s + 1] - start[s] + 1)
-    demand(parts.shape[0] == filled, f"parts must be {filled} numbers")
+    check_positions(order, S, "order")
+    demand(parts.shape[0] == arcs_of(start), f"parts must be {arcs_of(start)} numbers")
     demand(lam > 0.0, "lambda must be positive")
     demand(made < <long long>1 << 62, "too many steps")
     demand(late.shape[0] == (theta.shape[0] if gradients else 0), "late must have the shape of theta, or be empty")
@@ -622,7 +601,6 @@ def mean_sweep(
         spread = <double *>calloc(theta.shape[0], sizeof(double))
         if work_new(&work, most, 1) != 0 or place == NULL or spread == NULL:
             raise MemoryError("no memory for the scores of a sentence")
-        filled = 0
         for s in range(S):
             place[s] = filled
             filled += (start[s + 1] - start[s] + 1) * (start[s + 1] - start[s] + 1)
@@ -705,14 +683,11 @@ def arc_mixture(
     cdef Py_ssize_t most = check_sentences(words, tags, start), s, n, S = start.shape[0] - 1, at = 0
     cdef int shift = shift_of(theta.shape[0])
     cdef Work work
-    for s in range(S):
-        at += (start[s + 1] - start[s] + 1) * (start[s + 1] - start[s] + 1)
-    demand(parts.shape[0] == at, f"parts must be {at} numbers")
+    demand(parts.shape[0] == arcs_of(start), f"parts must be {arcs_of(start)} numbers")
     demand(share.shape[0] == S, f"there are {S} sentences")
     if work_new(&work, most, 1) != 0:
         work_free(&work)
         raise MemoryError("no memory for a sentence")
-    at = 0
     with nogil:
         for s in range(S):
             n = start[s + 1] - start[s]

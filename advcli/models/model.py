@@ -140,15 +140,19 @@ class Model:
     def _codes(self, X: Any) -> Any:
         return self.estimator.predict_codes(X) if self.tau is None else self._judged(X)[2]
 
+    def _named(self, codes: NDArray[np.intp]) -> NDArray[Any]:
+        """Return the labels of codes (n,); heads of words are their own, as a sentence may be longer than all that were learned from."""
+        return codes if self.estimator.of_trees else label_array(self.labels)[codes]
+
     def predict(self, X: Any, groups: Any = None) -> NDArray[Any]:
         """Return the predicted labels of rows X (n, d), shape (n,); where rows have several the lists of theirs.
 
         ``groups`` (n,) are the sequences of the rows, for a model of sequences.
         """
         codes: Any = self._codes(self.features(X, groups))
-        labels = label_array(self.labels)
         if not self.of_sets:
-            return labels[codes]
+            return self._named(codes)
+        labels = label_array(self.labels)
         sets = np.empty(codes.shape[0], dtype=object)
         sets[:] = [labels[places].tolist() for places in np.split(codes.indices, codes.indptr[1:-1])]
         return sets
@@ -159,7 +163,8 @@ class Model:
         Columns are ``label``; ``abstain`` (0 or 1), where something else beside the classes may be predicted; ``potential_CLASS`` for every
         class; for adversarial losses ``probability_PREDICTION``, the predictor's distribution; where ``calibrate`` is set its estimates,
         and for classifiers of other packages that have them their probabilities, as ``probability_CLASS``. Where rows have several
-        labels they stand as in the table that was learned from, joined in ``label`` or in columns of 0 and 1, and nothing else.
+        labels they stand as in the table that was learned from, joined in ``label`` or in columns of 0 and 1, and nothing else; heads of
+        words stand alone, too.
         """
         import pandas as pd
 
@@ -168,7 +173,9 @@ class Model:
         X = self.features(X, groups)
         estimator = self.estimator
         codes = self._codes(X)
-        columns: dict[str, Any] = {"label": label_array(self.labels)[codes]}
+        columns: dict[str, Any] = {"label": self._named(codes)}
+        if estimator.of_trees:
+            return pd.DataFrame(columns)
         if len(self.labels) > len(self.classes) and estimator.predicts_classes_:
             columns[ABSTAIN] = (codes >= len(self.classes)).astype(int)
         columns |= {f"potential_{label}": values for label, values in zip(self.classes, estimator.potentials(X).T, strict=True)}

@@ -8,7 +8,7 @@ sum of random numbers, one for each part of a key, chooses the slot (docs/howto/
 
     D = 1/n sum_s c_s sum_p alpha_p c_p - |1/n sum_s c_s sum_p alpha_p a_p (phi(y_p) - phi(y_s))|^2 / (2 lambda)  <= min P.
 
-Rounding is monotone, so that the largest of sums made term by term is the sum made for one tree: its error is that of a sum of 4T terms.
+Rounding is monotone: the largest of sums made term by term is the rounded sum of one tree, and has the error of a sum of 4T terms.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .surrogates import CannotError
 _HELD = 2**22  # numbers that are held at once
 _LONGEST = 160  # words of a sentence whose trees are looked at by number of wrong heads
 
-_BELOW = 1e3  # a margin at which psi of few words is below that of the truth
+_BELOW = 1e3  # by how much the score of a tree that does not exist lies below the truth's: psi is 0 there, or negative
 
 Codes = NDArray[np.uint64]
 

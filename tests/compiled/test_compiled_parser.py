@@ -1,6 +1,7 @@
 """Compiled features of arcs, searches of worst trees and training steps against plain Python over all projective trees."""
 
 import itertools
+from functools import cache
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from support.python_parser import arc_scores, features, tree_features, worst_tre
 
 from advcli.core.compiled import kernels
 from advcli.learners.structured.spaces.psi import make_psi
-from advcli.learners.structured.tree_training import TREE_KINDS
+from advcli.learners.structured.stored_planes import PSI_KINDS
 
 BITS = 10
 KERNEL = kernels.parser
@@ -53,8 +54,18 @@ class Corpus:
         return value, upper, parts, slope, constant
 
 
+def features_of(words, tags, heads):
+    """Return `tree_features`, which are asked for again and again."""
+    return _features_of(tuple(words.tolist()), tuple(tags.tolist()), heads)
+
+
+@cache
+def _features_of(words, tags, heads):
+    return tree_features(words, tags, heads, BITS)
+
+
 def psis():
-    return [(name, TREE_KINDS[name], 1.0 if name == "slack" else 0.5) for name in TREE_KINDS]
+    return [(name, PSI_KINDS[name], 1.0 if name == "slack" else 0.5) for name in PSI_KINDS]
 
 
 @given(st.integers(0, 2**32), st.lists(st.integers(1, 12), min_size=1, max_size=3), st.integers(8, 20))
@@ -153,7 +164,7 @@ def stored(corpus, P=6):
     return held, every, np.full(len(corpus.sizes), P, np.int32)
 
 
-def test_mixtures_and_products_are_those_of_features():
+def test_mixtures_are_those_of_features():
     corpus, P = Corpus(3), 6
     held, every, used = stored(corpus, P)
     weight = corpus.random.normal(size=(5, P))
@@ -161,9 +172,6 @@ def test_mixtures_and_products_are_those_of_features():
     theta = corpus.theta.copy()
     KERNEL.mixture(*corpus.arrays, corpus.truth, held, weight, used, theta)
     np.testing.assert_allclose(theta - corpus.theta, np.einsum("sp,psd->d", weight, a), atol=1e-10)
-    out = np.zeros((5, P, P))
-    KERNEL.grams(*corpus.arrays, corpus.truth, held, used, 2**BITS, out)
-    np.testing.assert_allclose(out, np.einsum("psd,qsd->spq", a, a), atol=1e-10)
 
 
 @pytest.mark.parametrize(("name", "kind", "beta"), psis())
@@ -183,10 +191,11 @@ def test_a_sweep_keeps_weights_and_mixture_in_step_and_raises_the_dual(name, kin
         np.testing.assert_allclose(theta, again, atol=1e-10)
         np.testing.assert_allclose(alpha.sum(axis=1), 1.0, atol=1e-10)
         assert (alpha >= 0.0).all()
-        products = np.zeros((S, P, P))
-        KERNEL.grams(*corpus.arrays, corpus.truth, held, used, 2**BITS, products)
-        for s in range(S):
-            np.testing.assert_allclose(gram[s, : used[s], : used[s]], products[s, : used[s], : used[s]], atol=1e-10)
+        for s, (first, last) in enumerate(itertools.pairwise(corpus.start)):
+            words, tags, truth = corpus.words[first:last], corpus.tags[first:last], tuple(corpus.truth[first:last].tolist())
+            trees_of = [tuple(each.tolist()) for each in held[first * P : last * P].reshape(P, -1)[: used[s]]]
+            a = np.array([features_of(words, tags, each) - features_of(words, tags, truth) for each in trees_of])
+            np.testing.assert_allclose(gram[s, : used[s], : used[s]], a @ a.T, atol=1e-10)
         dual = corpus.share @ (alpha * offset).sum(axis=1) - 0.5 * lam * theta @ theta
         assert dual >= before - 1e-12
         before = dual

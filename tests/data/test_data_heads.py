@@ -186,6 +186,14 @@ def test_a_model_parses_new_sentences_of_a_file(tmp_path, monkeypatch, capsys):
         assert (own == 0).sum() == 1
         assert (own <= len(own)).all()
     capsys.readouterr()
+    # a sentence that is longer than all that were learned from
+    long = [f"1,w{i % 8},{'ABC'[i % 3]}" for i in range(20)]
+    (tmp_path / "long.csv").write_text("\n".join(["s,word,tag", *long, ""]))
+    assert main(["predict", "model=words.model", "input=long.csv", "out=long_heads.csv"]) == 0
+    lines = (tmp_path / "long_heads.csv").read_text().splitlines()
+    assert lines[0] == "label"
+    assert sorted(map(int, lines[1:])).count(0) == 1
+    assert max(map(int, lines[1:])) > 5
     for changed, said in (
         ("protocol.standardise=fold", "words and tags of csv are codes, which have no mean: give protocol.standardise=none"),
         ("loss=zero_one", "csv has heads of words: choose loss=dependency_trees"),

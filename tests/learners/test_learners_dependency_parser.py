@@ -15,7 +15,8 @@ from advcli import DependencyParser
 from advcli.core.errors import ConfigError, DataError, IncompatibleError, NotConvergedWarning
 from advcli.learners.base import Rows
 from advcli.learners.structured.spaces.psi import make_psi
-from advcli.learners.structured.tree_training import TREE_KINDS, nearest_projective
+from advcli.learners.structured.stored_planes import PSI_KINDS
+from advcli.learners.structured.tree_training import nearest_projective
 from advcli.models import read, save
 
 BITS = 9
@@ -66,7 +67,7 @@ def test_the_optimum_is_that_of_a_conic_solver_over_all_trees(surrogate, lam):
     assert found.primal == pytest.approx(expected, rel=2e-5)
 
 
-@pytest.mark.parametrize("surrogate", TREE_KINDS)
+@pytest.mark.parametrize("surrogate", PSI_KINDS)
 def test_the_primal_is_the_objective_over_all_trees(surrogate):
     X, y, groups = corpus(1)
     fitted, psi = fit(X, y, groups, surrogate, lam=1.0, tol=1e-3), make_psi(surrogate)
@@ -80,7 +81,7 @@ def test_the_primal_is_the_objective_over_all_trees(surrogate):
 
 
 @pytest.mark.parametrize("training", ["bcfw", "sgd"])
-@pytest.mark.parametrize("surrogate", TREE_KINDS)
+@pytest.mark.parametrize("surrogate", PSI_KINDS)
 def test_training_by_sentences_is_certified_at_the_optimum_of_the_planes(training, surrogate):
     X, y, groups = corpus(2)
     best, tol = fit(X, y, groups, surrogate, lam=5.0, tol=1e-4).certificate_, 5e-2

@@ -726,7 +726,6 @@ def parser_calls(_, random):
             mean = {"parts": np.zeros(arcs), "constant": np.zeros(S), "share": ones / S, "lam": 0.5, "made": made, "late": late}
             yield "mean_sweep", {**before, "order": np.array([2, 0, 1]), "theta": theta, **mean, "tolerance": 1e-3}
     yield "mixture", {**text, "truth": truth, "held": held, "weight": random.normal(size=(S, P)), "used": used, "theta": theta}
-    yield "grams", {**text, "truth": truth, "held": held, "used": used, "size": D, "out": np.zeros((S, P, P))}
     yield "arc_mixture", {**text, "parts": random.normal(size=arcs), "share": ones, "theta": theta}
 
 

@@ -17,7 +17,8 @@ from support.sentences import corpus, texts, written
 from advcli import DependencyParser
 from advcli.cli import main
 from advcli.learners.structured.spaces.psi import make_psi
-from advcli.learners.structured.tree_training import TREE_KINDS, nearest_projective
+from advcli.learners.structured.stored_planes import PSI_KINDS
+from advcli.learners.structured.tree_training import nearest_projective
 from advcli.verify.bounds import Ball
 from advcli.verify.gap import LearnedRows
 from advcli.verify.sequences import starts_of
@@ -37,7 +38,7 @@ def fitted(seed: int, surrogate: str) -> tuple[Any, Any, Any, Any, Any]:
     return fit, fit.proof(X, y, weight[groups]), checker, features, LearnedRows(y, weight[groups], None, None, groups)
 
 
-@pytest.mark.parametrize("surrogate", TREE_KINDS)
+@pytest.mark.parametrize("surrogate", PSI_KINDS)
 @given(seed=st.integers(0, 10**6), share=st.floats(0.0, 1.0))
 @settings(max_examples=5, deadline=None)
 def test_bounds_hold_for_any_proof_and_are_tight_for_that_of_a_fit(surrogate: str, seed: int, share: float) -> None:
@@ -71,7 +72,7 @@ def test_scores_are_those_of_plain_python(seed: int, T: int) -> None:
         assert found.rad[s].max() <= 1e-10
 
 
-@pytest.mark.parametrize("surrogate", TREE_KINDS)
+@pytest.mark.parametrize("surrogate", PSI_KINDS)
 @given(seed=st.integers(0, 10**6), T=st.integers(1, 5), scale=st.sampled_from([0.1, 1.0, 4.0]))
 @settings(max_examples=20, deadline=None)
 def test_the_surrogate_is_that_of_all_trees(surrogate: str, seed: int, T: int, scale: float) -> None:
@@ -170,7 +171,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words += ["hyper.C=3", "protocol.n_splits=2", "protocol.standardise=none", "record.proofs=true", "solver.tol=1e-2", "quiet=true"]
     words += ["protocol.metric=unlabelled_attachment", "protocol.metrics=[unlabelled_attachment,whole_trees]"]
     words += ["workers=1", "hydra/launcher=basic", "loss=dependency_trees", "loss.hash_bits=10", "name=made"]
-    words += [f"loss.surrogate={','.join(TREE_KINDS)}"]
+    words += [f"loss.surrogate={','.join(PSI_KINDS)}"]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         assert main(words) == 0

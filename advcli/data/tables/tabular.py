@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ...core.arrays import is_sparse
 from ...core.errors import ConfigError, DataError, ProblemsError, refuse_all
+from ...core.groups import group_starts
 from ...core.notes import noted
 from ...core.trees import tree_fault
 from ..dataset import Dataset, make_dataset
@@ -129,7 +130,7 @@ def _trees(table: Table) -> dict[str, Any]:
         table, name, "as the number of a head", ("give 0 for the root, else the number of a word", "fill it or remove the sentence")
     )
     groups = read_groups(table, str(table.options.sequence))
-    start = np.append(np.flatnonzero(np.append(True, groups[1:] != groups[:-1])), len(groups)).astype(np.int64)
+    start = group_starts(groups, len(groups))
     fractional = np.flatnonzero((heads != np.floor(heads)) | (np.abs(heads) > 2**53))
     fault = (
         (int(fractional[0]), f"{heads[fractional[0]]:g} is no number of a word")

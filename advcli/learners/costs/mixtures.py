@@ -13,6 +13,7 @@ the slopes G = grad psi(C) rises fastest towards the classifier of least cost un
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -48,7 +49,7 @@ class Mixture(NamedTuple):
 Step = Callable[[Array], Member]
 
 
-class Measure:
+class Measure(ABC):
     """A metric psi of confusion matrices with the sums of rows ``shares`` (k,); ``counted`` (k,) tells which classes it looks at."""
 
     bounds = True  # whether exact steps bound it
@@ -56,19 +57,27 @@ class Measure:
     def __init__(self, shares: Array, counted: Any) -> None:
         self.shares, self.counted = shares, np.flatnonzero(counted)
 
+    @abstractmethod
     def value(self, C: Array, floor: float = 0.0) -> float:
         """Return psi(C), with recalls of at least ``floor`` where it is made of them."""
-        raise NotImplementedError
-
-    def tangent(self, C: Array) -> tuple[Array, float]:
-        """Return slopes G (k, k) and b, <G, C> + b = psi(C); of a concave psi <G, C'> + b is at least psi(C') for all C'."""
-        raise NotImplementedError
 
     def costs(self, G: Array) -> Array:
         """Return the costs (k, k) of slopes, rows = predictions: at least 0, and the mean over the rows of their largest is 1."""
         costs = (G.max(axis=1, keepdims=True) - G).T
         scale = float(self.shares @ costs.max(axis=0))
         return np.ascontiguousarray(costs / scale if scale > 0.0 else costs)
+
+    @abstractmethod
+    def optimise(self, step: Step, most: int, tol: float) -> Mixture:
+        """Return the mixture after ``most`` steps at most, or once nothing is left to gain but ``tol``."""
+
+
+class _Climbed(Measure):
+    """A metric with slopes, which steps climb."""
+
+    @abstractmethod
+    def tangent(self, C: Array) -> tuple[Array, float]:
+        """Return slopes G (k, k) and b, <G, C> + b = psi(C); of a concave psi <G, C'> + b is at least psi(C') for all C'."""
 
     def optimise(self, step: Step, most: int, tol: float) -> Mixture:
         """Return the mixture after ``most`` steps, or once a step leads up by at most ``tol``."""
@@ -128,7 +137,7 @@ def _least(r: Array) -> tuple[float, Array]:
     return float(r.min()), least / least.sum()
 
 
-class _OfRecalls(Measure):
+class _OfRecalls(_Climbed):
     """A concave function of the recalls r_y = C_yy / shares_y; ``mean`` returns its value and its slopes."""
 
     def __init__(self, mean: Callable[[Array], tuple[float, Array]], *about: Any) -> None:
@@ -170,7 +179,7 @@ class _WorstClass(_OfRecalls):
         return np.maximum(solution.col_value[:m], 0.0), self.diagonal(v / v.sum()), 0.0
 
 
-class _MacroF1(Measure):
+class _MacroF1(_Climbed):
     """The mean of 2 C_yy / (shares_y + sum_y' C_y'y)."""
 
     bounds = False

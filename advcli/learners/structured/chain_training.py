@@ -17,10 +17,9 @@ from ...solvers.cutting_planes import Cuts, CuttingPlaneProblem, CuttingPlanes, 
 from .frank_wolfe import ExampleSteps, FrankWolfe, Gradients
 from .learner import MAXMIN
 from .spaces.psi import Psi
-from .stored_planes import STEPS, StoredPlaneTrainer
+from .stored_planes import PSI_KINDS, STEPS, StoredPlaneTrainer
 
-# surrogates of chains by the number that compiled loops have for them
-KINDS: Mapping[str, int] = {"margin": 0, "slack": 1, "scaling": 1, "log": 2, "prob": 3, MAXMIN: 4}
+KINDS: Mapping[str, int] = {**PSI_KINDS, MAXMIN: 4}
 MOST_GRAM = 250_000_000  # numbers of all Gram matrices: 2 GB
 GAME_STALLED = 1000  # of the max-min margin, whose steps are proximal: bounds rest for long until it is settled which states tie
 

@@ -22,8 +22,8 @@ from ..options import describes, one_of, seed_of
 from .frank_wolfe import fit_by_examples
 from .learner import StructuredLearner, weights_of_sequences
 from .spaces.psi import SURROGATES, Psi
-from .stored_planes import PlaneFit
-from .tree_training import TREE_KINDS, TREES_BY_EXAMPLES, Heads, Sentences, TreeProblem, TreeTrainer, nearest_projective
+from .stored_planes import PSI_KINDS, PlaneFit
+from .tree_training import TREES_BY_EXAMPLES, Heads, Sentences, TreeProblem, TreeTrainer, nearest_projective
 
 
 @register("dependency_trees")
@@ -107,10 +107,10 @@ class DependencyParser(StructuredLearner):
 
     def check_parameters(self) -> None:
         """Refuse parameters that no data can mend."""
-        if self.surrogate in SURROGATES and self.surrogate not in TREE_KINDS:
+        if self.surrogate in SURROGATES and self.surrogate not in PSI_KINDS:
             needs = "sets of labels" if self.surrogate == "f1" else "SGD, as it is not convex"
-            raise IncompatibleError(f"loss.surrogate={self.surrogate}", needs, f"loss=dependency_trees has {', '.join(TREE_KINDS)}")
-        one_of("loss.surrogate", self.surrogate, TREE_KINDS)
+            raise IncompatibleError(f"loss.surrogate={self.surrogate}", needs, f"loss=dependency_trees has {', '.join(PSI_KINDS)}")
+        one_of("loss.surrogate", self.surrogate, PSI_KINDS)
         one_of("loss.search", self.search, ("auto",))
         one_of("loss.training", self.training, ("planes", *TREES_BY_EXAMPLES))
         whole = isinstance(self.hash_bits, (int, np.integer)) and not isinstance(self.hash_bits, (bool, np.bool_))
@@ -120,9 +120,12 @@ class DependencyParser(StructuredLearner):
             raise ConfigError("fit_intercept=True: words have no constant, and a parse ignores what all arcs share")
         super().check_parameters()
 
-    def problem(self, X: Any, y: Any, share: Array, psi: Psi) -> Any:
-        """Sentences are more than rows: `_fit_checked` makes the problem."""
-        raise NotImplementedError
+    def problem(self, X: Any, y: Any, share: Array, psi: Psi) -> TreeProblem:
+        """Return all rows as one sentence; `_fit_checked` knows which rows go together."""
+        return self._problem_of(Sentences(X, sentence_starts(None, X.shape[0])), np.asarray(y, dtype=np.int32), np.ones(1), psi)
+
+    def _problem_of(self, sentences: Sentences, heads: Heads, share: Array, psi: Psi) -> TreeProblem:
+        return TreeProblem(sentences, heads, share, psi, int(self.hash_bits), float(self.tol))
 
     # ---- fitting --------------------------------------------------------------------------------------------------
     def fit(self, X: Any, y: Any, sample_weight: Any = None, start: Any = None, groups: Any = None) -> Self:
@@ -181,9 +184,7 @@ class DependencyParser(StructuredLearner):
         )
         self.remarks_ = (crossing,) if self.crossing_ else ()
         self.lam_ = float(self.lam or 1.0 / (self.C * weights.sum()))
-        problem = TreeProblem(
-            bound.own["sentences"], bound.codes, weights / weights.sum(), self.psi(), int(self.hash_bits), float(self.tol)
-        )
+        problem = self._problem_of(bound.own["sentences"], bound.codes, weights / weights.sum(), self.psi())
         alike, trainer = self._continues(start, bound, ("surrogate", "beta", "training", "hash_bits")), None
         if self.training == "planes":
             trainer = start.trainer_ if alike else TreeTrainer(problem)

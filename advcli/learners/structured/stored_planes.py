@@ -6,6 +6,7 @@ import itertools
 import math
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,8 @@ from ...core.groups import Starts
 from ...core.typing import Array
 from .spaces.psi import Psi
 
+PSI_KINDS: Mapping[str, int] = {"margin": 0, "slack": 1, "scaling": 1, "log": 2, "prob": 3}
+"""Surrogates by the number that compiled loops have for them (`_ext/structured/adv_psi.pxd`)."""
 ROOM = 16  # labels of an example that there is room for at first
 QUICK = 9  # passes over the examples with the larger gaps between two passes over all
 STEPS = 10  # pairwise steps of one visit

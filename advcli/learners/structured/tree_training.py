@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,15 +14,13 @@ from ...core.typing import Array
 from ...solvers.cutting_planes import Cuts, CuttingPlaneProblem, Positions, squared
 from .frank_wolfe import ExampleSteps
 from .spaces.psi import Psi
-from .stored_planes import STEPS, StoredPlaneTrainer
+from .stored_planes import PSI_KINDS, STEPS, StoredPlaneTrainer
 
 Heads = NDArray[np.int32]
 
-# surrogates of trees by the number that compiled loops have for them
-TREE_KINDS: Mapping[str, int] = {"margin": 0, "slack": 1, "scaling": 1, "log": 2, "prob": 3}
 SEARCH_SHARE = 0.5  # part of the tolerance that the search of one sentence may leave open; most leave far less
 LEFT_OPEN = 0.1  # part of the tolerance that all may leave open; where they leave more, each has to leave less
-KEYS = 34.0  # features of an arc, beside those of the tags between its ends: its squared norm, about
+UNIT = 34.0  # squared norm of an arc's features, apart from the tags between its ends
 
 
 class Sentences:
@@ -77,7 +74,7 @@ class TreeProblem(CuttingPlaneProblem):
     def __init__(self, sentences: Sentences, heads: Heads, share: Array, psi: Psi, bits: int, tol: float) -> None:
         self.sentences, self.heads, self.share, self.psi = sentences, heads, share, psi
         self.start, self.K, self.G, self.size = sentences.start, 1, 0, 2**bits
-        self.kind, self.beta = TREE_KINDS[psi.name], float(getattr(psi, "beta", 0.0))
+        self.kind, self.beta = PSI_KINDS[psi.name], float(getattr(psi, "beta", 0.0))
         self.tol, self.part = tol, SEARCH_SHARE
         self.tolerance = self.part * tol * float(share @ np.diff(self.start))  # before P is known, by what the loss is at most
 
@@ -103,7 +100,7 @@ class TreeProblem(CuttingPlaneProblem):
         return Cuts(sparse.csr_array((0, 0)), constant, value, upper, int(calls))
 
     def exactly(self, lam: float, theta: Array) -> tuple[float, float]:
-        """Return P at weights (D,), and the part of it that searches without a tolerance leave open: that of very long sentences."""
+        """Return P at weights (D,), and the part of it that exact searches leave open, of sentences that are too long for them."""
         tolerance, part, self.tolerance = self.tolerance, self.part, 0.0
         cuts = self.all_cuts(theta, np.zeros(0))
         self.tolerance, self.part = tolerance, part
@@ -111,14 +108,14 @@ class TreeProblem(CuttingPlaneProblem):
         return 0.5 * lam * squared(theta, np.zeros(0)) + above, above - float(self.share @ cuts.value)
 
     def no_planes(self) -> Any:
-        """Return mean planes of no weight: those of the true trees."""
+        """Return the planes of the true trees, which have no weights and no constants."""
         return MeanTrees(self, np.zeros(self.sentences.numbers), np.zeros(len(self.share)))
 
 
 class TreeTrainer(StoredPlaneTrainer):
     """Stored trees of sentences with their weights, and compiled visits that move them; the weights are theta (D,)."""
 
-    unit = KEYS
+    unit = UNIT
 
     def __init__(self, problem: TreeProblem) -> None:
         super().__init__(problem.heads, problem.start, problem.share, float(problem.kind == 0))
