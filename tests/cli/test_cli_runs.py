@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from omegaconf import ListConfig, OmegaConf
 from support.nursery import nursery
-from support.waiting import HANG, listens_to_interrupts, processes_of_session, until
+from support.waiting import HANG, hold, listens_to_interrupts, processes_of_session, until
 
 from advcli.cli import actions, main
 from advcli.cli.task import PARTICULAR
@@ -204,8 +204,8 @@ def test_report_rebuilds_everything_from_the_cells(capfd: pytest.CaptureFixture[
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupt_keeps_what_is_done_and_says_how_to_resume(number: signal.Signals) -> None:
-    # digits takes far longer than iris: the interrupt falls into it
-    words = ["-m", "dataset=iris,digits", "name=cut", "workers=1", "solver.tol=1e-7", "protocol.n_splits=20", "hyper.C=1"]
+    hold(Path(), n_classes=10)  # the loss waits on digits: the interrupt falls into it
+    words = ["--config-dir", "my", "-m", "dataset=iris,digits", "loss=holding", "name=cut", "workers=1", "hyper.C=1", "protocol.n_splits=2"]
     if number == signal.SIGINT:
         with subprocess.Popen(  # as a user starts it
             [sys.executable, "-m", "advcli", *words],
@@ -214,13 +214,13 @@ def test_interrupt_keeps_what_is_done_and_says_how_to_resume(number: signal.Sign
             text=True,
             preexec_fn=listens_to_interrupts,
         ) as process:
-            until(lambda: started_cells("cut") == 2)
+            until(Path("holds").exists)
             process.send_signal(number)
             out, err = process.communicate(timeout=HANG)
             code = process.returncode
     else:
         child = nursery().start(words)
-        until(lambda: started_cells("cut") == 2)
+        until(Path("holds").exists)
         os.kill(child.pid, number)
         done = child.wait()
         out, err, code = done.stdout, done.stderr, done.returncode
@@ -229,7 +229,7 @@ def test_interrupt_keeps_what_is_done_and_says_how_to_resume(number: signal.Sign
     assert "Traceback" not in err
     (line,) = [line for line in err.splitlines() if "interrupted" in line]
     assert "1 in results/cut" in line
-    assert "resume with: advcli -m dataset=iris,digits name=cut" in line
+    assert "resume with: advcli --config-dir my -m dataset=iris,digits loss=holding name=cut" in line
     assert len(list(Path("results/cut/cells").glob("*.json"))) == 1
     assert main(["report", "results=results/cut"]) == 0
     assert set(rows("cut")["dataset"]) == {"iris"}
@@ -237,9 +237,10 @@ def test_interrupt_keeps_what_is_done_and_says_how_to_resume(number: signal.Sign
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
 def test_interrupt_of_parallel_work_leaves_no_process_behind() -> None:
-    words = ["-m", "dataset=iris,digits", "loss=zero_one,ww", "name=cut", "workers=2", "solver.tol=1e-7", "protocol.search=first_split"]
-    child = nursery().start(words)
-    until(lambda: started_cells("cut") >= 3)  # one is done, two are computing
+    hold(Path(), n_classes=10)  # the cells on iris are done, those on digits wait
+    words = ["--config-dir", "my", "-m", "dataset=iris,digits", "loss=zero_one,holding", "name=cut", "workers=2", "hyper.C=1"]
+    child = nursery().start([*words, "protocol.n_splits=2"])
+    until(lambda: Path("holds").exists() and started_cells("cut") >= 3)
     os.killpg(child.pid, signal.SIGINT)  # as a terminal does: every process of the group gets it
     done = child.wait()
     assert done.returncode == 130

@@ -133,7 +133,8 @@ def grandchildren(parent: int) -> int:
 
 def test_kill_of_the_parent_alone_leaves_no_worker(undisturbed: tuple[list[str], float], tmp_path: Path) -> None:
     """With limits, a cell is a grandchild of the parent: it must not outlive it either."""
-    words = ["-m", "dataset=digits", "loss=zero_one,ww", "solver.tol=1e-11", "limits.seconds=300", "name=y", "workers=2"]
+    hold(tmp_path)
+    words = ["--config-dir", "my", "-m", "dataset=iris", "loss=holding", "seed=1,2", "limits.seconds=300", "name=y", "workers=2"]
     child = nursery().start(words, tmp_path)
     until(lambda: sum("started" in file.read_text() for file in tmp_path.glob("results/y/.session.*/*.jsonl")) == 2)
     until(lambda: grandchildren(child.pid) >= 2)
