@@ -35,6 +35,7 @@ FACTS = {
     "scores": "a score of every class",
     "labels": "the names of the classes",
     "sequences": "rows that form sequences; give dataset.sequence=COLUMN or choose metric accuracy",
+    "relations": "relations of words to their heads; give dataset.relation=COLUMN or choose metric unlabelled_attachment",
     "label_graph": "a hierarchy over the labels; give dataset.hierarchy=EDGES.csv or choose another metric",
 }
 """What a metric may need beside codes: options of the loss, its matrix, probabilities, ancestors of the labels; what to do without."""
@@ -522,6 +523,12 @@ def entity_f1(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[
 def unlabelled_attachment(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
     """Share of words with the right head (Kübler, McDonald & Nivre 2009, section 6.1), punctuation among them."""
     return int(np.count_nonzero(y_true == y_predicted)) / len(y_true)
+
+
+@register("labelled_attachment", higher_is_better=True, is_count=True, percent=True, needs=("sequences", "relations"))
+def labelled_attachment(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Share of words with the right head and the right relation to it (Kübler, McDonald & Nivre 2009, section 6.1)."""
+    return int(np.count_nonzero((y_true == y_predicted) & facts["relations"])) / len(y_true)
 
 
 @register("whole_trees", higher_is_better=True, percent=True, needs=("sequences",))

@@ -72,6 +72,8 @@ class Dataset:
     soft : ndarray of float64, shape (n, k), or None
         Distributions over the classes, where rows have such instead of one label; y is then the first likeliest class, and a class may
         never be. ``costs`` are what each prediction costs in expectation.
+    relations : ndarray of str, shape (n,), or None
+        The relation of every word to its head, where labels are heads and the data name a column of relations.
     stubs : tuple of str
         Leaves of the hierarchy that represent the inner node above them (`advcli.core.label_graph.stub`).
     """
@@ -98,6 +100,7 @@ class Dataset:
     costs: NDArray[Any] | None = None
     soft: NDArray[Any] | None = None
     cells: Any = None
+    relations: NDArray[Any] | None = None
 
     def encoded(self, train: Any, *others: Any) -> list[Any]:
         """Return the features of training rows and of other rows, all as the training rows make them."""
@@ -126,7 +129,7 @@ class Dataset:
 
 
 def content_sha256(data: Dataset) -> str:
-    """Return the SHA-256 of a learner's data: X (dense or CSR), the codes, the labels, weights, hierarchy, costs, groups and cells."""
+    """Return the SHA-256 of a learner's data: X (dense or CSR), codes, labels, weights, hierarchy, costs, groups, cells and relations."""
     import numpy as np
 
     from ..core.row_blocks import BlockRows
@@ -158,6 +161,8 @@ def content_sha256(data: Dataset) -> str:
     digest.update(json.dumps(list(data.classes)).encode())
     if data.hierarchy is not None:
         digest.update(json.dumps(sorted(data.hierarchy)).encode())
+    if data.relations is not None:
+        digest.update(json.dumps(data.relations.tolist()).encode())
     return digest.hexdigest()
 
 

@@ -19,7 +19,7 @@ class Part:
     ``y`` (n,) are 0-based codes, or ones (n, L) where a row has a label; a part may miss a class. Where rows have ``costs`` (n, k) of their
     own, y is the first cheapest class; where they have distributions over the classes, ``soft`` (n, k), the first likeliest one. ``groups``
     (n,) are the sequences of the rows, which stand together; ``group`` and ``time`` (n,) are what splits keep whole and go by,
-    ``numbers`` (n,) the 0-based rows of the data set.
+    ``numbers`` (n,) the 0-based rows of the data set. ``relations`` (n,) are the names of the words' relations to their heads.
     """
 
     X: Any
@@ -32,9 +32,10 @@ class Part:
     time: NDArray[Any] | None = None
     numbers: NDArray[np.intp] | None = None
     soft: NDArray[np.float64] | None = None
+    relations: NDArray[Any] | None = None
 
     def __getitem__(self, rows: Any) -> Part:
-        columns = {name: getattr(self, name) for name in ("weight", "costs", "groups", "group", "time", "numbers", "soft")}
+        columns = {name: getattr(self, name) for name in ("weight", "costs", "groups", "group", "time", "numbers", "soft", "relations")}
         chosen = {name: column[rows] for name, column in columns.items() if column is not None}
         return replace(self, X=self.X[rows], y=self.y[rows], **chosen)
 
@@ -55,5 +56,5 @@ class Part:
 
     @property
     def rows(self) -> Rows:
-        """The rows as a learner takes them, with their own costs and their sequences if it learns from such."""
-        return Rows(self.X, self.weight, self.costs, self.groups)
+        """The rows as a learner takes them, with their own costs, their sequences and their relations if it learns from such."""
+        return Rows(self.X, self.weight, self.costs, self.groups, self.relations)

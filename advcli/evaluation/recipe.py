@@ -33,7 +33,7 @@ from ..results.predictions import PredictedRows
 from ..results.split_table import GivenSplit
 from .cell import Cell
 from .part import Part
-from .selection import PROBABILITIES, SCORES, HyperSearch, Selection, certificate_columns, find_axes, stage_columns
+from .selection import PROBABILITIES, RELATIONS, SCORES, HyperSearch, Selection, certificate_columns, find_axes, stage_columns
 from .splits import Split, SplitSeeds
 from .splitters import splitter_of
 from .splitters.base import FoldsOf
@@ -166,7 +166,7 @@ class Recipe:
                 raise ConfigError(f"the metric {name} needs more than {guesses} classes; {dataset.name} has {self.n_classes}")
         if not needed or dataset.costs is not None:
             return
-        facts = {"label_graph": self.graph, "sequences": dataset.groups}
+        facts = {"label_graph": self.graph, "sequences": dataset.groups, RELATIONS: dataset.relations}
         if needed.keys() - facts.keys():
             if dataset.multilabel or dataset.groups is not None:
                 return
@@ -214,7 +214,8 @@ class Recipe:
         data = self.dataset
         encoding = None if data.cells is None else data.encoding
         X, numbers = data.X if encoding is None else data.cells, np.arange(data.X.shape[0])
-        return Part(X, data.y, data.example_weight, data.costs, data.groups, encoding, data.group, data.time, numbers, data.soft)[rows]
+        of_rows = data.example_weight, data.costs, data.groups, encoding, data.group, data.time, numbers, data.soft, data.relations
+        return Part(X, data.y, *of_rows)[rows]
 
     # ---- splits -----------------------------------------------------------------------------------------------------
     def splits(self) -> tuple[list[Split], list[str]]:
@@ -326,6 +327,7 @@ class Recipe:
         clock = time.perf_counter()
         extra: dict[str, Any] = {"costs": part.costs} if part.costs is not None and learner.has_costs else {}
         extra |= {"groups": part.groups} if part.groups is not None and learner.has_groups else {}
+        extra |= {} if part.relations is None else {"relations": part.relations}
         given = codes if part.soft is None else part.labels(learner)
         learner.fit(X, given, sample_weight=weight, start=None, **extra)
         seconds = time.perf_counter() - clock
@@ -350,7 +352,8 @@ class Recipe:
             codes, matrix = codes + self.n_classes, np.vstack([np.full((self.n_classes, matrix.shape[1]), np.nan), matrix])
         shares = learner.probabilities(X) if distributions or PROBABILITIES in reads else None
         scores = learner.potentials(X) if SCORES in reads else None
-        return PredictedRows(codes, shares, matrix, learner.abstention_cost_, scores)
+        relations = None if self.dataset.relations is None else learner.relations_at(X, codes)
+        return PredictedRows(codes, shares, matrix, learner.abstention_cost_, scores, relations)
 
     def _value(self, metric: str, test: Part, predicted: Any, facts: dict[str, Any]) -> float:
         """Return a metric of predictions for the rows of a part; with costs each row is a separate truth for metrics of these."""
@@ -408,6 +411,7 @@ class Recipe:
         facts = self._facts(predicted.abstention_cost, predicted.cost_matrix) | {"sequences": test.groups}
         facts |= {} if predicted.probabilities is None else {PROBABILITIES: predicted.probabilities}
         facts |= {} if predicted.scores is None else {SCORES: predicted.scores}
+        facts |= {} if predicted.relations is None else {RELATIONS: predicted.relations == test.relations}
         return {name: self._value(name, test, predicted.codes, facts) for name in names}
 
 

@@ -28,8 +28,8 @@ from .splits import Split, derive_seed
 from .splitters.base import FoldsOf, Splitter
 from .standardise import Standardiser
 
-PROBABILITIES, SCORES = "probabilities", "scores"
-"""The facts of metrics that depend on the rows: a learner's `Learner.probabilities` and its `Learner.potentials`."""
+PROBABILITIES, SCORES, RELATIONS = "probabilities", "scores", "relations"
+"""The facts of metrics that depend on the rows: a learner's `Learner.probabilities`, its `Learner.potentials`, and right relations."""
 
 
 @dataclass(frozen=True)

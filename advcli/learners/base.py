@@ -61,6 +61,7 @@ class Rows:
     weight: Any = None  # (n,), how often each row occurs
     costs: Any = None  # (n, k), what each prediction costs on the row, for learners with `Learner.has_costs`
     groups: Any = None  # (n,), the sequence of the row, for learners with `Learner.has_groups`
+    relations: Any = None  # (n,), the name of the word's relation to its head, for learners with `Learner.of_trees`
 
 
 @dataclass(frozen=True, eq=False)
@@ -376,6 +377,10 @@ class Learner(ClassifierMixin, BaseEstimator):
             merged = len(np.unique(rows[rows >= 0]))
             theta = np.concatenate([over_all_rows(theta[:merged], rows), theta[merged:]])
         return {"theta": theta} | ({} if dual is None else {"r": np.where(rows[:, None] >= 0, dual[rows], 0.0)})
+
+    def relations_at(self, X: Any, heads: Any) -> NDArray[Any] | None:
+        """Return the names of the relations of words X (n, 2) to their heads (n,); None for a learner without relations."""
+        return None
 
     def probabilities(self, X: Any) -> Array | None:
         """Return a distribution over the classes of `order_` for rows X (n, d), shape (n, k); None for a fit that has none."""

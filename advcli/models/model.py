@@ -163,8 +163,8 @@ class Model:
         Columns are ``label``; ``abstain`` (0 or 1), where something else beside the classes may be predicted; ``potential_CLASS`` for every
         class; for adversarial losses ``probability_PREDICTION``, the predictor's distribution; where ``calibrate`` is set its estimates,
         and for classifiers of other packages that have them their probabilities, as ``probability_CLASS``. Where rows have several
-        labels they stand as in the table that was learned from, joined in ``label`` or in columns of 0 and 1, and nothing else; heads of
-        words stand alone, too.
+        labels they stand as in the table that was learned from, joined in ``label`` or in columns of 0 and 1, and nothing else; beside
+        heads of words there is ``relation`` alone, where relations were learned.
         """
         import pandas as pd
 
@@ -175,7 +175,8 @@ class Model:
         codes = self._codes(X)
         columns: dict[str, Any] = {"label": self._named(codes)}
         if estimator.of_trees:
-            return pd.DataFrame(columns)
+            relations = estimator.relations_at(X, codes)
+            return pd.DataFrame(columns if relations is None else columns | {"relation": relations})
         if len(self.labels) > len(self.classes) and estimator.predicts_classes_:
             columns[ABSTAIN] = (codes >= len(self.classes)).astype(int)
         columns |= {f"potential_{label}": values for label, values in zip(self.classes, estimator.potentials(X).T, strict=True)}

@@ -9,6 +9,7 @@
     lengths_ENTRY        and how many labels each row has, (n,)
     probabilities_ENTRY  the distributions over the k classes, (n, k), eight bytes for each number; where a metric of the cell reads them,
                          or ``record.distributions=true`` asks for them
+    relations_ENTRY      the names of the relations of words to their heads, (n,), where they are predicted
     costs_NAME           a loss matrix of fits, (l, k), once for all entries that have it
 
 True labels, sequences, costs of rows and the graph over labels come from the data. The cell's file names the entries and has a SHA-256
@@ -24,6 +25,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from ..core.arrays import is_sparse
@@ -42,6 +44,7 @@ class PredictedRows:
     cost_matrix: Array | None = None  # (l, k)
     abstention_cost: float | None = None
     scores: Array | None = None  # of the classes (n, k), where a metric reads them; no file keeps them
+    relations: NDArray[Any] | None = None  # of words to their heads, by name (n,)
 
 
 def entry(split: int, share: float | None = None) -> str:
@@ -60,6 +63,8 @@ def _arrays(name: str, predicted: PredictedRows) -> dict[str, Array]:
         parts = {"codes": _small(predicted.codes)}
     if predicted.probabilities is not None:
         parts["probabilities"] = np.ascontiguousarray(predicted.probabilities, dtype="<f8")
+    if predicted.relations is not None:
+        parts["relations"] = np.asarray(predicted.relations)
     return {f"{part}_{name}": array for part, array in parts.items()}
 
 
@@ -114,7 +119,7 @@ class Predictions:
                 raise DataError(f"{error}: metrics cannot be added; {REMEDY}") from None
         about = self._entries.get(name, {})
         matrix = f"costs_{about.get('cost_matrix')}"
-        wanted = {f"{part}_{name}" for part in ("codes", "indices", "lengths", "probabilities")} | {matrix}
+        wanted = {f"{part}_{name}" for part in ("codes", "indices", "lengths", "probabilities", "relations")} | {matrix}
         arrays = {part: array for part, array in self._read.items() if part in wanted}
         if not about or _digest(arrays) != about["sha256"]:
             raise DataError(f"{self._path.parent.name}/{self._path.name} is not what was written: metrics cannot be added; {REMEDY}")
@@ -124,7 +129,8 @@ class Predictions:
             indices, lengths = (arrays[f"{part}_{name}"].astype(np.int64) for part in ("indices", "lengths"))
             starts = np.concatenate([[0], np.cumsum(lengths)])
             codes = sparse.csr_array((np.ones(len(indices), dtype=np.int64), indices, starts), shape=(len(lengths), n_labels))
-        return PredictedRows(codes, arrays.get(f"probabilities_{name}"), arrays.get(matrix), about["abstention_cost"])
+        of_rows = {part: arrays.get(f"{part}_{name}") for part in ("probabilities", "relations")}
+        return PredictedRows(codes, cost_matrix=arrays.get(matrix), abstention_cost=about["abstention_cost"], **of_rows)
 
     def write(self) -> None:
         """Write the file atomically, before the cell's file that names it; with what was added alone where the older cannot be read."""

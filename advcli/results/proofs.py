@@ -17,6 +17,9 @@
     rejector_theta_N, rejector_r_N  of the second of two stages: its parameters in the shape of theta_N, and for each training row the dual
                  numbers of accepting and rejecting it, and 1 where the first stage is wrong, (n, 3)
 
+    relations_theta_N, relations_r_N  of the relations of words to their heads: parameters (2^bits + 1, R) of the features of arcs with a
+                 constant, and the dual point (n, R), R relations in the order of their names
+
 The column ``proof`` of a row is the SHA-256 of these arrays and of the cell's configuration, its number of splits and its metrics left out:
 both may grow. It does not depend on how they are compressed.
 `advcli.verify` reads them.
@@ -37,7 +40,7 @@ from .arrays import read_arrays, write_arrays
 from .folder import ResultsFolder
 from .tables import canonical_json, lasting
 
-PARTS = ("theta", "r", "predictor", "rejector_theta", "rejector_r")
+PARTS = ("theta", "r", "predictor", "rejector_theta", "rejector_r", "relations_theta", "relations_r")
 
 
 def digest(cell: Mapping[str, Any], split: int, arrays: Mapping[str, Array]) -> str:

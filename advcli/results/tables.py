@@ -86,7 +86,9 @@ RUN_MEANINGS = {
 
 RUN_COLUMNS = tuple(RUN_MEANINGS)
 
-STAGE_COLUMNS = ("rejector_objective", "rejector_dual_objective", "rejector_relative_gap", "rejector_converged")
+STAGE_COLUMNS = tuple(
+    f"{stage}_{column}" for stage in ("rejector", "relations") for column in ("objective", "dual_objective", "relative_gap", "converged")
+)
 """The certificate of a fit's second problem, behind ``converged`` in tables with such fits; the columns without a stage are the first's."""
 
 IMPORTED_MEANINGS = {
@@ -136,7 +138,7 @@ STRINGS = frozenset({"dataset", "loss", "features", "solver", "method", "metric"
     "item",
 }
 INTEGERS = frozenset({"split", "n_train", "n_test", "n_features", "n_classes", "passes", "seed", "stage", "fold"})
-BOOLEANS = frozenset({"converged", "rejector_converged", "higher_is_better"})
+BOOLEANS = frozenset({"converged", "higher_is_better", *(column for column in STAGE_COLUMNS if column.endswith("converged"))})
 
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})

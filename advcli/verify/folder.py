@@ -366,11 +366,15 @@ def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tu
     lam = 0.0 if features.box else hyper["lambda"] if "lambda" in hyper else 1.0 / (hyper["C"] * _mass(s, groups, X.shape[0]))
     if not (features.box or 0 < lam < math.inf):
         raise RefutedError("lambda is not a number above 0")
-    learned = LearnedRows(y, s, weight, costs, groups)
+    relations, right = dataset.relations, None
+    learned = LearnedRows(y, s, weight, costs, groups, None if relations is None else relations[train])
     bounds = cell.method.bounds(features, learned, lam, arrays)
     stated = _claims(row, bounds, cell.method, float(config["solver"]["tol"]))
     possible = cell.method.possible(features, X_test, groups_of_test, learned, arrays)
-    facts = {**cell.method.facts(), "n_classes": k, "groups": groups_of_test}
+    if relations is not None:  # words with heads, which one method alone learns from
+        trees: Any = cell.method
+        right = trees.right_relations(X_test, groups_of_test, dataset.y[test], relations[test], learned, arrays)
+    facts = {**cell.method.facts(), "n_classes": k, "groups": groups_of_test, "right": right}
     truths = dict.fromkeys(OF_COSTS, dataset.y[test] if dataset.costs is None else dataset.costs[test])
     reasons = {entry["metric"]: _unfollowed(entry, possible, truths.get(entry["metric"], dataset.y[test]), facts) for entry in rows}
     unfollowed = [f"{metric} ({reason})" for metric, reason in reasons.items() if reason]

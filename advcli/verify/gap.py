@@ -147,6 +147,7 @@ class LearnedRows:
     weight: Array | None  # example weights (n,), which may be factors on costs instead of counts
     costs: Array | None  # of every prediction (n, k), where rows have costs of their own
     groups: Any = None  # the sequence of every row (n,), where rows have sequences
+    relations: Any = None  # names of the words' relations to their heads (n,), where labels are heads and rows have such
 
     def sets(self, k: int) -> Array:
         """Return the labels of every row as ones (n, k)."""

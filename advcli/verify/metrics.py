@@ -34,7 +34,8 @@ def range_of(metric: str, possible: Any, y: Any, facts: Mapping[str, Any] | None
     ``possible`` (n, l) says which classes may be the prediction of every row; the last of l = k + 1 is to abstain. For sets of labels it is
     a list of arrays (c, k) of the sets that may be predicted. y are the true codes (n,), sets of labels, a csr_array (n, k), or what every
     prediction costs (n, l). ``facts`` are what some metrics need: ``alpha``, the cost of abstaining, ``cost_matrix`` (l, k), ``n_classes``,
-    without which there are l, and ``groups``, the sequence of every row.
+    without which there are l, ``groups``, the sequence of every row, and ``right``, which words have the right relation at the true head
+    for certain and which may have it, (n,) each.
     """
     if not isinstance(possible, np.ndarray):
         return _range_of_sets(metric, possible, y.toarray().astype(np.float64))
@@ -47,6 +48,10 @@ def range_of(metric: str, possible: Any, y: Any, facts: Mapping[str, Any] | None
     if worth is not None and worth.shape == possible.shape:
         least, most = np.where(possible, worth, np.inf).min(axis=1), np.where(possible, worth, -np.inf).max(axis=1)
         return _said_as(metric, float(least.sum()) / len(y), float(most.sum()) / len(y), worth)
+    if metric == "labelled_attachment" and facts.get("right") is not None:
+        right = possible[np.arange(len(y)), y]
+        sure, may = facts["right"]
+        return float((right & (possible.sum(axis=1) == 1) & sure).mean()), float((right & may).mean())
     if metric == "whole_trees" and facts.get("groups") is not None:
         right = possible[np.arange(len(y)), y]
         first = np.flatnonzero(np.append(True, facts["groups"][1:] != facts["groups"][:-1]))

@@ -18,13 +18,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ..core.typing import Array
 from .bounds import UNIT, Ball, ball, inverse, outward
-from .gap import Bounds, LearnedRows, ScoreMap
+from .decisions import computed
+from .gap import Bounds, LearnedRows, ScoreMap, bound
 from .label_sets import Structured, SurrogateOfMargin
 from .sequences import sequences_of, starts_of
-from .surrogates import CannotError
+from .surrogates import CannotError, Surrogate
 
 _HELD = 2**22  # numbers that are held at once
 _LONGEST = 160  # words of a sentence whose trees are looked at by number of wrong heads
@@ -70,6 +72,13 @@ class Arcs:
         yield from (hw, ht, hb, mw, mt, mb, hb + mb, ht + mb, hw + mb, hb + mt, hb + mw, hw + mw, ht + mt)
         tags = ht + mt
         yield from (tags + after + left, tags + before + left, tags + after + right, tags + before + right)
+
+    def of_relations(self, s: Any, head: Any, word: Any, bits: int) -> NDArray[np.intp]:
+        """Return the positions of what relations are learned from at arcs (a,), among 2^bits, (18, a)."""
+        distance = np.abs(head - word)
+        far = np.where(distance <= 5, distance, np.where(distance <= 10, 6, 7)).astype(np.uint64)
+        keys = [*self._keys(s, head, word), self.parts[1][s, head] + self.parts[4][s, word] + _part(11, far)]
+        return np.stack([(key >> np.uint64(64 - bits + 1)).astype(np.intp) * 2 + (head > word) for key in keys])
 
     def positions(self, s: Any, head: Any, word: Any) -> Iterator[tuple[NDArray[np.intp], Any]]:
         """Yield positions of features of arcs (broadcast), and which arcs have them; True: all."""
@@ -255,7 +264,54 @@ class DependencyTrees(Structured):
         ridge = (ball(theta) * theta).sum() * (0.5 * lam)
         losses = (self.above(X, theta, truth, start) * counts).sum() * share
         offset, square = self._mixture(X, arrays["r"], truth, start, counts)
-        return Bounds(ridge + losses, offset * share - square * share * share * inverse(ball(2.0 * lam)), ridge)
+        stages = self._relations(X, rows, start, counts, lam, arrays)
+        return Bounds(ridge + losses, offset * share - square * share * share * inverse(ball(2.0 * lam)), ridge, stages)
+
+    def _relations(
+        self, X: Array, rows: LearnedRows, start: NDArray[np.intp], counts: Array, lam: float, arrays: Mapping[str, Array]
+    ) -> dict[str, Bounds]:
+        """Return the bounds of the relations of words, classes of the adversarial zero-one loss at the arcs of the true trees.
+
+        Their lambda' has lambda' n' = lambda n for n sentences of n' words.
+        """
+        if rows.relations is None:
+            return {}
+        names, codes = np.unique(rows.relations, return_inverse=True)
+        if len(names) == 1:
+            return {}
+        if not {"relations_theta", "relations_r"} <= arrays.keys():
+            raise CannotError("nothing was kept of the relations")
+        words = np.repeat(counts, np.diff(start))
+        arcs = ScoreMap({"name": "linear"}, None, self._arc_rows(X, np.asarray(rows.y), start), len(names))
+        loss = Surrogate({"name": "zero_one"}, len(names), list(map(str, names)))
+        proof = {"theta": arrays["relations_theta"], "r": arrays["relations_r"]}
+        scaled = lam * float(counts.sum()) / float(words.sum())
+        return {"relations": bound(arcs, loss, LearnedRows(codes.ravel(), words, words, None), scaled, proof)}
+
+    def _arc_rows(self, X: Array, heads: NDArray[np.intp], start: NDArray[np.intp]) -> sparse.csr_array:
+        """Return the features of the arcs to words from these heads, (n, 2^bits)."""
+        bits = max(8, self.bits - 6)
+        at = np.empty((18, len(heads)), dtype=np.intp)
+        for _, rows in self._batches(start, levels=False):
+            s = np.repeat(np.arange(len(rows)), rows.shape[1])
+            word = np.tile(np.arange(1, rows.shape[1] + 1), len(rows))
+            place = rows.ravel()
+            at[:, place] = Arcs(X[rows, 0], X[rows, 1], self.bits).of_relations(s, heads[place], word, bits)
+        ones, owner = np.ones(at.size), np.tile(np.arange(len(heads)), 18)
+        return sparse.csr_array((ones, (owner, at.ravel())), shape=(len(heads), 2**bits))
+
+    def right_relations(
+        self, X: Array, groups: Any, heads: NDArray[np.intp], truth: Any, rows: LearnedRows, arrays: Mapping[str, Array]
+    ) -> tuple[Any, Any] | None:
+        """Return which words have the right relation at the true head for certain, and which may have it, (n,) each; None without any."""
+        names = np.unique(rows.relations)
+        if len(names) == 1:
+            return (truth == names[0],) * 2
+        arcs = ScoreMap({"name": "linear"}, None, self._arc_rows(X, heads, starts_of(groups, len(heads))), len(names))
+        likely = computed(arcs.scores(arcs.X, arrays["relations_theta"])).may_lead()
+        at = np.minimum(np.searchsorted(names, truth), len(names) - 1)
+        may = likely[np.arange(len(heads)), at] & (names[at] == truth)
+        return may & (likely.sum(axis=1) == 1), may
 
     def _batches(self, start: NDArray[np.intp], levels: bool) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Yield numbers of sentences of the same length T (b,), and their rows (b, T)."""

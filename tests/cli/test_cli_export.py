@@ -71,7 +71,7 @@ def test_mlflow(made: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["export"], "export needs csv, latex, mlflow or parquet"),
+        (["export"], "export needs csv, items, latex, mlflow or parquet"),
         (["export", "cvs"], "did you mean csv"),
         (["export", "csv", "results=results/none", "out=a.csv"], "no results folder"),
     ],

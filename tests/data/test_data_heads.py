@@ -58,7 +58,17 @@ def test_columns_with_other_roles_are_no_features(tmp_path):
     text = "s,tag,word,head,rel,lemma\n1,D,the,2,det,the\n1,N,cat,0,root,cat\n"
     data = loaded(tmp_path, text, relation="rel", drop=["lemma"])
     assert data.feature_names == ("word", "tag")
-    assert loaded(tmp_path, text, features=["word", "tag"]).feature_names == ("word", "tag")
+    assert data.relations.tolist() == ["det", "root"]
+    plain = loaded(tmp_path, text, features=["word", "tag"])
+    assert plain.feature_names == ("word", "tag")
+    assert plain.relations is None
+    assert plain.sha256 != data.sha256
+
+
+def test_a_word_without_a_relation_is_refused(tmp_path):
+    text = "s,word,tag,head,rel\n1,the,D,2,det\n1,cat,N,0,\n"
+    with pytest.raises(DataError, match=r"column 'rel' has no relation in row 2 .line 3.; fill it or remove the sentence"):
+        loaded(tmp_path, text, relation="rel")
 
 
 def test_numbers_are_read_as_they_are_written(tmp_path):
@@ -145,6 +155,7 @@ def test_conll_u_is_read_as_it_is(tmp_path):
     data = load({"source": "csv", "name": "trees", "path": str(path), "format": "conllu"}, tmp_path)
     assert data.y.tolist() == [3, 3, 0, 2, 0]
     assert data.groups.tolist() == [0, 0, 0, 1, 1]
+    assert data.relations.tolist() == ["case", "det", "root", "punct", "root"]
     assert data.feature_names == ("form", "upos")
     assert data.X[:, 0].tolist() == text_codes(["de", "le", "chat", '"', "dort"]).tolist()
     fine = load({"source": "csv", "name": "trees", "path": str(path), "format": "conllu", "features": ["form", "xpos"]}, tmp_path)

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from support.projective_trees import trees
-from support.python_parser import arc_scores, tree_features, worst_tree
-from support.sentences import corpus, texts
+from support.python_parser import arc_scores, relation_features, tree_features, worst_tree
+from support.sentences import corpus, related, texts
 
 from advcli import DependencyParser
 from advcli.core.errors import ConfigError, DataError, IncompatibleError, NotConvergedWarning
@@ -182,6 +182,106 @@ def test_a_saved_parser_predicts_the_same(tmp_path):
     again = read(tmp_path / "model").estimator
     assert again.predict(X, groups=groups).tolist() == fitted.predict(X, groups=groups).tolist()
     assert again.crossing_ == fitted.crossing_
+
+
+# ---- relations --------------------------------------------------------------------------------------------------------
+
+
+def arcs(X, heads, groups, bits):
+    """Return the features of the arcs to words and a constant, (n, 2^bits + 1), by plain Python."""
+    rows, first = np.zeros((len(X), 2**bits + 1)), np.searchsorted(groups, groups)
+    for row, head in enumerate(heads):
+        own = groups == groups[row]
+        place = relation_features(X[own, 0].astype(int), X[own, 1].astype(int), int(head), int(row - first[row] + 1), bits)
+        np.add.at(rows[row], place, 1.0)
+    rows[:, -1] = 1.0
+    return rows
+
+
+def zero_one_surrogate(F, y):
+    """Return the adversarial zero-one loss, by its definition over the numbers of largest scores: (n,)."""
+    top = np.cumsum(-np.sort(-F, axis=1), axis=1)
+    sizes = np.arange(1, F.shape[1] + 1)
+    return ((top + sizes - 1) / sizes).max(axis=1) - F[np.arange(len(y)), y]
+
+
+def test_relations_minimise_the_adversarial_zero_one_loss_of_the_true_arcs():
+    X, y, groups = corpus(11, crossing=True)
+    names = related(texts(11, crossing=True)[0], y, groups)
+    weight = np.random.default_rng(11).integers(0, 3, size=groups.max() + 1).astype(float)
+    fitted = DependencyParser(hash_bits=14, lam=0.02, tol=1e-6, max_passes=1e4)
+    fitted.fit(X, y, sample_weight=weight[groups], groups=groups, relations=names)
+    assert fitted.relations_.tolist() == sorted(set(names))
+    stage, codes = fitted.stages_["relations"], np.searchsorted(fitted.relations_, names)
+    lam = 0.02 * weight.sum() / weight[groups].sum()
+    theta, rows = fitted.relation_theta_, arcs(X, y, groups, 8)
+
+    def objective(theta):
+        losses = zero_one_surrogate(rows @ theta, codes)
+        return 0.5 * lam * (theta**2).sum() + np.average(losses, weights=weight[groups])
+
+    assert stage.converged
+    assert stage.primal == pytest.approx(objective(theta), rel=1e-9)
+    random = np.random.default_rng(0)
+    for size in (1e-3, 1e-1, 1.0):
+        assert objective(theta + size * random.normal(size=theta.shape)) > stage.dual
+    heads = fitted.predict(X, groups=groups)
+    expected = fitted.relations_[np.argmax(arcs(X, heads, groups, 8) @ theta, axis=1)]
+    assert fitted.predict_relations(X, groups=groups).tolist() == expected.tolist()
+    given = fitted.relations_[np.argmax(rows @ theta, axis=1)]
+    assert fitted.predict_relations(X, groups=groups, heads=y).tolist() == given.tolist()
+
+
+def test_relations_that_follow_from_tags_are_recovered():
+    X, y, groups = texts(12, sentences=60)
+    names = related(X, y, groups)
+    fitted = DependencyParser(C=10.0, hash_bits=18).fit(X, y, groups=groups, relations=names)
+    assert (fitted.predict_relations(X, groups=groups, heads=y) == names).mean() > 0.98
+
+
+def test_relations_leave_the_trees_alone_and_go_on_from_another_lambda():
+    X, y, groups = texts(13)
+    names = related(X, y, groups)
+    parser = DependencyParser(hash_bits=10, lam=0.5, tol=1e-3, max_passes=1e4)
+    plain = parser.fit(X, y, groups=groups).coef_.copy()
+    bound = parser.bind(Rows(X, groups=groups, relations=names), y)
+    first = DependencyParser(hash_bits=10, lam=0.5, tol=1e-3, max_passes=1e4).fit_bound(bound)
+    assert np.array_equal(first.coef_, plain)
+    near = DependencyParser(hash_bits=10, lam=0.4, tol=1e-3, max_passes=1e4).fit_bound(bound, first).stages_["relations"]
+    cold = DependencyParser(hash_bits=10, lam=0.4, tol=1e-3, max_passes=1e4).fit_bound(bound).stages_["relations"]
+    assert near.converged
+    assert near.dual <= cold.primal + 1e-12
+    assert cold.dual <= near.primal + 1e-12
+
+
+def test_a_saved_parser_has_its_relations(tmp_path):
+    X, y, groups = texts(14)
+    for names in (related(X, y, groups), np.full(len(y), "dep")):
+        fitted = DependencyParser(hash_bits=10).fit(X, y, groups=groups, relations=names)
+        save(fitted, tmp_path / "model")
+        again = read(tmp_path / "model").estimator
+        assert again.predict_relations(X, groups=groups).tolist() == fitted.predict_relations(X, groups=groups).tolist()
+    assert fitted.stages_ == {}  # one relation leaves nothing to learn
+    assert set(fitted.predict_relations(X, groups=groups)) == {"dep"}
+
+
+def test_relations_that_are_missing_are_refused():
+    X, y, groups = texts(15)
+    names = related(X, y, groups).astype(object)
+    parser = DependencyParser(hash_bits=10)
+    with pytest.raises(DataError, match=r"relations have the shape \(2,\): give one for each of the"):
+        parser.fit(X, y, groups=groups, relations=names[:2])
+    for gap in ("", None, float("nan")):
+        names[3] = gap
+        with pytest.raises(DataError, match="row 4 has no relation to its head"):
+            parser.fit(X, y, groups=groups, relations=names)
+    with pytest.raises(ConfigError, match="fitted without relations"):
+        parser.fit(X, y, groups=groups).predict_relations(X, groups=groups)
+    with pytest.raises(DataError, match="row 1: the head 9 of word 1 is not in its sentence"):
+        parser.predict_relations(X[:3], heads=[9, 1, 2])
+
+
+# ---- bad input --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_counts_are_counts(name):
     rng = np.random.default_rng(0)
     for n in (7, 49, 1797):
         y, p = rng.integers(5, size=n), rng.integers(5, size=n)
-        total = value(name, y, p, 5, scores=rng.normal(size=(n, 5)), sequences=np.arange(n) // 3) * n
+        total = value(name, y, p, 5, scores=rng.normal(size=(n, 5)), sequences=np.arange(n) // 3, relations=y > 2) * n
         assert abs(total - round(total)) < 1e-6
 
 
@@ -146,6 +146,8 @@ def test_right_heads_and_whole_trees_are_counted_by_hand(seed):
         np.mean([(y == p)[groups == s].all() for s in np.unique(groups)])
     )
     assert value("whole_trees", y, y, 3, sequences=groups) == 1.0
+    right = p > 0
+    assert value("labelled_attachment", y, p, 3, sequences=groups, relations=right) == np.mean((y == p) & right)
 
 
 def test_the_measure_of_entities_says_what_it_needs():

@@ -40,6 +40,7 @@ class FakeDataset:
     has_trees: bool = False
     costs: np.ndarray | None = None
     cells: None = None
+    relations: None = None
 
 
 def make_dataset(name="blobs", n=60, d=3, k=3, seed=0, **more):

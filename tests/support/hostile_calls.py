@@ -729,6 +729,12 @@ def parser_calls(_, random):
     yield "arc_mixture", {**text, "parts": random.normal(size=arcs), "share": ones, "theta": theta}
 
 
+def relations_calls(_, random):
+    text = {"words": random.integers(9, size=9), "tags": random.integers(3, size=9), "start": np.array([0, 1, 4, 9])}
+    heads = np.array([0, 2, 0, 2, 0, 1, 2, 3, 4], np.int32)
+    yield "positions", {**text, "heads": heads, "bits": 9, "out": np.empty((9, 18), np.int32)}
+
+
 CALLS = {
     "sets": sets_calls,
     "planes": planes_calls,
@@ -753,6 +759,7 @@ CALLS = {
     "scores": scores_calls,
     "trees": trees_calls,
     "parser": parser_calls,
+    "relations": relations_calls,
 }
 
 

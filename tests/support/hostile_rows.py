@@ -148,7 +148,7 @@ def doubtful():
 
 def learners(every):
     """Return unfitted estimators by name: of every kind of compiled code, or every learner, loss, solver and feature map."""
-    from support.registered import canonical_losses, examples
+    from support.registered import canonical_losses, examples, of_rows
 
     from advcli import AdversarialClassifier
     from advcli.learners.base import registry
@@ -160,6 +160,8 @@ def learners(every):
         if not every and name not in few:
             continue
         cls = registry.get(name)
+        if not of_rows(cls):
+            continue
         needs = cls.needs({"name": name})
         options = {"confusion": 0.7 * np.eye(K) + 0.1} if "confusion" in needs else {}
         options |= {"hierarchy": EDGES} if "hierarchy" in needs else {}

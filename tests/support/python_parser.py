@@ -8,7 +8,7 @@ from support.projective_trees import Heads, trees
 
 Array = NDArray[np.float64]
 
-ROLES = ("head word", "head tag", "head both", "word", "tag", "both", "head next", "head before", "next", "before", "between")
+ROLES = ("head word", "head tag", "head both", "word", "tag", "both", "head next", "head before", "next", "before", "between", "distance")
 _WORD = 2**64
 ROOT, BEGIN, END = -1, -2, -3
 
@@ -25,8 +25,8 @@ def _part(role: str, code: int) -> int:
     return mixed(code % _WORD ^ mixed(ROLES.index(role)))
 
 
-def features(words: Any, tags: Any, head: int, word: int, bits: int) -> list[int]:
-    """Return the positions of the features of the arc from ``head``, 0 the root, to ``word``, from 1."""
+def keys_of(words: Any, tags: Any, head: int, word: int) -> tuple[list[int], int]:
+    """Return the keys of the arc from ``head``, 0 the root, to ``word``, from 1, and that of its two tags."""
     word_of, tag_of = [ROOT, *map(int, words)], [ROOT, *map(int, tags)]
     around = {-1: BEGIN, len(word_of): END}
 
@@ -44,17 +44,34 @@ def features(words: Any, tags: Any, head: int, word: int, bits: int) -> list[int
     near = [("head tag", "tag", *each) for each in (("head next", "before"), ("head before", "before"), ("head next", "next"))]
     near += [("head tag", "tag", "head before", "next")]
     keys = [(role,) for role in ("head word", "head tag", "head both", "word", "tag", "both")] + pairs + near
+    return [sum(part[role] for role in key) for key in keys], part["head tag"] + part["tag"]
+
+
+def bucket(head: int, word: int) -> int:
+    """Return the bucket of a distance."""
     distance = abs(head - word)
-    far = distance if distance <= 5 else 6 if distance <= 10 else 7
-    side = 8 * (head > word)
+    return distance if distance <= 5 else 6 if distance <= 10 else 7
+
+
+def features(words: Any, tags: Any, head: int, word: int, bits: int) -> list[int]:
+    """Return the positions of the features of the arc from ``head``, 0 the root, to ``word``, from 1."""
+    keys, both_tags = keys_of(words, tags, head, word)
+    far, side = bucket(head, word), 8 * (head > word)
 
     def slot(key: int) -> int:
         return (key % _WORD >> (64 - bits + 4)) * 16 + side
 
-    places = [slot(sum(part[role] for role in key)) for key in keys]
-    between = {tag_of[at] for at in range(min(head, word) + 1, max(head, word))}
-    tags_between = [slot(part["head tag"] + part["tag"] + _part("between", code)) for code in between]
+    places = [slot(key) for key in keys]
+    between = {int(tags[at - 1]) for at in range(min(head, word) + 1, max(head, word))}
+    tags_between = [slot(both_tags + _part("between", code)) for code in between]
     return [*places, *(place + far for place in places), *tags_between]
+
+
+def relation_features(words: Any, tags: Any, head: int, word: int, bits: int) -> list[int]:
+    """Return the positions, below 2^bits, of what the relation of a word to its head is learned from."""
+    keys, both_tags = keys_of(words, tags, head, word)
+    keys = [*keys, both_tags + _part("distance", bucket(head, word))]
+    return [(key % _WORD >> (64 - bits + 1)) * 2 + (head > word) for key in keys]
 
 
 def tree_features(words: Any, tags: Any, heads: Heads, bits: int) -> Array:

@@ -30,7 +30,15 @@ def corpus(seed: int, sentences: int = 12, crossing: bool = False, longest: int 
     return np.column_stack([text_codes(X[:, 0]), text_codes(X[:, 1])]), y, groups
 
 
-def written(X: Any, y: Any, groups: Any) -> str:
-    """Return `texts` as a CSV file of the columns s, word, tag, head."""
+def related(X: Any, y: Any, groups: Any) -> Any:
+    """Return a relation of every word to its head, by the tags of both: (n,)."""
+    first = np.searchsorted(groups, groups)
+    return np.array([f"{tag}-{'root' if head == 0 else X[at + head - 1][1]}" for (_, tag), head, at in zip(X, y, first, strict=True)])
+
+
+def written(X: Any, y: Any, groups: Any, relations: Any = None) -> str:
+    """Return `texts` as a CSV file of the columns s, word, tag, head, and rel where there are relations."""
     lines = [f"{s},{word},{tag},{head}" for (word, tag), head, s in zip(X, y, groups, strict=True)]
-    return "\n".join(["s,word,tag,head", *lines, ""])
+    if relations is None:
+        return "\n".join(["s,word,tag,head", *lines, ""])
+    return "\n".join(["s,word,tag,head,rel", *(f"{line},{rel}" for line, rel in zip(lines, relations, strict=True)), ""])

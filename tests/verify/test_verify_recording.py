@@ -81,13 +81,13 @@ def test_the_arrays_are_those_of_the_fit_row_by_row(tmp_path: Path) -> None:
 
 def test_the_hash_is_of_the_configuration_the_split_and_every_array() -> None:
     arrays = {part: np.full((3, 2), number + 1.0) for number, part in enumerate(proofs.PARTS)}
-    assert proofs.PARTS == ("theta", "r", "predictor", "rejector_theta", "rejector_r")
+    assert proofs.PARTS == ("theta", "r", "predictor", "rejector_theta", "rejector_r", "relations_theta", "relations_r")
     hashes = {proofs.digest({"seed": 0}, 1, arrays), proofs.digest({"seed": 1}, 1, arrays), proofs.digest({"seed": 0}, 2, arrays)}
     for part in arrays:
         hashes.add(proofs.digest({"seed": 0}, 1, {**arrays, part: 2.0 * arrays[part]}))
         hashes.add(proofs.digest({"seed": 0}, 1, {**arrays, part: arrays[part].reshape(2, 3)}))
         hashes.add(proofs.digest({"seed": 0}, 1, {name: array for name, array in arrays.items() if name != part}))
-    assert len(hashes) == 18
+    assert len(hashes) == 24
     assert proofs.digest({"seed": 0}, 1, {part: np.asfortranarray(array) for part, array in arrays.items()}) in hashes
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.altered_folders import cell_of, copied, edit_rows, judged, refuted_at_another_strength_or_surrogate, refuted_when_altered
 from support.projective_trees import trees
 from support.python_parser import arc_scores, worst_tree
-from support.sentences import corpus, texts, written
+from support.sentences import corpus, related, texts, written
 
 from advcli import DependencyParser
 from advcli.cli import main
@@ -159,6 +159,52 @@ def test_planes_of_another_problem_are_refused(change: Any, said: str) -> None:
         checker.bounds(features, learned, fit.lam_, {**proof, "theta": proof["theta"][1:]})
 
 
+# ---- relations ----------------------------------------------------------------------------------------------------------------------
+
+
+def with_relations(seed: int) -> tuple[Any, Any, Any, Any, Any]:
+    """Return `fitted` with relations of the words to their heads."""
+    X, y, groups = corpus(seed, crossing=True)
+    names = related(texts(seed, crossing=True)[0], y, groups)
+    weight = np.random.default_rng(seed).integers(1, 4, size=int(groups.max()) + 1).astype(float)
+    fit = DependencyParser(hash_bits=12, lam=0.3, tol=1e-2)
+    fit.fit(X, y, groups=groups, sample_weight=weight[groups], relations=names)
+    checker = DependencyTrees({**OPTIONS, "surrogate": "margin", "hash_bits": 12}, 6)
+    learned = LearnedRows(y, weight[groups], None, None, groups, names)
+    return fit, fit.proof(X, y, weight[groups]), checker, checker.score_map({"name": "linear"}, None, X), learned
+
+
+@given(seed=st.integers(0, 10**6), share=st.floats(0.0, 1.0))
+@settings(max_examples=10, deadline=None)
+def test_bounds_of_relations_hold_for_any_proof_and_are_tight_for_that_of_a_fit(seed: int, share: float) -> None:
+    fit, proof, checker, features, learned = with_relations(seed)
+    stated = fit.stages_["relations"]
+    proved = checker.bounds(features, learned, fit.lam_, proof).stages["relations"]
+    assert float(proved.primal.high) == pytest.approx(stated.primal, rel=1e-9)
+    assert float(proved.dual.low) == pytest.approx(stated.dual, rel=1e-9, abs=1e-12)
+    random = np.random.default_rng(seed)
+    other = {name: share * proof[name] + (1.0 - share) * random.normal(size=proof[name].shape) for name in proof if "relations" in name}
+    loose = checker.bounds(features, learned, fit.lam_, {**proof, **other}).stages["relations"]
+    assert loose.primal.high >= stated.dual
+    assert loose.dual.low <= stated.primal
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=10, deadline=None)
+def test_right_relations_are_those_that_are_predicted_where_scores_are_no_tie(seed: int) -> None:
+    fit, proof, checker, features, learned = with_relations(seed)
+    right = learned.relations == fit.predict_relations(features.X, groups=learned.groups, heads=learned.y)
+    sure, may = checker.right_relations(features.X, learned.groups, learned.y, learned.relations, learned, proof)
+    assert (right >= sure).all()
+    assert (right <= may).all()
+    unknown = checker.right_relations(features.X, learned.groups, learned.y, np.full(len(right), "zzz"), learned, proof)
+    assert not np.any(unknown)
+    level = {"relations_theta": 0.0 * proof["relations_theta"]}
+    sure, may = checker.right_relations(features.X, learned.groups, learned.y, learned.relations, learned, level)
+    assert may.all()
+    assert not sure.any()
+
+
 # ---- folders ----------------------------------------------------------------------------------------------------------------------
 
 
@@ -166,10 +212,19 @@ def test_planes_of_another_problem_are_refused(change: Any, said: str) -> None:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a results folder of every surrogate."""
     root = tmp_path_factory.mktemp("verify")
-    (root / "rows.csv").write_text(written(*texts(5, sentences=30, crossing=True)))
-    words = ["-m", "dataset=csv", "dataset.path=rows.csv", "dataset.sequence=s", "dataset.tokens=word", "dataset.head=head"]
+    made_up = texts(5, sentences=30, crossing=True)
+    (root / "rows.csv").write_text(written(*made_up, related(*made_up)))
+    words = [
+        "-m",
+        "dataset.relation=rel",
+        "dataset=csv",
+        "dataset.path=rows.csv",
+        "dataset.sequence=s",
+        "dataset.tokens=word",
+        "dataset.head=head",
+    ]
     words += ["hyper.C=3", "protocol.n_splits=2", "protocol.standardise=none", "record.proofs=true", "solver.tol=1e-2", "quiet=true"]
-    words += ["protocol.metric=unlabelled_attachment", "protocol.metrics=[unlabelled_attachment,whole_trees]"]
+    words += ["protocol.metric=unlabelled_attachment", "protocol.metrics=[labelled_attachment,whole_trees]"]
     words += ["workers=1", "hydra/launcher=basic", "loss=dependency_trees", "loss.hash_bits=10", "name=made"]
     words += [f"loss.surrogate={','.join(PSI_KINDS)}"]
     with pytest.MonkeyPatch.context() as patch:
@@ -183,15 +238,16 @@ def test_every_fit_is_proved(made: Path) -> None:
     assert [each.reason for each in verdicts if each.verdict != "proved"] == []
     assert len(verdicts) == 10
     assert all(0 <= each.relative_gap <= each.stated_gap + 1e-9 for each in verdicts)
-    assert {each.metrics for each in verdicts} == {"unlabelled_attachment whole_trees"}
+    assert {each.metrics for each in verdicts} == {"unlabelled_attachment labelled_attachment whole_trees"}
 
 
-def test_another_value_of_a_metric_is_refuted(made: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("metric", ["unlabelled_attachment", "labelled_attachment"])
+def test_another_value_of_a_metric_is_refuted(metric: str, made: Path, tmp_path: Path) -> None:
     copy = copied(made, tmp_path)
-    edit_rows(copy, 0, "value", lambda text: repr(float(text) + 0.01), both=True)
+    edit_rows(copy, metric == "labelled_attachment", "value", lambda text: repr(float(text) + 0.01), both=True)
     reasons = [each.reason for each in judged(copy) if each.verdict == "refuted"]
     assert len(reasons) == 1
-    assert "unlabelled_attachment is" in reasons[0]
+    assert f"{metric} is" in reasons[0]
 
 
 def heavier(arrays: dict[str, np.ndarray]) -> None:
@@ -202,7 +258,23 @@ def alpha(arrays: dict[str, np.ndarray]) -> None:
     arrays["r"][1] *= 0.9
 
 
-@pytest.mark.parametrize(("surrogate", "change", "said"), [("margin", heavier, "objective is"), ("prob", alpha, "dual_objective is")])
+def related_otherwise(arrays: dict[str, np.ndarray]) -> None:
+    arrays["relations_theta"][np.unravel_index(np.argmax(np.abs(arrays["relations_theta"])), arrays["relations_theta"].shape)] += 0.1
+
+
+def moved(arrays: dict[str, np.ndarray]) -> None:
+    arrays["relations_r"][:5] *= 0.5
+
+
+@pytest.mark.parametrize(
+    ("surrogate", "change", "said"),
+    [
+        ("margin", heavier, "objective is"),
+        ("prob", alpha, "dual_objective is"),
+        ("log", related_otherwise, "relations_objective is"),
+        ("slack", moved, "relations_dual_objective is"),
+    ],
+)
 @pytest.mark.parametrize("forge", [False, True])
 def test_altered_proofs_are_refuted(surrogate: str, change: Any, said: str, forge: bool, made: Path, tmp_path: Path) -> None:
     copy = copied(made, tmp_path)

@@ -139,7 +139,17 @@ def _trees(table: Table) -> dict[str, Any]:
     )
     if fault is not None:
         raise DataError(f"{table.path}: column {name!r}, {table.place(fault[0])}: {fault[1]}")
-    return {"y": heads.astype(np.intp), "classes": list(range(int(np.diff(start).max()) + 1)), "ordered": False}
+    found = {"y": heads.astype(np.intp), "classes": list(range(int(np.diff(start).max()) + 1)), "ordered": False}
+    return found if table.options.relation is None else {**found, "relations": _relations(table, table.options.relation)}
+
+
+def _relations(table: Table, name: str) -> NDArray[Any]:
+    """Return the relation of every word to its head, (n,)."""
+    texts = np.asarray(table.text(name), dtype=object)
+    empty = np.flatnonzero(texts == "")
+    if len(empty):
+        raise DataError(f"{table.path}: column {name!r} has no relation in {table.place(int(empty[0]))}; fill it or remove the sentence")
+    return texts.astype(str)
 
 
 # ---- columns of features ----------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from ...core.trees import MOST_WORDS, tree_fault
 from ...core.typing import Array, Labels, Options
 from ..base import Bound, Rows, View, register
 from ..options import describes, one_of, seed_of
+from .arc_relations import ArcRelations, relation_bits, relations_at
 from .frank_wolfe import fit_by_examples
 from .learner import StructuredLearner, weights_of_sequences
 from .spaces.psi import SURROGATES, Psi
@@ -36,6 +37,9 @@ class DependencyParser(StructuredLearner):
     below the root. phi are the words and tags at both ends of an arc, the tags beside and between them, its direction and its length
     (McDonald, Crammer & Pereira 2005), hashed to 2^``hash_bits`` weights. The fit minimises lambda/2 |w|^2 + mean over sentences of max
     over trees y of psi(f(y) - f(y_i), number of wrong heads), with lambda = 1/(n C) for n sentences (Choi 2018, section 5.3.4).
+
+    Where words have relations to their heads, such as subject, a second problem of the same C learns the relation from the arc: a class of
+    each word by the adversarial zero-one loss (`AdversarialClassifier`).
 
     Parameters
     ----------
@@ -56,14 +60,19 @@ class DependencyParser(StructuredLearner):
         w.
     crossing_ : int
         Sentences whose true tree has crossing arcs, trained on the projective tree that shares the most arcs with it.
+    relations_, relation_theta_ : ndarray (R,), ndarray (2^bits + 1, R)
+        The relations, and the parameters that choose among them, with ``bits`` = max(8, ``hash_bits`` - 6) and a last row of constants;
+        empty where none were learned.
     certificate_, oracle_gap_, oracle_calls_
-        As in `StructuredLearner`.
+        As in `StructuredLearner`, of the trees.
+    stages_ : mapping
+        The certificate of the relations under ``"relations"``, where some were learned.
 
     Notes
     -----
-    ``fit(X, y, groups=...)`` and ``predict(X, groups=...)`` take words and tags X (n, 2), as text or as codes (`advcli.core.text_codes`),
-    heads y (n,), 0 for the root or the number of a word in its sentence from 1, and the sentence of every row; the rows of a sentence stand
-    together. Without groups all rows are one sentence.
+    ``fit(X, y, groups=..., relations=...)`` and ``predict(X, groups=...)`` take words and tags X (n, 2), as text or as codes
+    (`advcli.core.text_codes`), heads y (n,), 0 for the root or the number of a word in its sentence from 1, the sentence of every row and
+    its relation; the rows of a sentence stand together. Without groups all rows are one sentence. `predict_relations` predicts relations.
 
     References
     ----------
@@ -71,6 +80,8 @@ class DependencyParser(StructuredLearner):
     Institute at Chicago: section 5.3.4.
 
     McDonald, Crammer and Pereira (2005), "Online large-margin training of dependency parsers", ACL: the features.
+
+    Fathony, Liu, Asif and Ziebart (2016), "Adversarial multiclass classification: a risk minimization perspective", NeurIPS: the relations.
 
     Eisner (1996), "Three new probabilistic models for dependency parsing: an exploration", COLING: the algorithm.
 
@@ -82,6 +93,10 @@ class DependencyParser(StructuredLearner):
     >>> parser = DependencyParser(hash_bits=12).fit(X, [2, 3, 0, 2, 0], groups=[0, 0, 0, 1, 1])
     >>> parser.predict([["a", "DET"], ["dog", "NOUN"], ["barked", "VERB"]])
     array([2, 3, 0])
+    >>> relations = ["det", "nsubj", "root", "nsubj", "root"]
+    >>> parser = parser.fit(X, [2, 3, 0, 2, 0], groups=[0, 0, 0, 1, 1], relations=relations)
+    >>> parser.predict_relations([["a", "DET"], ["dog", "NOUN"], ["barked", "VERB"]]).tolist()
+    ['det', 'nsubj', 'root']
     """
 
     has_groups: ClassVar[bool] = True
@@ -128,13 +143,14 @@ class DependencyParser(StructuredLearner):
         return TreeProblem(sentences, heads, share, psi, int(self.hash_bits), float(self.tol))
 
     # ---- fitting --------------------------------------------------------------------------------------------------
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, start: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, start: Any = None, groups: Any = None, relations: Any = None) -> Self:
         """Fit to words and tags X (n, 2), heads y (n,) and the sentence of every row, groups (n,); None: all rows are one.
 
+        ``relations`` (n,) are the names of the words' relations to their heads; None: they are not learned.
         ``sample_weight`` (n,) counts how often sentences occur, the same number for all rows of one. ``start`` is a parser fitted to the
         same rows at another C or lambda, from whose stored trees the fit begins. Raises `DataError` for heads that make no tree.
         """
-        self._fitting(Rows(X, sample_weight, groups=groups), y, start)
+        self._fitting(Rows(X, sample_weight, groups=groups, relations=relations), y, start)
         return self
 
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
@@ -170,7 +186,10 @@ class DependencyParser(StructuredLearner):
         weights = weights_of_sequences(rows.weight, bound.own["X"], start)
         heads, kept = nearest_projective(bound.codes.astype(np.int32), start)
         crossing = int(((kept < np.diff(start)) & (weights > 0.0)).sum())
-        own = {**bound.own, "start": start, "weights": weights, "sentences": Sentences(bound.own["X"], start), "crossing": crossing}
+        sentences, relations = Sentences(bound.own["X"], start), None
+        if rows.relations is not None:
+            relations = ArcRelations(sentences, bound.codes, rows.relations, weights, relation_bits(int(self.hash_bits)))
+        own = {**bound.own, "start": start, "weights": weights, "sentences": sentences, "crossing": crossing, "relations": relations}
         return replace(bound, codes=heads, own=own)
 
     def _fit_checked(self, bound: Bound, start: Any) -> None:
@@ -199,6 +218,19 @@ class DependencyParser(StructuredLearner):
         self.dual_, self.trained_targets_ = fit.mixture, None
         self.oracle_gap_, self.oracle_calls_, self.n_iter_ = fit.oracle_gap, fit.calls, max(1, math.ceil(fit.passes))
         self.judge(fit, fit.outside, began)
+        self._learn_relations(bound.own["relations"], start if start is not None and start.trained_on_ is bound else None)
+
+    def _learn_relations(self, given: ArcRelations | None, start: Any) -> None:
+        """Learn the relations of the true arcs, from those of another lambda where there are some."""
+        self.relations_, self.relation_theta_, self.stages_ = np.zeros(0, dtype=str), np.zeros((0, 0)), {}
+        self.relation_fit_ = None
+        if given is None:
+            return
+        self.relations_ = given.names
+        before, seed = getattr(start, "relation_fit_", None), seed_of(self.random_state)
+        self.relation_fit_ = fit = given.fit(self.lam_, float(self.tol), float(self.max_passes), seed, before)
+        if fit is not None and fit.certificate_ is not None:
+            self.relation_theta_, self.stages_ = fit.theta_, {"relations": fit.certificate_}
 
     def _learn_by_examples(self, problem: TreeProblem, before: Any) -> PlaneFit:
         """Train with one mean plane of each sentence, from those of another lambda where there are some."""
@@ -212,6 +244,13 @@ class DependencyParser(StructuredLearner):
             return None
         planes = self.dual_.planes(self.trained_on_.own["start"], self.trained_on_.codes, self.psi())
         return np.concatenate([np.zeros(0), *(plane for each in planes for plane in each)])
+
+    def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
+        """Return the arrays that prove the trees, and those that prove the relations by ``relations_``; or none."""
+        arrays = super().proof(X, codes, weight)
+        if not arrays or self.relation_fit_ is None:
+            return arrays
+        return arrays | {f"relations_{name}": array for name, array in self.relation_fit_.proof(None, None, None).items()}
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     def look(self, rows: Any) -> View:
@@ -237,6 +276,25 @@ class DependencyParser(StructuredLearner):
         """Return the head of every word, 0 the root, for words and tags X (n, 2) with the sentence of each row; None: all are one."""
         return self.predict_codes(X, groups)
 
+    def predict_relations(self, X: Any, groups: Any = None, heads: Any = None) -> NDArray[Any]:
+        """Return the relation of every word (n,) to its head, to those predicted where ``heads`` (n,) are not given.
+
+        Raises `ConfigError` for a parser that was fitted without relations.
+        """
+        view = self.look(X if groups is None else Rows(X, groups=groups))
+        if heads is None:
+            heads = view.at.best(self.coef_[0])[1]
+        elif (fault := tree_fault(np.asarray(heads), view.at.start)) is not None:
+            raise DataError(f"row {fault[0] + 1}: {fault[1]}")
+        relations = self.relations_at(view, heads)
+        if relations is None:
+            raise ConfigError("this parser was fitted without relations: give fit relations=")
+        return relations
+
+    def relations_at(self, X: Any, heads: Any) -> NDArray[Any] | None:
+        """Return the names of the relations of words X (n, 2) to their heads (n,); None for a fit without relations."""
+        return relations_at(self.look(X).at, heads, self.relations_, self.relation_theta_) if len(self.relations_) else None
+
     def potentials(self, X: Any, groups: Any = None) -> Array:
         """Return the scores of all heads of every word, (n, m + 1) for m words at most, as many as `classes_`; -inf for no head."""
         sentences = self.look(X if groups is None else Rows(X, groups=groups)).at
@@ -253,6 +311,10 @@ class DependencyParser(StructuredLearner):
     def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model."""
         self.shared_ = attributes.array("shared_", (0,))
+        self.relations_ = attributes.array("relations_", (None,), "U")
+        several = len(self.relations_) > 1
+        shape = (2 ** relation_bits(int(self.hash_bits)) + 1, len(self.relations_)) if several else (0, 0)
+        self.relation_theta_ = attributes.array("relation_theta_", shape)
         super().restore(attributes)
 
     @property

@@ -25,7 +25,7 @@ from .spaces.psi import Psi, make_psi
 
 MAXMIN = "maxmin"  # the max-min margin, a game and no psi, by its name among the surrogates
 GAMES = (MAXMIN, "maxmin_f1")  # the max-min margins of the number of wrong labels and, of sets alone, of the F-measure
-_OF_TRAINING = ("_problem", "dual_", "trainer_", "trained_on_", "became_", "trained_targets_")
+_OF_TRAINING = ("_problem", "relation_fit_", "stages_", "dual_", "trainer_", "trained_on_", "became_", "trained_targets_")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
