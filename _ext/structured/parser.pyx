@@ -11,6 +11,10 @@ h = f(y) - f(y_s) and g the number of wrong heads. A plane is its tree, a scale 
 
 A visit scores the arcs of one sentence, adds the most violated tree, and moves mass between pairs of stored ones; the Gram matrix of the
 differences of a sentence's stored trees from the true one tells how their values move, so that w is read and written once a visit.
+
+The max-min margin (Nowak-Vila, Bach & Rudi 2020) has targets p over the heads of every word: a tree costs sum_m (1 - p_m(head of m)), and
+the last sum of D becomes sum_m (1 - max_h mu_m(h)), mu the shares of the heads in the mixture. p moves as in chain.pyx. Costs 1 - p and shares
+have n (n + 1) numbers a sentence, word by word.
 """
 
 from libc.math cimport INFINITY, fabs
@@ -23,8 +27,9 @@ from adv_arcs cimport KEYS, LEAST_BITS, MOST_BITS, ROLES, SLOT, parts_of, positi
 from adv_check cimport check_positions, check_starts, demand
 from adv_eisner cimport CHARTS, fill, fill_levels, level_numbers, trace, trace_levels
 from adv_loop cimport shuffle
-from adv_psi cimport MARGIN, PROB, surrogate
+from adv_psi cimport MARGIN, MAXMIN, PROB, surrogate
 from adv_stored cimport is_new, room_for, violated_pair
+from adv_targets cimport target
 
 cdef enum:
     MOST_WORDS = 1000
@@ -53,6 +58,9 @@ cdef struct Work:       # of one sentence of up to `most` words
     double *levels      # charts by level, for sentences of up to `room` words; made when they are needed
     Py_ssize_t room
     int count           # of different tags
+    double *centre      # (most, most + 1) where targets stood before a visit, and scratch (most + 1,)
+    double *sorted_
+    double *margin      # (P,) f of stored trees less that of the true one
 
 
 cdef int work_new(Work *work, Py_ssize_t most, Py_ssize_t P) noexcept nogil:
@@ -61,7 +69,7 @@ cdef int work_new(Work *work, Py_ssize_t most, Py_ssize_t P) noexcept nogil:
     work.parts = <uint64_t *>malloc((most + 1) * (ROLES + 2) * sizeof(uint64_t))
     work.kind = <int *>malloc((2 * KEYS + 3 + 4 * most + 4 * (3 * most + 3)) * sizeof(int))
     work.seen = <char *>malloc(most + 1)
-    work.U = <double *>calloc(3 * square + CHARTS * most * most + most + 1 + P, sizeof(double))
+    work.U = <double *>calloc(4 * square + CHARTS * most * most + 2 * (most + 1) + 2 * P, sizeof(double))
     if work.parts == NULL or work.kind == NULL or work.seen == NULL or work.U == NULL:
         return -1
     work.kinds = work.parts + (most + 1) * ROLES
@@ -75,6 +83,9 @@ cdef int work_new(Work *work, Py_ssize_t most, Py_ssize_t P) noexcept nogil:
     work.charts = work.coef + square
     work.level = work.charts + CHARTS * most * most
     work.value = work.level + most + 1
+    work.margin = work.value + P
+    work.sorted_ = work.margin + P
+    work.centre = work.sorted_ + most + 1
     return 0
 
 
@@ -103,6 +114,16 @@ cdef inline double tree_score(const double *scores, const int *heads, Py_ssize_t
 
 
 # ---- the worst tree ---------------------------------------------------------------------------------------------------
+cdef inline double costliest(Work *work, Py_ssize_t n, const double *cost, int *heads) noexcept nogil:
+    """Return the largest f(y) + sum_m cost[m, head of m] and fill its heads."""
+    cdef Py_ssize_t i, m
+    for i in range(n + 1):
+        for m in range(1, n + 1):
+            work.V[i * (n + 1) + m] = work.U[i * (n + 1) + m] + cost[(m - 1) * (n + 1) + i]
+    fill(work.V, n, work.charts)
+    return trace(work.V, n, work.charts, work.spans, heads)
+
+
 cdef inline double oracle(Work *work, const int *truth, Py_ssize_t n, double l, int *heads) noexcept nogil:
     """Return the largest f(y) + l g(y) and fill its heads."""
     cdef Py_ssize_t i, m
@@ -253,6 +274,16 @@ cdef inline void clear_arc(Work *work, int shift, Py_ssize_t head, Py_ssize_t wo
         to[work.at[e]] = 0.0
 
 
+cdef inline void add_costs(Work *work, const short *held, Py_ssize_t n, int used, const double *cost) noexcept nogil:
+    """Fill work.value with the margins of stored trees and the costs of their heads."""
+    cdef Py_ssize_t m
+    cdef int u
+    for u in range(used):
+        work.value[u] = work.margin[u]
+        for m in range(n):
+            work.value[u] += cost[m * (n + 1) + held[u * n + m]]
+
+
 cdef inline double difference(Work *work, int shift, const int *truth, const short *heads, Py_ssize_t n, const double *of) noexcept nogil:
     """Return <phi(heads) - phi(truth), of>."""
     cdef double total = 0.0
@@ -325,6 +356,14 @@ cdef inline int check_heads(const int[::1] heads, const long long[::1] start) ex
     return 0
 
 
+cdef inline Py_ssize_t heads_of(const long long[::1] start) noexcept nogil:
+    """Return how many costs the heads of all words have."""
+    cdef Py_ssize_t s, filled = 0
+    for s in range(start.shape[0] - 1):
+        filled += (start[s + 1] - start[s]) * (start[s + 1] - start[s] + 1)
+    return filled
+
+
 cdef inline int check_held(const short[::1] held, Py_ssize_t P, const int[::1] used, const long long[::1] start) except -1:
     cdef Py_ssize_t s, p, m, n, S = start.shape[0] - 1
     cdef bint outside = False
@@ -384,16 +423,19 @@ def best(const long long[::1] words, const long long[::1] tags, const long long[
 
 def survey(
     int kind, double beta, const long long[::1] words, const long long[::1] tags, const long long[::1] start, const int[::1] truth,
-    const double[::1] theta, double tolerance, double[::1] value, double[::1] upper, int[::1] heads, double[::1] slope, double[::1] constant
+    const double[::1] theta, const double[::1] cost, double tolerance, double[::1] value, double[::1] upper, int[::1] heads, double[::1] slope,
+    double[::1] constant
 ):
     """Fill the largest psi of every sentence, ``value`` of a tree that was found, (S,), its ``heads`` (N,), the scale and the offset of its plane (S,),
-    and what no tree exceeds, ``upper`` (S,); return the calls of the oracle. A search ends where both are within ``tolerance``."""
-    cdef Py_ssize_t most = check_sentences(words, tags, start), s, n, S = start.shape[0] - 1
+    and what no tree exceeds, ``upper`` (S,); return the calls of the oracle. A search ends where both are within ``tolerance``. The max-min margin has
+    a ``cost`` of every head; it is empty else."""
+    cdef Py_ssize_t most = check_sentences(words, tags, start), s, n, S = start.shape[0] - 1, at = 0
     cdef long long total = 0
     cdef int shift = shift_of(theta.shape[0]), calls = 0
     cdef Work work
     check_heads(truth, start)
-    demand(MARGIN <= kind <= PROB, "no such surrogate of trees")
+    demand(MARGIN <= kind <= MAXMIN, "no such surrogate of trees")
+    demand(cost.shape[0] == (heads_of(start) if kind == MAXMIN else 0), f"costs must be {heads_of(start)} numbers for the max-min margin, else none")
     demand(value.shape[0] == S and upper.shape[0] == S, f"there are {S} sentences")
     demand(slope.shape[0] == S and constant.shape[0] == S, f"there are {S} sentences")
     demand(heads.shape[0] == words.shape[0], f"heads must be {words.shape[0]} numbers")
@@ -407,10 +449,14 @@ def survey(
             with nogil:
                 see(&work, &words[start[s]], &tags[start[s]], n)
                 score(&work, &theta[0], shift, n)
-                calls = worst(
-                    &work, kind, beta, &truth[start[s]], n, tree_score(work.U, &truth[start[s]], n), tolerance, INFINITY,
-                    &value[s], &upper[s], &slope[s], &constant[s]
-                )
+                if kind == MAXMIN:
+                    value[s] = upper[s] = costliest(&work, n, &cost[at], work.found) - tree_score(work.U, &truth[start[s]], n)
+                    slope[s], constant[s], calls, at = 1.0, 0.0, 1, at + n * (n + 1)
+                else:
+                    calls = worst(
+                        &work, kind, beta, &truth[start[s]], n, tree_score(work.U, &truth[start[s]], n), tolerance, INFINITY,
+                        &value[s], &upper[s], &slope[s], &constant[s]
+                    )
                 memcpy(&heads[start[s]], work.found, n * sizeof(int))
             if calls < 0:
                 raise MemoryError("no memory for the trees of a sentence by number of wrong heads")
@@ -466,16 +512,19 @@ cdef void products(
 def sweep(
     int kind, double beta, const long long[::1] words, const long long[::1] tags, const long long[::1] start, const int[::1] truth,
     double[::1] theta, short[::1] held, double[:, ::1] alpha, double[:, ::1] scale, double[:, ::1] offset, int[::1] used,
-    double[:, :, ::1] gram, const double[::1] strength, double skip, double[::1] gap, int steps, double tolerance, long long seed
+    double[:, :, ::1] gram, double[::1] cost, double[::1] shares, const double[::1] strength, double delta, double skip, double[::1] gap, int steps,
+    double tolerance, long long seed
 ):
     """Visit every sentence whose ``gap`` is above ``skip`` once, in random order; return how many had no room for a tree, and the calls of the oracle.
 
     theta is w, kept in step with alpha (S, P), of which slot 0 is the truth; strength (S,) = lambda over the share of each sentence.
     ``steps`` pairs move in a visit. gap (S,) becomes the gap of each sentence as it was met. gram (S, P, P) are the
-    products of the differences of stored trees from the true one.
+    products of the differences of stored trees from the true one. Of the max-min margin ``cost`` holds 1 - p of the heads of all words and moves with
+    ``shares``, those of the mixture, by proximal steps of 1 / delta; both are empty else.
     """
-    cdef Py_ssize_t most = check_sentences(words, tags, start), s, n, S = start.shape[0] - 1, P = alpha.shape[1], full = 0, at, m, done
+    cdef Py_ssize_t most = check_sentences(words, tags, start), s, n, S = start.shape[0] - 1, P = alpha.shape[1], full = 0, at, m, i, done, differ
     cdef int shift = shift_of(theta.shape[0]), u, high, low, calls = 0
+    cdef bint game = kind == MAXMIN
     cdef long long total = 0
     cdef uint64_t state = <uint64_t>seed
     cdef Work work
@@ -483,9 +532,14 @@ def sweep(
     cdef double *spread = NULL
     cdef double *before = NULL
     cdef Py_ssize_t *order = NULL
+    cdef Py_ssize_t *place = NULL
+    cdef double *mu = NULL
+    cdef double *price = NULL
     check_heads(truth, start)
     check_held(held, P, used, start)
-    demand(MARGIN <= kind <= PROB, "no such surrogate of trees")
+    demand(MARGIN <= kind <= MAXMIN, "no such surrogate of trees")
+    demand(cost.shape[0] == (heads_of(start) if game else 0), f"costs must be {heads_of(start)} numbers for the max-min margin, else none")
+    demand(shares.shape[0] == cost.shape[0], f"shares must be {cost.shape[0]} numbers")
     demand(alpha.shape[0] == S, f"alpha must have {S} rows")
     demand(scale.shape[0] == S and scale.shape[1] == P, f"scale must have shape ({S}, {P})")
     demand(offset.shape[0] == S and offset.shape[1] == P, f"offset must have shape ({S}, {P})")
@@ -496,10 +550,13 @@ def sweep(
         order = <Py_ssize_t *>malloc(S * sizeof(Py_ssize_t))
         spread = <double *>calloc(theta.shape[0], sizeof(double))
         before = <double *>malloc(P * sizeof(double))
-        if work_new(&work, most, P) != 0 or order == NULL or spread == NULL or before == NULL:
+        place = <Py_ssize_t *>malloc(S * sizeof(Py_ssize_t))
+        if work_new(&work, most, P) != 0 or order == NULL or place == NULL or spread == NULL or before == NULL:
             raise MemoryError("no memory for the scores of a sentence")
+        at = 0
         for s in range(S):
-            order[s] = s
+            order[s], place[s] = s, at
+            at += (start[s + 1] - start[s]) * (start[s + 1] - start[s] + 1)
         shuffle(order, S, &state)
         for at in range(S):
             if at % 256 == 255:
@@ -519,10 +576,22 @@ def sweep(
                     x = 0.0
                     for m in range(n):
                         x += work.U[mine[u * n + m] * (n + 1) + m + 1]
+                    work.margin[u] = x - own
                     work.value[u] = scale[s, u] * (x - own) + offset[s, u]
                     before[u] = alpha[s, u]
                     mean = work.value[u] if u == 0 or work.value[u] > mean else mean
-                calls = worst(&work, kind, beta, right, n, own, tolerance, mean + tolerance, &value, &upper, &tangent, &constant)
+                if game:
+                    mu, price = &shares[place[s]], &cost[place[s]]
+                    for i in range(n * (n + 1)):
+                        work.centre[i] = 1.0 - price[i]
+                    for m in range(n):
+                        i = m * (n + 1)
+                        target(mu + i, work.centre + i, delta, <int>n + 1, price + i, work.sorted_)
+                    add_costs(&work, mine, n, used[s], price)
+                    value = costliest(&work, n, price, work.found) - own
+                    tangent, constant, calls = 1.0, 0.0, 1
+                else:
+                    calls = worst(&work, kind, beta, right, n, own, tolerance, mean + tolerance, &value, &upper, &tangent, &constant)
             if calls < 0:
                 raise MemoryError("no memory for the trees of a sentence by number of wrong heads")
             total += calls
@@ -530,6 +599,13 @@ def sweep(
                 mean = 0.0
                 for u in range(used[s]):
                     mean += alpha[s, u] * work.value[u]
+                if game:  # <mu, 1 - p> + ... becomes sum (1 - max mu) + ...
+                    for m in range(n):
+                        x = 0.0
+                        for i in range(m * (n + 1), (m + 1) * (n + 1)):
+                            mean -= mu[i] * price[i]
+                            x = mu[i] if mu[i] > x else x
+                        mean += 1.0 - x
                 gap[s] = value - mean
                 if is_new(work.value, used[s], value):
                     u = room_for(&alpha[s, 0], work.value, &used[s], P)
@@ -540,6 +616,7 @@ def sweep(
                             mine[u * n + m] = <short>work.found[m]
                         alpha[s, u] = before[u] = 0.0
                         scale[s, u], offset[s, u], work.value[u] = tangent, constant, value
+                        work.margin[u] = tree_score(work.U, work.found, n) - own
                         products(&work, shift, right, mine, n, u, used[s], spread, G, P)
                 for done in range(steps):
                     ahead = violated_pair(&alpha[s, 0], work.value, used[s], &high, &low)
@@ -547,6 +624,11 @@ def sweep(
                         break
                     curvature = scale[s, high] * scale[s, high] * G[high * P + high] + scale[s, low] * scale[s, low] * G[low * P + low]
                     curvature -= 2.0 * scale[s, high] * scale[s, low] * G[high * P + low]
+                    if game:
+                        differ = 0
+                        for m in range(n):
+                            differ += mine[high * n + m] != mine[low * n + m]
+                        curvature += strength[s] * 2.0 * differ / delta
                     amount = alpha[s, low]
                     if curvature > 0.0 and strength[s] * ahead < amount * curvature:
                         amount = strength[s] * ahead / curvature
@@ -555,6 +637,15 @@ def sweep(
                     for u in range(used[s]):
                         x = scale[s, high] * G[u * P + high] - scale[s, low] * G[u * P + low]
                         work.value[u] -= amount / strength[s] * scale[s, u] * x
+                        work.margin[u] -= amount / strength[s] * x
+                    if game:
+                        for m in range(n):
+                            if mine[high * n + m] != mine[low * n + m]:
+                                i = m * (n + 1)
+                                mu[i + mine[high * n + m]] += amount
+                                mu[i + mine[low * n + m]] -= amount
+                                target(mu + i, work.centre + i, delta, <int>n + 1, price + i, work.sorted_)
+                        add_costs(&work, mine, n, used[s], price)
                 for u in range(used[s]):
                     x = (alpha[s, u] - before[u]) * scale[s, u]
                     if x != 0.0:
@@ -563,6 +654,7 @@ def sweep(
     finally:
         work_free(&work)
         free(order)
+        free(place)
         free(spread)
         free(before)
     return full, total

@@ -132,12 +132,12 @@ class SequencesOfLabels(Structured):
         differs = np.flatnonzero(labels != true)
         shares = coefficient[plane[differs]]
         terms = int(np.bincount(owner, minlength=1).max(initial=1)) + 1
-        added, removed = (_sums(shares, rows[differs] * k + side[differs], len(y) * k, terms) for side in (labels, true))
+        added, removed = (sums(shares, rows[differs] * k + side[differs], len(y) * k, terms) for side in (labels, true))
         unary = added - removed
         inner = np.flatnonzero(plane[1:] == plane[:-1]) + 1
         inner = inner[(labels[inner] != true[inner]) | (labels[inner - 1] != true[inner - 1])]
         shares = coefficient[plane[inner]]
-        added, removed = (_sums(shares, side[inner - 1] * k + side[inner], k * k) for side in (labels, true))
+        added, removed = (sums(shares, side[inner - 1] * k + side[inner], k * k) for side in (labels, true))
         together = added - removed
         unary = Ball(unary.mid.reshape(-1, k), unary.rad.reshape(-1, k))
         if self.psi is not None:
@@ -219,7 +219,7 @@ def _levels(V: Array, A: Array, truth: NDArray[np.intp]) -> Array:
     return np.asarray(best.max(axis=2))
 
 
-def _sums(values: Ball, places: Any, size: int, terms: int | None = None) -> Ball:
+def sums(values: Ball, places: Any, size: int, terms: int | None = None) -> Ball:
     """Return the sums of values by place, (size,), of at most so many terms each; None: any number, summed in pieces."""
     count = len(places)
     pieces = 1 if terms is not None else max(1, int(count**0.5))

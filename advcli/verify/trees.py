@@ -25,7 +25,7 @@ from .bounds import UNIT, Ball, ball, inverse, outward
 from .decisions import computed
 from .gap import Bounds, LearnedRows, ScoreMap, bound
 from .label_sets import Structured, SurrogateOfMargin
-from .sequences import sequences_of, starts_of
+from .sequences import sequences_of, starts_of, sums
 from .surrogates import CannotError, Surrogate
 
 _HELD = 2**22  # numbers that are held at once
@@ -238,7 +238,7 @@ class DependencyTrees(Structured):
     def __init__(self, options: Mapping[str, Any], k: int) -> None:
         self.k, self.n_scores, self.with_constant, self.bits = k, 1, False, int(options["hash_bits"])
         self.refuse_mixtures(options)
-        self.psi = SurrogateOfMargin(options)
+        self.psi = None if options["surrogate"] == "maxmin" else SurrogateOfMargin(options)
 
     def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, arrays: Mapping[str, Array]) -> Any:
         """Return which heads the words of the best tree may have, (n, k)."""
@@ -262,7 +262,8 @@ class DependencyTrees(Structured):
         share = inverse(ball(counts).sum())
         truth = self._truth(np.asarray(rows.y), start)
         ridge = (ball(theta) * theta).sum() * (0.5 * lam)
-        losses = (self.above(X, theta, truth, start) * counts).sum() * share
+        p = None if self.psi is not None else _targets(arrays["predictor"], np.diff(start))
+        losses = (self.above(X, theta, truth, start, p) * counts).sum() * share
         offset, square = self._mixture(X, arrays["r"], truth, start, counts)
         stages = self._relations(X, rows, start, counts, lam, arrays)
         return Bounds(ridge + losses, offset * share - square * share * share * inverse(ball(2.0 * lam)), ridge, stages)
@@ -339,18 +340,26 @@ class DependencyTrees(Structured):
                 truth[rows[s]] = nearest(y[rows[s]])
         return truth
 
-    def above(self, X: Array, theta: Array, truth: NDArray[np.intp], start: NDArray[np.intp]) -> Ball:
-        """Return the surrogate of every sentence, (S,)."""
+    def above(self, X: Array, theta: Array, truth: NDArray[np.intp], start: NDArray[np.intp], p: Array | None = None) -> Ball:
+        """Return the surrogate of every sentence, (S,); of the max-min margin a bound by targets p of the heads of all words."""
         mid, rad = np.empty(len(start) - 1), np.empty(len(start) - 1)
-        by_levels = self.psi.name != "margin"
+        by_levels = self.psi is not None and self.psi.name != "margin"
+        first = _first_heads(np.diff(start))
         for which, rows in self._batches(start, by_levels):
             U = Arcs(X[rows, 0], X[rows, 1], self.bits).scores(theta)
-            value = self.worst(U, truth[rows], by_levels)
+            cost = None
+            if p is not None:
+                cost = np.ones(U.mid.shape)
+                cost[:, :, 1:] = 1.0 - p[first[rows][:, None, :] + np.arange(rows.shape[1] + 1)[:, None]]
+            value = self.worst(U, truth[rows], by_levels, cost)
             mid[which], rad[which] = value.mid, value.rad
         return Ball(mid, rad)
 
-    def worst(self, U: Ball, truth: NDArray[np.intp], by_levels: bool) -> Ball:
-        """Return the surrogate of sentences of T words with scores U (b, T + 1, T + 1) and true heads (b, T), shape (b,)."""
+    def worst(self, U: Ball, truth: NDArray[np.intp], by_levels: bool, cost: Array | None = None) -> Ball:
+        """Return the surrogate of sentences of T words with scores U (b, T + 1, T + 1) and true heads (b, T), shape (b,).
+
+        ``cost`` (b, T + 1, T + 1) are costs of at most 1 of arcs; None: 1 of every wrong one.
+        """
         b, T = truth.shape
         wrong = np.ones(U.mid.shape, dtype=bool)
         wrong[np.arange(b)[:, None], truth, np.arange(1, T + 1)] = False
@@ -358,12 +367,13 @@ class DependencyTrees(Structured):
         error = self._error(U, 0.0 if by_levels else 1.0)
         truths = Ball(own.sum(axis=1), error)
         if not by_levels:
-            best = largest(U.mid + wrong, np.zeros(wrong.shape, dtype=bool), 1)[:, 0]
+            best = largest(U.mid + (wrong if cost is None else cost), np.zeros(wrong.shape, dtype=bool), 1)[:, 0]
             return Ball(best, error) - truths
         level = largest(U.mid, wrong, T + 1)
         none = np.isneginf(level)
         h = Ball(np.where(none, truths.mid[:, None] - _BELOW, level), error[:, None]) - truths[:, None]
         h.mid[:, 0], h.rad[:, 0] = 0.0, 0.0  # the truth itself
+        assert self.psi is not None
         g = np.broadcast_to(np.arange(T + 1.0), level.shape)
         return self.psi.value(h, g, g).max(axis=1)
 
@@ -386,7 +396,10 @@ class DependencyTrees(Structured):
         if (heads > sizes[owner][plane]).any() or (heads == place + 1).any():
             raise ValueError("r names a head that there is not")
         wrong = np.bincount(plane, weights=heads != true, minlength=len(owner)).astype(np.float64)
-        slope, constant = self.psi.tangent(tangent, wrong, np.zeros(len(owner)))
+        if self.psi is None:
+            slope, constant = ball(np.ones(len(owner))), ball(np.zeros(len(owner)))
+        else:
+            slope, constant = self.psi.tangent(tangent, wrong, np.zeros(len(owner)))
         weight = ball(alpha) * counts[owner]
         coefficient = weight * slope
         at = np.flatnonzero(heads != true)
@@ -410,4 +423,30 @@ class DependencyTrees(Structured):
                         np.add.at(rad, position, spread[some])
                         np.add.at(number, position, 1.0)
         moments = Ball(mid, outward(rad + 1.01 * (number + 2.0) * UNIT * size, 4096))
-        return (weight * constant).sum(), (moments * moments).sum()
+        if self.psi is not None:
+            return (weight * constant).sum(), (moments * moments).sum()
+        # no prediction is expected to do better than the likeliest head of each word
+        row, first, words = start[owner][plane] + place, _first_heads(sizes), np.repeat(counts, sizes)
+        total, terms = int((sizes * (sizes + 1)).sum()), int(np.bincount(owner, minlength=1).max(initial=1)) + 1
+        added, removed = (sums(values, first[row[at]] + side[at], total, terms) for side in (heads, true))
+        truths = np.zeros(total)
+        truths[first + truth] = words
+        shares = added - removed + truths
+        likeliest = Ball(*(np.maximum.reduceat(part, first) for part in (shares.mid, shares.rad)))
+        return (ball(words) - likeliest).sum(), (moments * moments).sum()
+
+
+def _first_heads(sizes: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return where the heads of every word begin among those of all, T + 1 for a word of a sentence of T words."""
+    heads = np.repeat(sizes, sizes) + 1
+    return np.asarray(np.cumsum(heads) - heads, dtype=np.intp)
+
+
+def _targets(p: Array, sizes: NDArray[np.intp]) -> Array:
+    """Return the targets of the heads of all words, non-negative with sums of at most 1: a sum below 1 only adds to the loss."""
+    first, size = _first_heads(sizes), int((sizes * (sizes + 1)).sum())
+    if p.shape != (size,):
+        raise ValueError(f"predictor has the shape {p.shape}, not {(size,)}")
+    p = np.maximum(p, 0.0)
+    total = np.repeat(outward(np.add.reduceat(p, first), int(sizes.max()) + 1), np.repeat(sizes, sizes) + 1)
+    return np.asarray(np.where(total > 1.0, p / np.maximum(total, 1.0) * (1.0 - 8.0 * UNIT), p))

@@ -16,6 +16,8 @@ from advcli.learners.structured.stored_planes import PSI_KINDS
 
 BITS = 10
 KERNEL = kernels.parser
+NONE = np.zeros(0)  # costs and shares of heads, which the max-min margin has alone
+MAXMIN = 4
 
 
 class Corpus:
@@ -44,12 +46,12 @@ class Corpus:
         rows = zip(self.sentences(), heads, strict=True)
         return np.array([tree_features(w, t, other, BITS) - tree_features(w, t, own, BITS) for (w, t, own), other in rows])
 
-    def survey(self, kind, beta, tolerance=1e-9, theta=None):
+    def survey(self, kind, beta, tolerance=1e-9, theta=None, cost=NONE):
         S = len(self.sizes)
         value, upper, slope, constant = (np.empty(S) for _ in range(4))
         heads = np.empty(self.start[-1], np.int32)
         theta = self.theta if theta is None else theta
-        KERNEL.survey(kind, beta, *self.arrays, self.truth, theta, tolerance, value, upper, heads, slope, constant)
+        KERNEL.survey(kind, beta, *self.arrays, self.truth, theta, cost, tolerance, value, upper, heads, slope, constant)
         parts = [tuple(heads[a:b].tolist()) for a, b in zip(self.start[:-1], self.start[1:], strict=True)]
         return value, upper, parts, slope, constant
 
@@ -184,8 +186,8 @@ def test_a_sweep_keeps_weights_and_mixture_in_step_and_raises_the_dual(name, kin
     theta, gram, gap = np.zeros(2**BITS), np.zeros((S, P, P)), np.full(S, np.inf)
     before = 0.0
     for turn in range(300):
-        stores = held, alpha, scale, offset, used, gram, lam / corpus.share
-        KERNEL.sweep(kind, beta, *corpus.arrays, corpus.truth, theta, *stores, -np.inf, gap, 5, 1e-9, turn)
+        stores = held, alpha, scale, offset, used, gram, NONE, NONE, lam / corpus.share
+        KERNEL.sweep(kind, beta, *corpus.arrays, corpus.truth, theta, *stores, 1.0, -np.inf, gap, 5, 1e-9, turn)
         again = np.zeros(2**BITS)
         KERNEL.mixture(*corpus.arrays, corpus.truth, held, alpha * scale * corpus.share[:, None] / -lam, used, again)
         np.testing.assert_allclose(theta, again, atol=1e-10)
@@ -202,6 +204,64 @@ def test_a_sweep_keeps_weights_and_mixture_in_step_and_raises_the_dual(name, kin
     primal = 0.5 * lam * theta @ theta + corpus.share @ corpus.survey(kind, beta, theta=theta)[1]
     assert primal - dual <= 1e-3 * primal
     assert primal >= dual - 1e-12
+
+
+def by_words(corpus, values):
+    """Return numbers of the heads of all words, n (n + 1) a sentence, as one array (n, n + 1) for each sentence."""
+    ends = np.cumsum([size * (size + 1) for size in corpus.sizes])[:-1]
+    return [part.reshape(size, size + 1) for size, part in zip(corpus.sizes, np.split(values, ends), strict=True)]
+
+
+def test_the_worst_tree_of_the_max_min_margin_has_costs_of_heads():
+    corpus = Corpus(4)
+    cost = corpus.random.random(sum(size * (size + 1) for size in corpus.sizes))
+    value, upper, heads, slope, constant = corpus.survey(MAXMIN, 0.0, cost=cost)
+    for s, ((words, tags, truth), price) in enumerate(zip(corpus.sentences(), by_words(corpus, cost), strict=True)):
+        scores = arc_scores(words, tags, corpus.theta)
+
+        def f(tree, scores=scores):
+            return sum(scores[head, word] for word, head in enumerate(tree, start=1))
+
+        totals = {tree: f(tree) - f(truth) + sum(price[word, head] for word, head in enumerate(tree)) for tree in trees(len(words))}
+        assert value[s] == upper[s] == pytest.approx(max(totals.values()), abs=1e-10)
+        assert totals[heads[s]] == pytest.approx(max(totals.values()), abs=1e-10)
+    assert (slope == 1.0).all()
+    assert (constant == 0.0).all()
+
+
+def test_a_sweep_of_the_max_min_margin_keeps_shares_and_targets_in_step():
+    corpus, P, lam = Corpus(6), 32, 3.0
+    S = len(corpus.sizes)
+    held = stored(corpus, P)[0]
+    alpha, scale, offset, used = np.zeros((S, P)), np.zeros((S, P)), np.zeros((S, P)), np.ones(S, np.int32)
+    alpha[:, 0], scale[:, 0] = 1.0, 1.0
+    theta, gram, gap = np.zeros(2**BITS), np.zeros((S, P, P)), np.full(S, np.inf)
+    shares = np.concatenate(
+        [np.eye(size + 1)[list(truth)].ravel() for size, (_, _, truth) in zip(corpus.sizes, corpus.sentences(), strict=True)]
+    )
+    cost, bounds = 1.0 - shares, []
+    for turn in range(200):
+        stores = held, alpha, scale, offset, used, gram, cost, shares, lam / corpus.share
+        KERNEL.sweep(MAXMIN, 0.0, *corpus.arrays, corpus.truth, theta, *stores, 0.5, -np.inf, gap, 5, 1e-9, turn)
+        again = np.zeros(2**BITS)
+        KERNEL.mixture(*corpus.arrays, corpus.truth, held, alpha * corpus.share[:, None] / -lam, used, again)
+        np.testing.assert_allclose(theta, again, atol=1e-10)
+        loss = np.zeros(S)
+        for s, (size, mu, p) in enumerate(zip(corpus.sizes, by_words(corpus, shares), by_words(corpus, 1.0 - cost), strict=True)):
+            first, last = corpus.start[s : s + 2]
+            expected = np.zeros((size, size + 1))
+            for tree, weight in zip(held[first * P : last * P].reshape(P, -1), alpha[s], strict=True):
+                expected[np.arange(size), tree] += weight
+            np.testing.assert_allclose(mu, expected, atol=1e-10)
+            np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-10)
+            assert p.min() >= -1e-12
+            loss[s] = (1.0 - mu.max(axis=1)).sum()
+        dual = corpus.share @ loss - 0.5 * lam * theta @ theta
+        primal = 0.5 * lam * theta @ theta + corpus.share @ corpus.survey(MAXMIN, 0.0, theta=theta, cost=cost)[1]
+        assert primal >= dual - 1e-12
+        bounds.append((primal, dual))
+    primal, dual = min(bounds)[0], max(dual for _, dual in bounds)
+    assert primal - dual <= 1e-3 * primal
 
 
 @pytest.mark.parametrize("made", [-1, 0])

@@ -67,6 +67,45 @@ def test_the_optimum_is_that_of_a_conic_solver_over_all_trees(surrogate, lam):
     assert found.primal == pytest.approx(expected, rel=2e-5)
 
 
+def game_optimum(X, y, groups, lam):
+    """Return the optimum of the max-min margin by Clarabel: w, S of every sentence, and targets p of the heads of every word."""
+    S, D, words = groups.max() + 1, 2**BITS, len(y)
+    heads = max(np.bincount(groups)) + 1
+    first = np.searchsorted(groups, np.arange(S))
+    rows, right = [], []
+    for s in range(S):
+        own = np.flatnonzero(groups == s)
+        w, t, truth = X[own, 0].astype(int), X[own, 1].astype(int), tuple(y[own].tolist())
+        true = tree_features(w, t, truth, BITS)
+        for tree in trees(len(own)):  # w.a + sum_m (1 - p_m(head of m)) <= S
+            p = np.zeros((words, heads))
+            p[first[s] + np.arange(len(own)), list(tree)] = 1.0
+            rows.append(np.concatenate([tree_features(w, t, tree, BITS) - true, -np.eye(S)[s], -p.ravel()]))
+            right.append(-float(len(own)))
+    positive = np.hstack([np.zeros((words * heads, D + S)), -np.eye(words * heads)])
+    sums = np.hstack([np.zeros((words, D + S)), np.kron(np.eye(words), np.ones(heads))])
+    matrix = sparse.csc_matrix(np.vstack([np.array(rows), positive, sums]))
+    bounds = np.concatenate([right, np.zeros(words * heads), np.ones(words)])
+    H = np.concatenate([np.full(D, lam), np.zeros(S + words * heads)])
+    cost = np.concatenate([np.zeros(D), np.full(S, 1.0 / S), np.zeros(words * heads)])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    cones = [clarabel.NonnegativeConeT(len(rows) + words * heads), clarabel.ZeroConeT(words)]
+    return clarabel.DefaultSolver(sparse.csc_matrix(np.diag(H)), cost, matrix, bounds, cones, settings).solve().obj_val
+
+
+@pytest.mark.parametrize("lam", [0.5, 5.0, 50.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_max_min_margin_is_the_game_over_all_trees(lam, seed):
+    X, y, groups = corpus(seed, sentences=5, longest=4)
+    found = fit(X, y, groups, "maxmin", lam=lam, tol=1e-5).certificate_
+    expected = game_optimum(X, y, groups, lam)
+    assert found.converged
+    assert found.dual - 1e-7 <= expected <= found.primal + 1e-7
+    margin = fit(X, y, groups, "margin", lam=lam, tol=1e-5).certificate_
+    assert found.dual <= margin.primal  # margin rescaling has the truth for its targets
+
+
 @pytest.mark.parametrize("surrogate", PSI_KINDS)
 def test_the_primal_is_the_objective_over_all_trees(surrogate):
     X, y, groups = corpus(1)
@@ -105,6 +144,20 @@ def test_a_path_begins_where_the_last_fit_ended(training):
     assert cold.certificate_.dual <= near.certificate_.primal + 1e-12
     if training != "sgd":  # subgradients begin anew
         assert near.n_iter_ <= cold.n_iter_
+
+
+def test_the_max_min_margin_goes_on_from_another_lambda_and_is_not_saved_with_its_targets(tmp_path):
+    X, y, groups = corpus(3)
+    bound = DependencyParser(surrogate="maxmin", hash_bits=BITS).bind(Rows(X, groups=groups), y)
+    options = {"surrogate": "maxmin", "hash_bits": BITS, "tol": 1e-3, "max_passes": 1e4}
+    near = DependencyParser(lam=4.0, **options).fit_bound(bound, DependencyParser(lam=5.0, **options).fit_bound(bound))
+    cold = DependencyParser(lam=4.0, **options).fit_bound(bound)
+    assert near.certificate_.converged
+    assert near.certificate_.dual <= cold.certificate_.primal + 1e-12
+    assert cold.certificate_.dual <= near.certificate_.primal + 1e-12
+    assert near.oracle_gap_ == 0.0
+    save(near, tmp_path / "model")
+    assert np.array_equal(read(tmp_path / "model").estimator.coef_, near.coef_)
 
 
 def test_a_warm_start_ends_at_the_same_optimum_in_fewer_passes(capsys):
@@ -333,7 +386,9 @@ def test_a_sentence_of_more_than_a_thousand_words_is_refused():
         ({"hash_bits": 40}, ConfigError, "loss.hash_bits=40 must be a whole number from 8 to 28"),
         ({"hash_bits": True}, ConfigError, "loss.hash_bits=True"),
         ({"surrogate": "f1"}, IncompatibleError, "sets of labels"),
-        ({"surrogate": "maxmin"}, ConfigError, "loss.surrogate=maxmin"),
+        ({"surrogate": "maxmin", "training": "sgd"}, IncompatibleError, "loss.training=sgd has none: choose planes"),
+        ({"surrogate": "maxmin", "beta": 0.5}, ConfigError, "loss.beta=0.5 is an option of loss.surrogate=scaling"),
+        ({"surrogate": "hinge"}, ConfigError, "loss.surrogate=hinge"),
         ({"training": "lbfgs"}, ConfigError, "loss.training=lbfgs"),
         ({"search": "hull"}, ConfigError, "loss.search=hull"),
         ({"features": "rbf"}, IncompatibleError, "arcs have features of their own"),

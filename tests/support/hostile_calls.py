@@ -714,14 +714,16 @@ def parser_calls(_, random):
     yield "scores", {**text, "theta": theta, "out": np.empty(arcs)}
     yield "best", {**text, "theta": theta, "value": np.empty(S), "heads": np.empty(9, np.int32)}
     found = {"value": np.empty(S), "upper": np.empty(S), "heads": np.empty(9, np.int32), "slope": np.empty(S), "constant": np.empty(S)}
-    for kind in range(4):
+    for kind in range(5):
         before = {"kind": kind, "beta": 0.5, **text, "truth": truth}
         own = {**before, "theta": theta}
-        yield "survey", {**own, "tolerance": 1e-3, **found}
+        costs = np.full(44 if kind == 4 else 0, 0.5)
+        yield "survey", {**own, "cost": costs, "tolerance": 1e-3, **found}
         stored = {"held": held, "alpha": np.full((S, P), 0.25), "scale": np.ones((S, P)), "offset": np.ones((S, P)), "used": used}
-        steps = {"strength": ones, "skip": -1.0, "gap": np.full(S, np.inf), "steps": 2, "tolerance": 1e-3, "seed": 1}
-        yield "sweep", {**own, **stored, "gram": np.zeros((S, P, P)), **steps}
-        for made in (-1, 3):
+        game = {"cost": costs, "shares": 1.0 - costs, "strength": ones, "delta": 0.5, "skip": -1.0}
+        steps = {"gap": np.full(S, np.inf), "steps": 2, "tolerance": 1e-3, "seed": 1}
+        yield "sweep", {**own, **stored, "gram": np.zeros((S, P, P)), **game, **steps}
+        for made in (-1, 3) if kind < 4 else ():
             late = np.zeros(D if made >= 0 else 0)
             mean = {"parts": np.zeros(arcs), "constant": np.zeros(S), "share": ones / S, "lam": 0.5, "made": made, "late": late}
             yield "mean_sweep", {**before, "order": np.array([2, 0, 1]), "theta": theta, **mean, "tolerance": 1e-3}

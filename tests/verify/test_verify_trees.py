@@ -17,7 +17,7 @@ from support.sentences import corpus, related, texts, written
 from advcli import DependencyParser
 from advcli.cli import main
 from advcli.learners.structured.spaces.psi import make_psi
-from advcli.learners.structured.stored_planes import PSI_KINDS
+from advcli.learners.structured.stored_planes import KINDS, PSI_KINDS
 from advcli.learners.structured.tree_training import nearest_projective
 from advcli.verify.bounds import Ball
 from advcli.verify.gap import LearnedRows
@@ -38,7 +38,7 @@ def fitted(seed: int, surrogate: str) -> tuple[Any, Any, Any, Any, Any]:
     return fit, fit.proof(X, y, weight[groups]), checker, features, LearnedRows(y, weight[groups], None, None, groups)
 
 
-@pytest.mark.parametrize("surrogate", PSI_KINDS)
+@pytest.mark.parametrize("surrogate", KINDS)
 @given(seed=st.integers(0, 10**6), share=st.floats(0.0, 1.0))
 @settings(max_examples=5, deadline=None)
 def test_bounds_hold_for_any_proof_and_are_tight_for_that_of_a_fit(surrogate: str, seed: int, share: float) -> None:
@@ -53,7 +53,8 @@ def test_bounds_hold_for_any_proof_and_are_tight_for_that_of_a_fit(surrogate: st
     for s in random.integers(0, len(sizes), 20):
         every = trees(int(sizes[s]))
         planes += [s, random.normal(), random.normal(), *every[random.integers(len(every))]]
-    bounds = checker.bounds(features, learned, fit.lam_, {"theta": theta, "r": np.array(planes, dtype=np.float64)})
+    other = {name: share * array + random.normal(size=array.shape) for name, array in proof.items() if name == "predictor"}
+    bounds = checker.bounds(features, learned, fit.lam_, {"theta": theta, "r": np.array(planes, dtype=np.float64), **other})
     assert float(bounds.dual.low) <= stated.primal
     assert float(bounds.primal.high) >= stated.dual
 
@@ -226,7 +227,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words += ["hyper.C=3", "protocol.n_splits=2", "protocol.standardise=none", "record.proofs=true", "solver.tol=1e-2", "quiet=true"]
     words += ["protocol.metric=unlabelled_attachment", "protocol.metrics=[labelled_attachment,whole_trees]"]
     words += ["workers=1", "hydra/launcher=basic", "loss=dependency_trees", "loss.hash_bits=10", "name=made"]
-    words += [f"loss.surrogate={','.join(PSI_KINDS)}"]
+    words += [f"loss.surrogate={','.join(KINDS)}"]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         assert main(words) == 0
@@ -236,7 +237,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_fit_is_proved(made: Path) -> None:
     verdicts = judged(made)
     assert [each.reason for each in verdicts if each.verdict != "proved"] == []
-    assert len(verdicts) == 10
+    assert len(verdicts) == 12
     assert all(0 <= each.relative_gap <= each.stated_gap + 1e-9 for each in verdicts)
     assert {each.metrics for each in verdicts} == {"unlabelled_attachment labelled_attachment whole_trees"}
 

@@ -12,19 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.arrays import is_sparse
-from ...core.errors import ConfigError, IncompatibleError
 from ...core.groups import Starts, group_starts, rows_of
 from ...core.stored_arrays import Entries
 from ...core.typing import Array, Labels
 from ...solvers.cutting_planes import Positions
 from ..base import Bound, Rows, View, register
 from ..options import describes, one_of, seed_of
-from .chain_training import CHAINS_BY_EXAMPLES, KINDS, ChainProblem, ChainTrainer
+from .chain_training import CHAINS_BY_EXAMPLES, ChainProblem, ChainTrainer
 from .frank_wolfe import fit_by_examples
 from .learner import MAXMIN, StructuredLearner, weights_of_sequences
 from .spaces.chain_game import best_paths, chain_game
-from .spaces.psi import SURROGATES, Psi
-from .stored_planes import PlaneFit
+from .spaces.psi import Psi
+from .stored_planes import KINDS, PlaneFit
 
 RULES = ("potentials", "predictor")
 
@@ -127,21 +126,9 @@ class ChainClassifier(StructuredLearner):
 
     def check_parameters(self) -> None:
         """Refuse parameters that no data can mend."""
-        if self.surrogate in SURROGATES and self.surrogate not in KINDS:
-            needs = "sets of labels" if self.surrogate == "f1" else "SGD, as it is not convex"
-            raise IncompatibleError(f"loss.surrogate={self.surrogate}", needs, f"loss=chain has {', '.join(KINDS)}")
-        one_of("loss.surrogate", self.surrogate, KINDS)
         one_of("loss.search", self.search, ("auto", "levels"))
         self.check_rule(self.rule, RULES)
-        if one_of("loss.training", self.training, ("planes", *CHAINS_BY_EXAMPLES)) != "planes" and self.surrogate == MAXMIN:
-            needs = "targets that are learned beside the weights"
-            raise IncompatibleError(f"loss.surrogate={MAXMIN}", needs, f"loss.training={self.training} has none: choose planes")
-        if self.surrogate != MAXMIN:
-            super().check_parameters()
-            return
-        if self.beta is not None:
-            raise ConfigError(f"loss.beta={self.beta} is an option of loss.surrogate=scaling; {MAXMIN} has none")
-        self.check_common()
+        self.check_surrogate(KINDS, self.training, CHAINS_BY_EXAMPLES)
 
     def problem(self, X: Any, y: Any, share: Array, psi: Psi) -> ChainProblem:
         """Return every row as one chain; `fit_bound` knows which rows go together."""

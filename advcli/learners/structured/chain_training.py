@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,9 @@ from ...solvers.cutting_planes import Cuts, CuttingPlaneProblem, CuttingPlanes, 
 from .frank_wolfe import ExampleSteps, FrankWolfe, Gradients
 from .learner import MAXMIN
 from .spaces.psi import Psi
-from .stored_planes import PSI_KINDS, STEPS, StoredPlaneTrainer
+from .stored_planes import GAME_STALLED, KINDS, STEPS, StoredPlaneTrainer
 
-KINDS: Mapping[str, int] = {**PSI_KINDS, MAXMIN: 4}
 MOST_GRAM = 250_000_000  # numbers of all Gram matrices: 2 GB
-GAME_STALLED = 1000  # of the max-min margin, whose steps are proximal: bounds rest for long until it is settled which states tie
 
 
 class ChainProblem(CuttingPlaneProblem):

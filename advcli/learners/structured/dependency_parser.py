@@ -21,9 +21,9 @@ from ..base import Bound, Rows, View, register
 from ..options import describes, one_of, seed_of
 from .arc_relations import ArcRelations, relation_bits, relations_at
 from .frank_wolfe import fit_by_examples
-from .learner import StructuredLearner, weights_of_sequences
-from .spaces.psi import SURROGATES, Psi
-from .stored_planes import PSI_KINDS, PlaneFit
+from .learner import MAXMIN, StructuredLearner, weights_of_sequences
+from .spaces.psi import Psi
+from .stored_planes import KINDS, PlaneFit
 from .tree_training import TREES_BY_EXAMPLES, Heads, Sentences, TreeProblem, TreeTrainer, nearest_projective
 
 
@@ -43,14 +43,14 @@ class DependencyParser(StructuredLearner):
 
     Parameters
     ----------
-    surrogate : {"margin", "slack", "scaling", "log", "prob"}
-        psi (`advcli.learners.structured.spaces.psi`).
+    surrogate : {"margin", "slack", "scaling", "log", "prob", "maxmin"}
+        psi (`advcli.learners.structured.spaces.psi`), or the max-min margin of the number of wrong heads (Nowak-Vila, Bach & Rudi 2020).
     search : {"auto"}
         How the worst tree is found: by Eisner's algorithm at scores plus l for every wrong head, for several l, which bounds psi of all
         trees; where the bound stays open, by the best tree at every number of wrong heads, of sentences of up to 160 words.
     training : {"planes", "bcfw", "sgd"}
         How P is minimised: by stored trees of every sentence; with one mean plane of each by block-coordinate Frank-Wolfe, or by stochastic
-        subgradients. All are certified.
+        subgradients. All are certified; the max-min margin has ``planes`` alone.
     hash_bits : int
         Base-2 logarithm of the number of weights, 8 to 28.
 
@@ -82,6 +82,8 @@ class DependencyParser(StructuredLearner):
     McDonald, Crammer and Pereira (2005), "Online large-margin training of dependency parsers", ACL: the features.
 
     Fathony, Liu, Asif and Ziebart (2016), "Adversarial multiclass classification: a risk minimization perspective", NeurIPS: the relations.
+
+    Nowak-Vila, Bach and Rudi (2020), "Consistent structured prediction with max-min margin Markov networks", ICML.
 
     Eisner (1996), "Three new probabilistic models for dependency parsing: an exploration", COLING: the algorithm.
 
@@ -122,25 +124,21 @@ class DependencyParser(StructuredLearner):
 
     def check_parameters(self) -> None:
         """Refuse parameters that no data can mend."""
-        if self.surrogate in SURROGATES and self.surrogate not in PSI_KINDS:
-            needs = "sets of labels" if self.surrogate == "f1" else "SGD, as it is not convex"
-            raise IncompatibleError(f"loss.surrogate={self.surrogate}", needs, f"loss=dependency_trees has {', '.join(PSI_KINDS)}")
-        one_of("loss.surrogate", self.surrogate, PSI_KINDS)
         one_of("loss.search", self.search, ("auto",))
-        one_of("loss.training", self.training, ("planes", *TREES_BY_EXAMPLES))
         whole = isinstance(self.hash_bits, (int, np.integer)) and not isinstance(self.hash_bits, (bool, np.bool_))
         if not (whole and 8 <= self.hash_bits <= 28):
             raise ConfigError(f"loss.hash_bits={self.hash_bits} must be a whole number from 8 to 28, for 2^hash_bits weights")
         if self.fit_intercept:
             raise ConfigError("fit_intercept=True: words have no constant, and a parse ignores what all arcs share")
-        super().check_parameters()
+        self.check_surrogate(KINDS, self.training, TREES_BY_EXAMPLES)
 
     def problem(self, X: Any, y: Any, share: Array, psi: Psi) -> TreeProblem:
         """Return all rows as one sentence; `_fit_checked` knows which rows go together."""
-        return self._problem_of(Sentences(X, sentence_starts(None, X.shape[0])), np.asarray(y, dtype=np.int32), np.ones(1), psi)
+        return self._problem_of(Sentences(X, sentence_starts(None, X.shape[0])), np.asarray(y, dtype=np.int32), np.ones(1))
 
-    def _problem_of(self, sentences: Sentences, heads: Heads, share: Array, psi: Psi) -> TreeProblem:
-        return TreeProblem(sentences, heads, share, psi, int(self.hash_bits), float(self.tol))
+    def _problem_of(self, sentences: Sentences, heads: Heads, share: Array) -> TreeProblem:
+        beta = 0.0 if self.surrogate == MAXMIN else float(getattr(self.psi(), "beta", 0.0))
+        return TreeProblem(sentences, heads, share, self.surrogate, beta, int(self.hash_bits), float(self.tol))
 
     # ---- fitting --------------------------------------------------------------------------------------------------
     def fit(self, X: Any, y: Any, sample_weight: Any = None, start: Any = None, groups: Any = None, relations: Any = None) -> Self:
@@ -203,7 +201,7 @@ class DependencyParser(StructuredLearner):
         )
         self.remarks_ = (crossing,) if self.crossing_ else ()
         self.lam_ = float(self.lam or 1.0 / (self.C * weights.sum()))
-        problem = self._problem_of(bound.own["sentences"], bound.codes, weights / weights.sum(), self.psi())
+        problem = self._problem_of(bound.own["sentences"], bound.codes, weights / weights.sum())
         alike, trainer = self._continues(start, bound, ("surrogate", "beta", "training", "hash_bits")), None
         if self.training == "planes":
             trainer = start.trainer_ if alike else TreeTrainer(problem)
@@ -211,11 +209,12 @@ class DependencyParser(StructuredLearner):
             fit = trainer.learn(self.lam_, float(self.tol), float(self.max_passes), seed_of(self.random_state), float(self.max_seconds))
         else:
             fit = self._learn_by_examples(problem, start.dual_ if alike else None)
-        exact = problem.exactly(self.lam_, fit.weights[0])
-        fit = fit._replace(primal=min(fit.primal, exact[0]), oracle_gap=exact[1])
+        if self.surrogate != MAXMIN:  # whose searches leave nothing open
+            exact = problem.exactly(self.lam_, fit.weights[0])
+            fit = fit._replace(primal=min(fit.primal, exact[0]), oracle_gap=exact[1])
         self.trainer_, self.trained_on_ = trainer, bound
         self.coef_, self.shared_ = fit.weights[0].reshape(1, -1), np.zeros(0)
-        self.dual_, self.trained_targets_ = fit.mixture, None
+        self.dual_, self.trained_targets_ = fit.mixture, fit.targets
         self.oracle_gap_, self.oracle_calls_, self.n_iter_ = fit.oracle_gap, fit.calls, max(1, math.ceil(fit.passes))
         self.judge(fit, fit.outside, began)
         self._learn_relations(bound.own["relations"], start if start is not None and start.trained_on_ is bound else None)
@@ -242,12 +241,14 @@ class DependencyParser(StructuredLearner):
         """Return the planes with a weight: sentence, alpha, h of the tangent, and the heads of its words; none for mean planes."""
         if self.training != "planes":
             return None
-        planes = self.dual_.planes(self.trained_on_.own["start"], self.trained_on_.codes, self.psi())
+        psi = None if self.surrogate == MAXMIN else self.psi()
+        planes = self.dual_.planes(self.trained_on_.own["start"], self.trained_on_.codes, psi)
         return np.concatenate([np.zeros(0), *(plane for each in planes for plane in each)])
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
         """Return the arrays that prove the trees, and those that prove the relations by ``relations_``; or none."""
         arrays = super().proof(X, codes, weight)
+        arrays |= {} if self.trained_targets_ is None else {"predictor": self.trained_targets_}
         if not arrays or self.relation_fit_ is None:
             return arrays
         return arrays | {f"relations_{name}": array for name, array in self.relation_fit_.proof(None, None, None).items()}

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
-from ...core.errors import ConfigError, DataError
+from ...core.errors import ConfigError, DataError, IncompatibleError
 from ...core.groups import Starts
 from ...core.typing import Array, Labels, Options
 from ...problems.certificate import judge, warn_unless_converged
@@ -21,7 +21,7 @@ from ..base import Bound
 from ..linear import LinearLearner
 from ..options import one_of, seed_of
 from ..refitting import Refitting, check_positive
-from .spaces.psi import Psi, make_psi
+from .spaces.psi import SURROGATES, Psi, make_psi
 
 MAXMIN = "maxmin"  # the max-min margin, a game and no psi, by its name among the surrogates
 GAMES = (MAXMIN, "maxmin_f1")  # the max-min margins of the number of wrong labels and, of sets alone, of the F-measure
@@ -101,6 +101,25 @@ class StructuredLearner(Refitting, LinearLearner):
             check_positive(max_seconds=self.max_seconds)
         if not isinstance(self.fit_intercept, (bool, np.bool_)):
             raise ConfigError(f"fit_intercept={self.fit_intercept} must be true or false")
+
+    def check_surrogate(self, kinds: Iterable[str], training: str, by_examples: Iterable[str]) -> None:
+        """Refuse a surrogate that examples of several rows do not have, a training, and parameters beside them that no data can mend.
+
+        ``kinds`` are the surrogates, ``by_examples`` the trainings beside ``planes``.
+        """
+        if self.surrogate in SURROGATES and self.surrogate not in kinds:
+            needs = "sets of labels" if self.surrogate == "f1" else "SGD, as it is not convex"
+            raise IncompatibleError(f"loss.surrogate={self.surrogate}", needs, f"loss={self.name} has {', '.join(kinds)}")
+        one_of("loss.surrogate", self.surrogate, tuple(kinds))
+        if one_of("loss.training", training, ("planes", *by_examples)) != "planes" and self.surrogate == MAXMIN:
+            needs = "targets that are learned beside the weights"
+            raise IncompatibleError(f"loss.surrogate={MAXMIN}", needs, f"loss.training={training} has none: choose planes")
+        if self.surrogate != MAXMIN:
+            StructuredLearner.check_parameters(self)
+            return
+        if self.beta is not None:
+            raise ConfigError(f"loss.beta={self.beta} is an option of loss.surrogate=scaling; {MAXMIN} has none")
+        self.check_common()
 
     def check_rule(self, rule: str, rules: tuple[str, ...]) -> None:
         """Refuse a rule of prediction that is unknown, or that this surrogate has no predictor for."""

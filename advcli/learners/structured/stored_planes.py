@@ -14,14 +14,18 @@ from numpy.typing import NDArray
 
 from ...core.groups import Starts
 from ...core.typing import Array
+from .learner import MAXMIN
 from .spaces.psi import Psi
 
 PSI_KINDS: Mapping[str, int] = {"margin": 0, "slack": 1, "scaling": 1, "log": 2, "prob": 3}
 """Surrogates by the number that compiled loops have for them (`_ext/structured/adv_psi.pxd`)."""
+KINDS: Mapping[str, int] = {**PSI_KINDS, MAXMIN: 4}
+"""The same with the max-min margin."""
 ROOM = 16  # labels of an example that there is room for at first
 QUICK = 9  # passes over the examples with the larger gaps between two passes over all
 STEPS = 10  # pairwise steps of one visit
 STALLED = 30  # rounds without a better bound after which a fit ends
+GAME_STALLED = 1000  # of the max-min margin, whose steps are proximal: bounds rest for long until it is settled which labels tie
 WEAK = 2e-3  # lambda n / |x|^2 below which a fit comes down to lambda from larger ones
 WAY_FACTOR = 10.0  # from one lambda to the next on that way
 WAY_TOL = 3e-2  # gap at which the next is taken

@@ -13,14 +13,15 @@ from ...core.groups import Starts
 from ...core.typing import Array
 from ...solvers.cutting_planes import Cuts, CuttingPlaneProblem, Positions, squared
 from .frank_wolfe import ExampleSteps
-from .spaces.psi import Psi
-from .stored_planes import PSI_KINDS, STEPS, StoredPlaneTrainer
+from .learner import MAXMIN
+from .stored_planes import GAME_STALLED, KINDS, STEPS, StoredPlaneTrainer
 
 Heads = NDArray[np.int32]
 
 SEARCH_SHARE = 0.5  # part of the tolerance that the search of one sentence may leave open; most leave far less
 LEFT_OPEN = 0.1  # part of the tolerance that all may leave open; where they leave more, each has to leave less
 UNIT = 34.0  # squared norm of an arc's features, apart from the tags between its ends
+NO_COSTS = np.zeros(0)
 
 
 class Sentences:
@@ -71,10 +72,10 @@ def nearest_projective(heads: Heads, start: Starts) -> tuple[Heads, Array]:
 class TreeProblem(CuttingPlaneProblem):
     """Sentences with their true trees ``heads`` (n,), projective, and a surrogate; the weights are theta (1, D), D a power of two."""
 
-    def __init__(self, sentences: Sentences, heads: Heads, share: Array, psi: Psi, bits: int, tol: float) -> None:
-        self.sentences, self.heads, self.share, self.psi = sentences, heads, share, psi
+    def __init__(self, sentences: Sentences, heads: Heads, share: Array, surrogate: str, beta: float, bits: int, tol: float) -> None:
+        self.sentences, self.heads, self.share = sentences, heads, share
         self.start, self.K, self.G, self.size = sentences.start, 1, 0, 2**bits
-        self.kind, self.beta = PSI_KINDS[psi.name], float(getattr(psi, "beta", 0.0))
+        self.kind, self.beta = KINDS[surrogate], beta
         self.tol, self.part = tol, SEARCH_SHARE
         self.tolerance = self.part * tol * float(share @ np.diff(self.start))  # before P is known, by what the loss is at most
 
@@ -87,13 +88,13 @@ class TreeProblem(CuttingPlaneProblem):
         """Arcs are scored by `all_cuts`: there are too many of them to hold their scores."""
         raise NotImplementedError
 
-    def all_cuts(self, W: Array, shared: Array) -> Cuts:
-        """Return the worst tree of every sentence at weights W (1, D)."""
+    def all_cuts(self, W: Array, shared: Array, cost: Array = NO_COSTS) -> Cuts:
+        """Return the worst tree of every sentence at weights W (1, D); of the max-min margin at these costs of all heads."""
         S = len(self.share)
         value, upper, slope, constant = (np.empty(S) for _ in range(4))
         heads = np.empty(len(self.heads), dtype=np.int32)
         found = value, upper, heads, slope, constant
-        calls = kernels.parser.survey(self.kind, self.beta, *self.arrays, W.ravel(), self.tolerance, *found)
+        calls = kernels.parser.survey(self.kind, self.beta, *self.arrays, W.ravel(), cost, self.tolerance, *found)
         above = float(self.share @ upper)
         self.part *= 0.25 if above - float(self.share @ value) > LEFT_OPEN * self.tol * above else 1.0
         self.tolerance = self.part * self.tol * above
@@ -118,8 +119,18 @@ class TreeTrainer(StoredPlaneTrainer):
     unit = UNIT
 
     def __init__(self, problem: TreeProblem) -> None:
-        super().__init__(problem.heads, problem.start, problem.share, float(problem.kind == 0))
+        self.game = problem.kind == KINDS[MAXMIN]
+        super().__init__(problem.heads, problem.start, problem.share, float(problem.kind == KINDS["margin"] or self.game))
         self.problem = problem
+        sizes = np.diff(problem.start)
+        self.sizes = np.repeat(sizes, sizes)  # words of each word's sentence
+        self.first = np.cumsum(self.sizes + 1) - (self.sizes + 1)  # of each word's heads among those of all words
+        self.cost = self.shares = NO_COSTS
+        if self.game:
+            self.most_idle = GAME_STALLED
+            self.cost = np.ones(int(self.sizes.sum()) + len(self.sizes))
+            self.cost[self.first + problem.heads] = 0.0
+            self.shares = 1.0 - self.cost
         S, P = self.alpha.shape
         self.grams = np.zeros((S, P, P))
         self.theta = np.zeros(problem.size)
@@ -136,16 +147,35 @@ class TreeTrainer(StoredPlaneTrainer):
         self.theta[:] = 0.0
         weight = self.alpha * self.scale * (self.share[:, None] / -lam)
         kernels.parser.mixture(*self.problem.arrays, self.held, weight, self.used, self.theta)
+        if self.game:
+            self.shares = self.shares_of_heads()
         return (self.theta.copy(),)
+
+    def shares_of_heads(self) -> Array:
+        """Return the shares of the heads of every word in the mixture, sum of n (n + 1) numbers over sentences."""
+        shares, room = np.zeros(len(self.cost)), self.alpha.shape[1]
+        word = np.arange(len(self.sizes))
+        owner = np.repeat(np.arange(len(self.share)), np.diff(self.start))
+        begin = self.start[owner] * (room - 1) + word  # of the first stored head of each word
+        for p in range(int(self.used.max())):
+            shares[self.first + self.held[begin + p * self.sizes]] += self.alpha[owner, p]
+        return shares
+
+    def targets(self) -> Array | None:
+        """Return the targets p of the heads of every word as they are now; None for surrogates that have none."""
+        return 1.0 - self.cost if self.game else None
 
     def primal(self, lam: float, weights: tuple[Array]) -> tuple[float, float]:
         """Return what P is at most, and the part of it that searches leave open."""
-        cuts = self.problem.all_cuts(weights[0], np.zeros(0))
+        cuts = self.problem.all_cuts(weights[0], np.zeros(0), self.cost)
         above = float(self.share @ cuts.upper)
         return 0.5 * lam * squared(weights[0], np.zeros(0)) + above, above - float(self.share @ cuts.value)
 
     def dual(self, lam: float, weights: tuple[Array]) -> float:
         """Return D of the mixture."""
+        if self.game:
+            loss = np.add.reduceat(1.0 - np.maximum.reduceat(self.shares, self.first), self.start[:-1])
+            return float(self.share @ loss) - 0.5 * lam * squared(weights[0], np.zeros(0))
         return float(self.share @ (self.alpha * self.offset).sum(axis=1)) - 0.5 * lam * squared(weights[0], np.zeros(0))
 
     def sweep(self, lam: float, skip: float, seed: int) -> int:
@@ -153,8 +183,10 @@ class TreeTrainer(StoredPlaneTrainer):
         with np.errstate(divide="ignore"):
             strength = lam / self.share
         problem, stored = self.problem, (self.held, self.alpha, self.scale, self.offset, self.used)
-        steps = strength, skip, self.gap, STEPS, problem.tolerance, seed
-        full, _ = kernels.parser.sweep(problem.kind, problem.beta, *problem.arrays, self.theta, *stored, self.grams, *steps)
+        delta = 2.0 * lam / float(self.share.mean()) / self.unit
+        steps = strength, delta, skip, self.gap, STEPS, problem.tolerance, seed
+        state = *stored, self.grams, self.cost, self.shares
+        full, _ = kernels.parser.sweep(problem.kind, problem.beta, *problem.arrays, self.theta, *state, *steps)
         return int(full)
 
 
