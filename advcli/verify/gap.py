@@ -26,7 +26,7 @@ import numpy as np
 
 from ..core.arrays import dense, is_sparse
 from ..core.typing import Array
-from .bounds import Ball, ball, dot, exp, inverse, join, outward
+from .bounds import UNIT, Ball, ball, dot, exp, inverse, join, outward
 from .surrogates import CannotError, Surrogate
 
 _ROWS = 512  # rows of a kernel matrix that are held at once
@@ -87,6 +87,9 @@ class ScoreMap:
 
     @staticmethod
     def _squares(X: Any) -> Ball:
+        if is_sparse(X):  # dense rows may be more than there is memory for
+            squares = dot(X.multiply(X).tocsr(), np.ones((X.shape[1], 1)))[:, 0]
+            return Ball(squares.mid, outward(squares.rad + 2.0 * UNIT * squares.mid))
         return (ball(dense(X)) * dense(X)).sum(axis=1)
 
     @property
