@@ -305,12 +305,14 @@ cdef inline int solve_block(Family *s, const double *f, const double *q0, double
                 rounding = max(rounding, noise)
             else:
                 move[j] = 0.0
-        if m < size and largest_move > 1e-14 + 1e-15 * rounding / w:
+        noise = 1e-14 + 1e-15 * rounding / w
+        if m < size and largest_move > noise:
             step = 1.0
             worst = -1
             kind = 0
             for j in range(k):
-                if move[j] < 0.0 and q[j] < -step * move[j]:
+                # a label that rounding alone moves below 0 depends on the tight rows: its place in the working set would be one too many
+                if move[j] < -noise and q[j] < -step * move[j]:
                     step = q[j] / -move[j]
                     worst = j
                     kind = 1

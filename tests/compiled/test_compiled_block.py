@@ -47,6 +47,24 @@ def test_exact_block_is_optimal(kernels, name, k):
         assert (np.abs(gap - cases.mismatch(loss, F, R, y)) <= 1e-9 * (spread(loss) + np.ptp(F, axis=1))).all()
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_exact_block_from_a_vertex_where_rows_tie(kernels, seed):
+    """Rows of zeros and ones tie at every vertex: a label that rounding moves below 0 must not leave, or the active set goes round."""
+    random = np.random.default_rng(seed)
+    for _ in range(10):
+        matrix, unit = random.integers(0, 2, size=(7, 5)) * random.choice([1.0, 0.3, 0.7]), np.eye(5)[random.integers(5)]
+        f, w, y = random.integers(-1, 2, size=5) * random.choice([0.0, 0.05, 0.5]), 10.0 ** random.uniform(-2, 1), int(random.integers(5))
+        loss, r = make_loss("general", 5, matrix=matrix), unit - np.eye(5)[y]
+        new = kernels.block(loss.family, f[None], r[None], np.array([y]), np.array([w]))[0]
+        best = reference.block_qp("general", f, r, y, w, matrix=matrix)
+
+        def value(step, matrix=matrix, f=f, r=r, w=w, y=y):
+            q = step + np.eye(5)[y]
+            return (matrix @ q).min() + f @ q - 0.5 * w * ((step - r) ** 2).sum()
+
+        assert value(new) >= value(best) - 1e-6
+
+
 @pytest.mark.parametrize("name", cases.compiled_names())
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_exact_block_against_a_quadratic_program(kernels, name, k):
