@@ -7,6 +7,7 @@ A page has a table between ``<!-- table NAME -->`` and ``<!-- end NAME -->``; `T
     python docs/rebuild.py                              make all tables of all pages anew from the summaries
     python docs/rebuild.py --check                      write nothing; exit code 1 and a line for every page that would change
     python docs/rebuild.py results/fathony2018_table4   keep the summaries of these finished runs first
+    python docs/rebuild.py results/searches_yeast_80.csv   keep a table of searches (`advcli report +experiment=choi2018_table5_1`)
 
 A run is refused if its commit is unknown or the working tree was changed, since no commit stands for its numbers then. Rows whose
 ``origin`` is ``page`` were taken over from the page of that commit, rounded as they stood there.
@@ -30,6 +31,7 @@ from advcli.core.files import write_text
 from advcli.reports.published_numbers import FAR, load_published, z_score
 from advcli.reports.summary import summarise, with_unique_methods
 from advcli.results.folder import ResultsFolder
+from advcli.results.provenance import git_state
 from advcli.statistics.marks import Significance
 
 DOCS = Path(__file__).resolve().parent
@@ -83,6 +85,14 @@ class Summary:
         spread = scale * row["std"] / (math.sqrt(row["n_splits"]) if error else 1.0)
         text = f"{scale * row['mean']:.{digits}f}" + ("" if math.isnan(spread) or spread == 0 else f" ({spread:.{digits}f})")
         return f"{text}, {row['note']}" if row["note"] else text
+
+    def method(self, dataset: str, begins: str, option: str) -> str:
+        """Return the method of a data set that begins so and has an option, such as ``loss.max_updates=5``, among those in brackets."""
+        for name in self.frame.index.get_level_values("method")[self.frame.index.get_level_values("dataset") == dataset]:
+            start, _, options = name.partition(" [")
+            if start == begins and option in options.removesuffix("]").split(", "):
+                return str(name)
+        raise ResultsError(f"{self.name}.csv has no row {dataset}, {begins}, {option}")
 
     def made(self, command: str) -> str:
         """Return the line under a table: command, whether its numbers were taken over from a page, largest relative gap."""
@@ -303,6 +313,9 @@ def confusion_by_belief() -> list[str]:
     return [*pipe(["rho", *(f"{1 - i / 10:.1f}" for i in steps)], rows), "", " ".join(made)]
 
 
+ALL = {"digits": "optdigits", "letter": "letter"}
+"""Data sets of the semi-supervised machine in all dimensions of the kernel, as without kernel PCA, or in those of many landmarks."""
+WITHOUT_PCA = {"digits": "features.dimensions=3822", "letter": "features.dimensions=5000 features.landmarks=5000"}
 LEARNERS = ("f_y", "f_conf", "f_full", "s3vm", "uma")
 
 
@@ -315,6 +328,7 @@ def confused_labels() -> list[str]:
     """Return Table 1 of Louche and Ralaivola 2015 with its column without kernel PCA."""
     key = "louche2015_table1"
     summary, letter, facts = Summary(key), Summary(f"{key}_letter"), facts_of(key)
+    whole = [Summary(f"{key}_all_{name}").text(dataset, "s3vm kernel_pca", "error", 3, error=True) for name, dataset in ALL.items()]
 
     def printed(dataset: str, features: str, without: str) -> list[str]:
         values = [facts.loc[(dataset, loss, features, "error"), "printed"] for loss in LEARNERS]
@@ -322,15 +336,17 @@ def confused_labels() -> list[str]:
 
     short = errors_of(letter, "letter", "kernel_pca", [loss for loss in LEARNERS if loss != "s3vm"])
     rows = [
-        ["digits", "1,000 updates", *errors_of(summary, "optdigits", "kernel_pca"), ""],
+        ["digits", "1,000 updates", *errors_of(summary, "optdigits", "kernel_pca"), whole[0]],
         ["", "printed", *printed("optdigits", "kernel_pca", "rbf")],
         ["letter", "120 updates", *short[:3], summary.text("letter", "s3vm kernel_pca", "error", 3, error=True), short[3], ""],
         ["", "printed", *printed("letter", "kernel_pca", "rbf")],
-        ["", "1,000 updates", *errors_of(summary, "letter", "kernel_pca"), ""],
+        ["", "1,000 updates", *errors_of(summary, "letter", "kernel_pca"), whole[1]],
         ["text (reuters_r8)", "1,000 updates", *errors_of(summary, "reuters_r8", "linear"), ""],
         ["", "printed, another subset of Reuters", *printed("reuters_r8", "linear", "raw")],
     ]
     made = f"{summary.made(f'advcli +experiment={key}')} {letter.made(f'advcli +experiment={key}_letter')}"
+    for name in ALL:
+        made += f" `advcli +experiment={key} +louche2015={name} loss=s3vm {WITHOUT_PCA[name]} name={key}_all_{name}`."
     return [*pipe(["data", "stop", *LEARNERS[:-1], "UMA", "s3vm without kernel PCA"], rows), "", made]
 
 
@@ -362,19 +378,22 @@ def clean_sample() -> list[str]:
 
 def clean_sample_by_data() -> list[str]:
     """Return Fig. 4: error of UMA and of the semi-supervised machine along the size of the clean sample."""
-    summary, rows = Summary("louche2015_fig4"), []
-    for data, dataset, name, method in (
-        ("digits", "optdigits", "UMA", "uma kernel_pca"),
-        ("", "optdigits", "s3vm", "s3vm kernel_pca"),
-        ("letter", "letter", "UMA, 120 updates", "uma kernel_pca, 120 updates"),
-        ("", "letter", "UMA, 1,000 updates", "uma kernel_pca"),
-        ("", "letter", "s3vm", "s3vm kernel_pca"),
-        ("text", "reuters_r8", "UMA", "uma linear"),
-        ("", "reuters_r8", "s3vm", "s3vm linear"),
+    key, rows = "louche2015_fig4", []
+    whole, stopped = Summary(key), Summary(f"{key}_stopped")
+    for data, dataset, name, summary, method in (
+        ("digits", "optdigits", "UMA", whole, "uma kernel_pca"),
+        ("", "optdigits", "s3vm", whole, "s3vm kernel_pca"),
+        ("letter", "letter", "UMA, 120 updates", stopped, "uma kernel_pca"),
+        ("", "letter", "UMA, 1,000 updates", whole, "uma kernel_pca"),
+        ("", "letter", "s3vm", whole, "s3vm kernel_pca"),
+        ("text", "reuters_r8", "UMA", whole, "uma linear"),
+        ("", "reuters_r8", "s3vm", whole, "s3vm linear"),
     ):
-        keys = [(dataset, f"{method} [protocol.labelled_share={share}]", "error") for share in SHARES.values()]
-        rows.append([data, name, *(summary.text(*key, 3, error=True) if key in summary.frame.index else "-" for key in keys)])
-    return [*pipe(["data", "method", *SHARES], rows), "", summary.made("advcli +experiment=louche2015_fig4 protocol.n_splits=10")]
+        names = [summary.method(dataset, method, f"protocol.labelled_share={share}") for share in SHARES.values()]
+        rows.append([data, name, *(summary.text(dataset, each, "error", 3, error=True) for each in names)])
+    command = f"advcli +experiment={key}"
+    less = f"{command} +louche2015=letter loss=uma loss.max_updates=120 protocol.rough_updates=120 name={key}_stopped"
+    return [*pipe(["data", "method", *SHARES], rows), "", f"{whole.made(command)} {stopped.made(less)}"]
 
 
 def updates() -> list[str]:
@@ -470,10 +489,89 @@ def leaves_of_messages() -> list[str]:
     return [*pipe(head, rows), "", summary.made(f"advcli +experiment={key}")]
 
 
+def _lambda(summary: Summary, dataset: str, method: str, metric: str) -> str:
+    return dict(each.split("=") for each in summary.row(dataset, method, metric)["hyper"].split("; "))["lambda"]
+
+
+def by_surrogate(key: str, dataset: str, loss: str, surrogates: Sequence[str], metrics: dict[str, str]) -> list[str]:
+    """Return shares in percent, lambda and gap of structured learners that differ in their surrogate; ``metrics`` have their headings."""
+    summary, rows = Summary(key), []
+    for surrogate in surrogates:
+        cell, first = (dataset, f"{loss} linear [loss.surrogate={surrogate}]"), next(iter(metrics))
+        values = [summary.text(*cell, metric, 2, 100.0) for metric in metrics]
+        rows.append([f"`{surrogate}`", *values, _lambda(summary, *cell, first), f"{summary.row(*cell, first)['worst_gap']:.1e}"])
+    head = ["`loss.surrogate`", *(f"{heading}, percent" for heading in metrics.values()), "lambda", "gap"]
+    return [*pipe(head, rows), "", f"`advcli +experiment={key}`."]
+
+
+def weighted_pairs(key: str, dataset: str, printed: str, digits: int, command: str) -> list[str]:
+    """Return Table 4.2 of Choi 2018 on a data set beside the printed numbers, those of the data set of the name ``printed``."""
+    summary, facts, rows = Summary(key), facts_of("choi2018_table4_2"), []
+    metrics = {"jaccard": "printed", "hamming": "printed", "micro_f1": "printed", "instance_f1": "printed as MaF1"}
+    for surrogate, loss in (("margin", "sets"), ("slack", "sets_slack")):
+        cell = (dataset, f"{loss} linear")
+        pairs = [(summary.text(*cell, metric, digits), facts.loc[(printed, loss, "linear", metric), "printed"]) for metric in metrics]
+        rows.append([surrogate, _lambda(summary, *cell, "jaccard"), *itertools.chain(*pairs), summary.text(*cell, "oracle_calls", 0)])
+    names = {"jaccard": "jaccard", "hamming": "hamming", "micro_f1": "micro F1", "instance_f1": "F1 of the rows"}
+    head = ["surrogate", "lambda", *itertools.chain(*((names[metric], said) for metric, said in metrics.items())), "searches of rows"]
+    return [*pipe(head, rows), "", summary.made(command)]
+
+
+SEARCHES = KEPT / "searches"
+SPACES = {"all sets, here": "sets", "relaxation, here": "relaxation"}
+
+
+def searches(dataset: str, n_rows: int, table: str) -> list[str]:
+    """Return calls, violations, misses and times of the searches of one training, beside the printed ones of a table of Choi 2018."""
+    path = SEARCHES / f"searches_{dataset}_{n_rows}.csv"
+    if not path.is_file():
+        raise ResultsError(f"no kept table {path}; keep it with `python docs/rebuild.py results/{path.name}`")
+    frame = pd.read_csv(path, keep_default_na=True).set_index(["source", "search"])
+    spaces = [source for source in SPACES if source in frame.index.get_level_values(0)]
+    rows = []
+    for search in ("angular", "bisecting", "sarawagi", "hull"):
+        cells = [search]
+        for column, form in (("calls", ".1f"), ("success", ".0f"), ("not_best", ".0f"), ("ms", ".1f")):
+            own = [_number(frame, (source, search), column, form) for source in spaces]
+            cells.append(", ".join([*own, _number(frame, (f"table {table}", search), column, "g")]))
+        rows.append(cells)
+    told = f": {', '.join(SPACES[space] for space in spaces)}, printed"
+    head = ["search", *(f"{what}{told}" for what in ("calls", "% that find a violation", "% not the best of all", "ms"))]
+    made = "" if dataset == "yeast" else f" dataset={dataset} dataset.top_labels=30 protocol.splits=random"
+    counts = " and ".join(
+        f"{int(frame.loc[(space, 'hull'), 'searches']):,} over {words}" for space, words in _OVER.items() if space in spaces
+    )
+    return [*pipe(head, rows), "", f"`advcli report +experiment=choi2018_table{table.replace('.', '_')}{made}`: {counts}."]
+
+
+_OVER = {"all sets, here": "all sets", "relaxation, here": "the relaxation"}
+
+
+def _number(frame: pd.DataFrame, place: tuple[str, str], column: str, form: str) -> str:
+    if place not in frame.index or pd.isna(frame.loc[place, column]):
+        return "-"
+    return f"{float(frame.loc[place, column]):{form}}"
+
+
+def keep_searches(path: Path) -> Path:
+    """Copy a table of searches to ``results/published/searches`` with the commit that made it, and return its place."""
+    state = git_state()
+    if state is None or not state["commit"] or state["dirty"]:
+        raise ResultsError(f"{path}: no commit stands for its numbers; commit the changes and make it again")
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    if not {"source", "search", "calls", "success", "not_best", "ms"} <= set(frame.columns):
+        raise ResultsError(f"{path} is no table of searches (advcli report +experiment=choi2018_table5_1)")
+    SEARCHES.mkdir(exist_ok=True)
+    write_text(SEARCHES / path.name, frame.assign(commit=state["commit"][:7]).to_csv(index=False, lineterminator="\n"))
+    return SEARCHES / path.name
+
+
 def commits() -> list[str]:
     """Return the commits behind every kept summary."""
     summaries = [Summary(path.stem) for path in sorted(KEPT.glob("*.csv"))]
     rows = [[f"`{summary.name}`", summary.commits("run"), summary.commits("page")] for summary in summaries]
+    for path in sorted(SEARCHES.glob("*.csv")):
+        rows.append([f"`searches/{path.stem}`", ", ".join(sorted(set(pd.read_csv(path, dtype=str)["commit"]))), ""])
     return pipe(["summary", "computed at", "taken over from the page at"], rows)
 
 
@@ -511,6 +609,28 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "choi2018_imclef07": xray_labels,
     "choi2018_table4_3": leaves_of_messages,
     "choi2018_table5_3": many_labels,
+    "choi2018_table4_2": lambda: weighted_pairs("choi2018_table4_2", "yeast", "yeast", 3, "advcli +experiment=choi2018_table4_2"),
+    "choi2018_table4_2_rcv1": lambda: weighted_pairs(
+        "choi2018_table4_2_rcv1",
+        "rcv1subset1",
+        "rcv1_50",
+        3,
+        "advcli +experiment=choi2018_table4_2 dataset=rcv1subset1 dataset.top_labels=50 protocol.splits=random name=choi2018_table4_2_rcv1",
+    ),
+    "choi2018_table5_4": lambda: by_surrogate(
+        "choi2018_table5_4", "wnut17_ner", "chain", ("margin", "slack", "prob", "maxmin"), {"entity_f1": "entity F1"}
+    ),
+    "choi2018_table5_5": lambda: by_surrogate(
+        "choi2018_table5_5",
+        "ewt_trees",
+        "dependency_trees",
+        ("margin", "prob"),
+        {"unlabelled_attachment": "right heads", "labelled_attachment": "with the right relation", "whole_trees": "whole trees"},
+    ),
+    "choi2018_table5_1": lambda: searches("yeast", 80, "5.1"),
+    "choi2018_table4_1": lambda: searches("yeast", 160, "4.1"),
+    "choi2018_table5_1_rcv1": lambda: searches("rcv1subset1", 80, "5.1"),
+    "choi2018_table4_1_rcv1": lambda: searches("rcv1subset1", 160, "4.1"),
     "commits": commits,
 }
 """Tables by the name of their marks."""
@@ -598,7 +718,7 @@ def main(words: Sequence[str]) -> int:
     check, paths = "--check" in words, [Path(word) for word in words if word != "--check"]
     try:
         for path in paths:
-            print(f"kept {keep(path).relative_to(DOCS.parent)}")
+            print(f"kept {(keep_searches if path.suffix == '.csv' else keep)(path).relative_to(DOCS.parent)}")
         stale = 0
         for page in PAGES:
             text = page.read_text(encoding="utf-8")

@@ -66,6 +66,8 @@ def test_the_page_names_the_lowest_scikit_learn() -> None:
 
 
 def test_a_command_under_a_table_makes_the_number_of_runs_that_stands_there() -> None:
-    table = (DOCS / "results/reproducing.md").read_text(encoding="utf-8").split("<!-- table louche2015_fig4 -->")[1].split("<!-- end")[0]
+    before, table, *_ = (DOCS / "results/reproducing.md").read_text(encoding="utf-8").split("<!-- table louche2015_fig4 -->")
     runs = pd.read_csv(ROOT / "results/published/louche2015_fig4.csv")["n_splits"].unique()
-    assert [f"protocol.n_splits={n}" in table for n in runs] == [True]
+    assert "`advcli +experiment=louche2015_fig4`." in table.split("<!-- end")[0]
+    preset = (ROOT / "conf/experiment/louche2015_fig4.yaml").read_text(encoding="utf-8")
+    assert [f"n_splits: {n}\n" in preset and f"{n} runs, as printed" in before for n in runs] == [True]
