@@ -161,7 +161,7 @@ class Refitting(CallbackSupportMixin, Learner):
         if isinstance(bound.features.X, BlockRows):  # their checksum would be one of a copy
             return None
         try:
-            extras = {name: bound.own.get(name) for name in ("cost", "costs", "start", "weights")}
+            extras = {name: bound.own.get(name) for name in ("cost", "costs", "start", "weights", "named_arcs")}
             return str(joblib.hash((parameters, bound.features.X, bound.codes, bound.weights, extras)))
         except Exception:  # a parameter that cannot be pickled
             return None

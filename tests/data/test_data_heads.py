@@ -169,7 +169,8 @@ def test_conll_u_is_read_as_it_is(tmp_path):
         (CONLLU.replace("\t0\troot", "\t9\troot"), "row 3 .line 6.: the head 9 of word 3 is not in its sentence"),
         (CONLLU.replace("2\tle", "5\tle"), "line 5: the word 5 stands where word 2 of its sentence is expected"),
         (CONLLU.replace("2\tle", "²\tle"), "line 5 begins with '²', which numbers no word"),
-        ("# nothing\n", "no words"),
+        ("# nothing\n", "the sentence that begins in line 1 has no words"),
+        (f"{CONLLU}\n# sent_id = 3\n# text =\n\n{CONLLU}", "the sentence that begins in line 13 has no words"),
     ],
 )
 def test_files_that_are_no_conll_u_are_refused(tmp_path, text, said):

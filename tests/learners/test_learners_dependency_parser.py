@@ -307,6 +307,15 @@ def test_relations_leave_the_trees_alone_and_go_on_from_another_lambda():
     assert cold.dual <= near.primal + 1e-12
 
 
+def test_a_warm_start_learns_the_relations_that_it_is_given():
+    X, y, groups = texts(13)
+    names = related(X, y, groups)
+    parser = DependencyParser(hash_bits=10, lam=0.5, warm_start=True)
+    parser.fit(X, y, groups=groups, relations=names).fit(X, y, groups=groups, relations=np.char.add(names, "!"))
+    assert all(name.endswith("!") for name in parser.relations_)
+    assert parser.fit(X, y, groups=groups).relations_.tolist() == []
+
+
 def test_a_saved_parser_has_its_relations(tmp_path):
     X, y, groups = texts(14)
     for names in (related(X, y, groups), np.full(len(y), "dep")):

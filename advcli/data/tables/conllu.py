@@ -21,13 +21,19 @@ _FIELDS = 10
 def words_of(text: str, sentences: int = 0) -> Iterator[tuple[int, int, list[str]]]:
     """Yield the line of every word, from 1, the number of its sentence, counted on from ``sentences``, and its ten fields.
 
-    Comments, multiword tokens (1-2) and empty nodes (1.1) are left out. `ValueError` for a line that is none of these.
+    Comments, multiword tokens (1-2) and empty nodes (1.1) are left out. `ValueError` for a line that is none of these, and for comments
+    without a word before the next empty line: a sentence has at least one.
     """
-    expected = 1
-    for line, content in enumerate(text.split("\n"), start=1):
+    expected, opened = 1, 0  # the line of the first comment of a sentence without a word so far
+    for line, content in enumerate([*text.split("\n"), ""], start=1):
         content = content.rstrip("\r")
-        if not content.strip() or content.startswith("#"):
-            expected = expected if content.strip() else 1
+        if not content.strip():
+            if opened:
+                raise ValueError(f"the sentence that begins in line {opened} has no words")
+            expected = 1
+            continue
+        if content.startswith("#"):
+            opened = opened or (line if expected == 1 else 0)
             continue
         cells = content.split("\t")
         if len(cells) != _FIELDS:
@@ -39,7 +45,7 @@ def words_of(text: str, sentences: int = 0) -> Iterator[tuple[int, int, list[str
         if int(cells[0]) != expected:
             raise ValueError(f"line {line}: the word {cells[0]} stands where word {expected} of its sentence is expected")
         sentences += expected == 1
-        expected += 1
+        expected, opened = expected + 1, 0
         yield line, sentences, cells
 
 

@@ -188,6 +188,7 @@ class DependencyParser(StructuredLearner):
         if rows.relations is not None:
             relations = ArcRelations(sentences, bound.codes, rows.relations, weights, relation_bits(int(self.hash_bits)))
         own = {**bound.own, "start": start, "weights": weights, "sentences": sentences, "crossing": crossing, "relations": relations}
+        own["named_arcs"] = None if relations is None else (bound.codes, np.asarray(rows.relations).astype(str))
         return replace(bound, codes=heads, own=own)
 
     def _fit_checked(self, bound: Bound, start: Any) -> None:
@@ -217,7 +218,7 @@ class DependencyParser(StructuredLearner):
         self.dual_, self.trained_targets_ = fit.mixture, fit.targets
         self.oracle_gap_, self.oracle_calls_, self.n_iter_ = fit.oracle_gap, fit.calls, max(1, math.ceil(fit.passes))
         self.judge(fit, fit.outside, began)
-        self._learn_relations(bound.own["relations"], start if start is not None and start.trained_on_ is bound else None)
+        self._learn_relations(bound.own["relations"], start if getattr(start, "trained_on_", None) is bound else None)
 
     def _learn_relations(self, given: ArcRelations | None, start: Any) -> None:
         """Learn the relations of the true arcs, from those of another lambda where there are some."""
