@@ -729,8 +729,8 @@ SEARCH = (
     ),
     Mutant(
         "advcli/evaluation/part.py",
-        "Rows(self.X, self.weight, self.costs, self.groups)",
-        "Rows(self.X, None, self.costs, self.groups)",
+        "Rows(self.X, self.weight, self.costs, self.groups, self.relations)",
+        "Rows(self.X, None, self.costs, self.groups, self.relations)",
         f"{CELLS} -k weights",
     ),
     Mutant(
