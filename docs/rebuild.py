@@ -514,7 +514,7 @@ def by_surrogate(
 
 
 def weighted_pairs(key: str, dataset: str, printed: str, digits: int, command: str) -> list[str]:
-    """Return Table 4.2 of Choi 2018 on a data set beside the printed numbers, those of the data set of the name ``printed``."""
+    """Return Table 4.2 of Choi 2018 on a data set beside the printed numbers of the data set ``printed``."""
     summary, facts, rows = Summary(key), facts_of("choi2018_table4_2"), []
     metrics = {"jaccard": "printed", "hamming": "printed", "micro_f1": "printed", "instance_f1": "printed as MaF1"}
     for surrogate, loss in (("margin", "sets"), ("slack", "sets_slack")):

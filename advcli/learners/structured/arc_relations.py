@@ -17,7 +17,7 @@ from .tree_training import Heads, Sentences
 
 FEATURES = 18
 """Of the arc to a word, each 1."""
-FEWER_BITS = 6  # weights of a relation are 2^6 times fewer than those of arcs, as there are dozens of relations
+FEWER_BITS = 6  # a relation has 2^6 times fewer weights than arcs have, as there are dozens of relations
 LEAST_BITS = 8
 
 
@@ -40,7 +40,7 @@ class ArcRelations:
     """The arcs of true trees with their relations, bound once for all fits of a path.
 
     A fit minimises lambda'/2 |V|^2 + the mean over words of the adversarial zero-one loss of their relation (Fathony et al. 2016), with
-    lambda' n' = lambda n for n sentences of n' words: C is that of the trees.
+    lambda' n' = lambda n for n sentences of n' words: trees and relations share C.
     """
 
     def __init__(self, sentences: Sentences, heads: Any, relations: Any, weights: Array, bits: int) -> None:
@@ -60,7 +60,7 @@ class ArcRelations:
             self.bound = SurrogateClassifier(n_classes=len(self.names)).bind(arcs, codes.ravel())
 
     def fit(self, lam: float, tol: float, max_passes: float, seed: int, start: SurrogateClassifier | None) -> SurrogateClassifier | None:
-        """Return the fit for trees of a lambda, from that of another one where there is some; None where there is one relation alone."""
+        """Return the fit beside trees at ``lam``, begun at ``start``, a fit at another lambda; None where there is one relation alone."""
         if self.bound is None:
             return None
         learner = SurrogateClassifier(n_classes=len(self.names), lam=lam * self.fewer, tol=tol, max_passes=max_passes, random_state=seed)

@@ -247,7 +247,7 @@ class DependencyParser(StructuredLearner):
         return np.concatenate([np.zeros(0), *(plane for each in planes for plane in each)])
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
-        """Return the arrays that prove the trees, and those that prove the relations by ``relations_``; or none."""
+        """Return the arrays that prove the trees and, by names that begin with ``relations_``, the relations; or none."""
         arrays = super().proof(X, codes, weight)
         arrays |= {} if self.trained_targets_ is None else {"predictor": self.trained_targets_}
         if not arrays or self.relation_fit_ is None:
