@@ -9,7 +9,7 @@ A page has a table between ``<!-- table NAME -->`` and ``<!-- end NAME -->``; `T
     python docs/rebuild.py results/fathony2018_table4   keep the summaries of these finished runs first
     python docs/rebuild.py results/searches_yeast_80.csv   keep a table of searches (`advcli report +experiment=choi2018_table5_1`)
 
-A run is refused if its commit is unknown or the working tree was changed, since no commit stands for its numbers then. Rows whose
+A run is refused if its commit is unknown or the working tree was changed: its numbers would have no commit. Rows whose
 ``origin`` is ``page`` were taken over from the page of that commit, rounded as they stood there.
 """
 
@@ -314,9 +314,11 @@ def confusion_by_belief() -> list[str]:
     return [*pipe(["rho", *(f"{1 - i / 10:.1f}" for i in steps)], rows), "", " ".join(made)]
 
 
-ALL = {"digits": "optdigits", "letter": "letter"}
-"""Data sets of the semi-supervised machine in all dimensions of the kernel, as without kernel PCA, or in those of many landmarks."""
-WITHOUT_PCA = {"digits": "features.dimensions=3822", "letter": "features.dimensions=5000 features.landmarks=5000"}
+WITHOUT_PCA = {
+    "digits": ("optdigits", "features.dimensions=3822"),
+    "letter": ("letter", "features.dimensions=5000 features.landmarks=5000"),
+}
+"""Data sets of the semi-supervised machine without kernel PCA, and what gives it all dimensions of the kernel, or of many landmarks."""
 LEARNERS = ("f_y", "f_conf", "f_full", "s3vm", "uma")
 
 
@@ -329,7 +331,9 @@ def confused_labels() -> list[str]:
     """Return Table 1 of Louche and Ralaivola 2015 with its column without kernel PCA."""
     key = "louche2015_table1"
     summary, letter, facts = Summary(key), Summary(f"{key}_letter"), facts_of(key)
-    whole = [Summary(f"{key}_all_{name}").text(dataset, "s3vm kernel_pca", "error", 3, error=True) for name, dataset in ALL.items()]
+    whole = [
+        Summary(f"{key}_all_{name}").text(dataset, "s3vm kernel_pca", "error", 3, error=True) for name, (dataset, _) in WITHOUT_PCA.items()
+    ]
 
     def printed(dataset: str, features: str, without: str) -> list[str]:
         values = [facts.loc[(dataset, loss, features, "error"), "printed"] for loss in LEARNERS]
@@ -346,8 +350,8 @@ def confused_labels() -> list[str]:
         ["", "printed, another subset of Reuters", *printed("reuters_r8", "linear", "raw")],
     ]
     made = f"{summary.made(f'advcli +experiment={key}')} {letter.made(f'advcli +experiment={key}_letter')}"
-    for name in ALL:
-        made += f" `advcli +experiment={key} +louche2015={name} loss=s3vm {WITHOUT_PCA[name]} name={key}_all_{name}`."
+    for name, (_, options) in WITHOUT_PCA.items():
+        made += f" `advcli +experiment={key} +louche2015={name} loss=s3vm {options} name={key}_all_{name}`."
     return [*pipe(["data", "stop", *LEARNERS[:-1], "UMA", "s3vm without kernel PCA"], rows), "", made]
 
 
@@ -531,7 +535,7 @@ HEADS: Any = {"margin": ["94.0", "92.6"], "prob": ["94.2", "92.7"]}, "Penn Treeb
 """Numbers of Tables 5.4 and 5.5 of Choi (2018), and the data sets that they are of."""
 
 SEARCHES = KEPT / "searches"
-SPACES = {"all sets, here": "sets", "relaxation, here": "relaxation"}
+SPACES = {"all sets, here": "all sets", "relaxation, here": "the relaxation"}
 
 
 def searches(dataset: str, n_rows: int, table: str) -> list[str]:
@@ -548,16 +552,13 @@ def searches(dataset: str, n_rows: int, table: str) -> list[str]:
             own = [_number(frame, (source, search), column, form) for source in spaces]
             cells.append(", ".join([*own, _number(frame, (f"table {table}", search), column, "g")]))
         rows.append(cells)
-    told = f": {', '.join(SPACES[space] for space in spaces)}, printed"
+    told = f": {', '.join(SPACES[space].split()[-1] for space in spaces)}, printed"
     head = ["search", *(f"{what}{told}" for what in ("calls", "% that find a violation", "% not the best of all", "ms"))]
     made = "" if dataset == "yeast" else f" dataset={dataset} dataset.top_labels=30 protocol.splits=random"
     counts = " and ".join(
-        f"{int(frame.loc[(space, 'hull'), 'searches']):,} over {words}" for space, words in _OVER.items() if space in spaces
+        f"{int(frame.loc[(space, 'hull'), 'searches']):,} over {words}" for space, words in SPACES.items() if space in spaces
     )
     return [*pipe(head, rows), "", f"`advcli report +experiment=choi2018_table{table.replace('.', '_')}{made}`: {counts}."]
-
-
-_OVER = {"all sets, here": "all sets", "relaxation, here": "the relaxation"}
 
 
 def _number(frame: pd.DataFrame, place: tuple[str, str], column: str, form: str) -> str:

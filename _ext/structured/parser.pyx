@@ -47,7 +47,7 @@ cdef struct Work:       # of one sentence of up to `most` words
     int *found          # (most,) the tree that is looked for, and the last one of the oracle
     int *met
     char *seen          # (most + 1,)
-    double *U           # (most + 1, most + 1) scores of arcs, and those of an oracle's call
+    double *U           # (most + 1, most + 1) scores of arcs; V is changed by each call of the oracle
     double *V
     double *coef        # (most + 1, most + 1) coefficients of arcs
     double *charts
@@ -60,7 +60,7 @@ cdef struct Work:       # of one sentence of up to `most` words
     int count           # of different tags
     double *centre      # (most, most + 1) where targets stood before a visit, and scratch (most + 1,)
     double *sorted_
-    double *margin      # (P,) f of stored trees less that of the true one
+    double *margin      # (P,) f of a stored tree less f of the true one
 
 
 cdef int work_new(Work *work, Py_ssize_t most, Py_ssize_t P) noexcept nogil:

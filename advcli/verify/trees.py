@@ -303,8 +303,8 @@ class DependencyTrees(Structured):
 
     def right_relations(
         self, X: Array, groups: Any, heads: NDArray[np.intp], truth: Any, rows: LearnedRows, arrays: Mapping[str, Array]
-    ) -> tuple[Any, Any] | None:
-        """Return which words have the right relation at the true head for certain, and which may have it, (n,) each; None without any."""
+    ) -> tuple[Any, Any]:
+        """Return which words have the right relation at the true head for certain, and which may have it, (n,) each."""
         names = np.unique(rows.relations)
         if len(names) == 1:
             return (truth == names[0],) * 2

@@ -110,3 +110,22 @@ def test_a_run_is_kept_with_its_commit(
         summary.row("iris", "cs linear", "error")
     with pytest.raises(ResultsError, match="no kept summary"):
         rebuild.Summary("absent")
+
+
+def test_a_table_of_searches_is_kept_with_its_commit(rebuild: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = ROOT / "results/published/searches/searches_yeast_80.csv"
+    table = pd.read_csv(made, dtype=str, keep_default_na=False).drop(columns="commit")
+    fresh = tmp_path / made.name
+    table.to_csv(fresh, index=False)
+    monkeypatch.setattr(rebuild, "SEARCHES", tmp_path / "searches")
+    for state in (None, {"commit": None, "dirty": False}, {"commit": "0123456789", "dirty": True}):
+        monkeypatch.setattr(rebuild, "git_state", lambda state=state: state)
+        with pytest.raises(ResultsError, match="no commit stands for its numbers"):
+            rebuild.keep_searches(fresh)
+    monkeypatch.setattr(rebuild, "git_state", lambda: {"commit": "0123456789", "dirty": False})
+    kept = pd.read_csv(rebuild.keep_searches(fresh), dtype=str, keep_default_na=False)
+    assert set(kept["commit"]) == {"0123456"}
+    pd.testing.assert_frame_equal(kept.drop(columns="commit"), table)
+    table.drop(columns="calls").to_csv(fresh, index=False)
+    with pytest.raises(ResultsError, match="is no table of searches"):
+        rebuild.keep_searches(fresh)

@@ -221,7 +221,7 @@ class DependencyParser(StructuredLearner):
         self._learn_relations(bound.own["relations"], start if getattr(start, "trained_on_", None) is bound else None)
 
     def _learn_relations(self, given: ArcRelations | None, start: Any) -> None:
-        """Learn the relations of the true arcs, from those of another lambda where there are some."""
+        """Learn the relations of the true arcs; a fit at another lambda, ``start``, gives the first weights."""
         self.relations_, self.relation_theta_, self.stages_ = np.zeros(0, dtype=str), np.zeros((0, 0)), {}
         self.relation_fit_ = None
         if given is None:
@@ -233,7 +233,7 @@ class DependencyParser(StructuredLearner):
             self.relation_theta_, self.stages_ = fit.theta_, {"relations": fit.certificate_}
 
     def _learn_by_examples(self, problem: TreeProblem, before: Any) -> PlaneFit:
-        """Train with one mean plane of each sentence, from those of another lambda where there are some."""
+        """Train with one mean plane of each sentence; the planes ``before`` of another lambda come first where they are given."""
         fit = fit_by_examples(TREES_BY_EXAMPLES[self.training](problem, self.lam_), self.limits, seed_of(self.random_state), start=before)
         point = (fit.W,), fit.primal, fit.dual, fit.planes.outside(), float(fit.passes), fit.calls, fit.stopped, fit.planes
         return PlaneFit(*point, oracle_gap=fit.oracle_gap, solver=fit.solver)
