@@ -29,7 +29,7 @@ from ..core.errors import ConfigError, IncompatibleError
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Options
 from ..data.labels.order import codes_of
-from ..features import feature_class, make_features
+from ..features import make_features
 from ..features.linear import LinearFeatures
 from ..features.merging import over_all_rows
 from ..losses import Loss, loss_class, make_loss, matrices
@@ -191,7 +191,7 @@ class AbstainingClassifier(SurrogateClassifier):
             raise ConfigError(f"loss.tau={self.tau} is not valid; give a number, or null for that of the method")
         if self.method == "two_stage" and loss_class(self.base).needs_order:
             raise ConfigError(f"loss.base={self.base} is for ordered classes, whose errors are no all or nothing; choose zero_one or cs")
-        mapped, said = feature_class(self.mapped_by), f"method={self.method}"
+        mapped, said = self.map_class, f"method={self.method}"
         if mapped.needs_order and self.method != "adversarial":
             raise IncompatibleError(
                 said, "scores of each class alone", f"features={self.mapped_by} has one direction: choose features=linear"

@@ -248,7 +248,7 @@ class Learner(ClassifierMixin, BaseEstimator):
             (self.weights_are_costs, "loss.weight=column", "it multiplies costs by weights: give loss.weight as numbers"),
             (self.has_costs and rows.costs is not None, "costs", "both say what predictions cost: give one of them"),
             (isinstance(in_blocks(rows.X), BlockRows), "rows in blocks", "load them, X = numpy.load(FILE)"),
-            (feature_class(self.mapped_by).pairwise, f"features={self.mapped_by}", "give rows and a kernel such as features=rbf"),
+            (self.map_class.pairwise, f"features={self.mapped_by}", "give rows and a kernel such as features=rbf"),
         ):
             if refused:
                 raise IncompatibleError(what, one, remedy)
@@ -321,7 +321,7 @@ class Learner(ClassifierMixin, BaseEstimator):
                 raise IncompatibleError(what, "rows in memory", IN_BLOCKS)
             validate_blocks(self, X, reset)
             return (X, labels_of(X, *y)) if y else X
-        read = not (y and self.checks_rows and feature_class(self.mapped_by).checks_rows)
+        read = not (y and self.checks_rows and self.map_class.checks_rows)
         return validated(self, X, *y, read=read, reset=reset)
 
     def needs_memory(self) -> str | None:
@@ -334,7 +334,7 @@ class Learner(ClassifierMixin, BaseEstimator):
 
     def _with_constant(self, X: Any) -> Any:
         """Return rows as the feature map takes them: with the constant appended when asked for."""
-        return with_constant(X) if self.appends_constant and feature_class(self.mapped_by).takes_constant else X
+        return with_constant(X) if self.appends_constant and self.map_class.takes_constant else X
 
     # ---- what evaluation asks of a fit ----------------------------------------------------------------------------
     @property
@@ -466,7 +466,7 @@ class Learner(ClassifierMixin, BaseEstimator):
     @property
     def n_columns_(self) -> int:
         """Columns of the rows that the feature map is bound to: the features, and the constant where it is appended."""
-        return self.n_features_in_ + bool(self.appends_constant and feature_class(self.mapped_by).takes_constant)
+        return self.n_features_in_ + bool(self.appends_constant and self.map_class.takes_constant)
 
     @property
     def n_mapped_(self) -> int:
@@ -477,6 +477,11 @@ class Learner(ClassifierMixin, BaseEstimator):
     def mapped_by(self) -> str:
         """Name of the feature map."""
         return self.features
+
+    @property
+    def map_class(self) -> type[FeatureMap]:
+        """Class of the feature map."""
+        return feature_class(self.mapped_by)
 
     @property
     def map_options(self) -> dict[str, Any]:

@@ -23,7 +23,6 @@ from ..core.arrays import is_sparse
 from ..core.checks import refuse_huge
 from ..core.errors import ConfigError, DataError, IncompatibleError
 from ..core.typing import Array
-from ..features import feature_class
 from ..losses import AdversarialLoss
 from ..problems.certificate import certify, warn_unless_converged
 from ..problems.risk import Problem
@@ -96,7 +95,7 @@ def fit(estimator: Fitted, rows: str | Path | Sequence[Read], label: str | None 
 def _solver(estimator: SurrogateClassifier) -> DistributedSolver:
     if estimator.solver != DistributedSolver.name:
         raise IncompatibleError("a fit to shards", "solver=distributed", f"this estimator has solver={estimator.solver}")
-    if feature_class(estimator.mapped_by).name != "linear" or estimator.map_options:
+    if estimator.map_class.name != "linear" or estimator.map_options:
         raise IncompatibleError("a fit to shards", "linear features without options", f"this estimator has features={estimator.mapped_by}")
     for name in ("calibrate", "warm_start"):
         if getattr(estimator, name, None):

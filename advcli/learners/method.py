@@ -15,7 +15,7 @@ from ..core.checks import POSITIVE, refuse
 from ..core.errors import ConfigError, IncompatibleError, UnknownNameError, nearest
 from ..core.hyper import SCALES, STRENGTH, refuse_two_scales
 from ..core.typing import Options
-from ..features import feature_class, make_features
+from ..features import FeatureMap, feature_class, make_features
 from .base import Learner, register, registry
 from .calibrated import Calibrated
 from .options import candidates, own_options, reach
@@ -105,12 +105,17 @@ class Method:
         return " ".join(words)
 
     @property
+    def map_class(self) -> type[FeatureMap]:
+        """Class of the feature map."""
+        return feature_class(self.features["name"])
+
+    @property
     def searched(self) -> tuple[str, ...]:
         """The hyper-parameters that selection searches, the regularisation in place of its views C and lambda.
 
         These are all of `Learner.hyper` but what an option of that name fixes, and the hyper-parameters of the feature map.
         """
-        mapped = feature_class(self.features["name"]).searched(own_options(self.features))
+        mapped = self.map_class.searched(own_options(self.features))
         own = (name for name in self.learner.hyper if (name in mapped if name == STRENGTH else self.loss.get(name) is None))
         return (*own, *(name for name in mapped if name != STRENGTH))
 
@@ -228,7 +233,7 @@ class Method:
         for name in sorted(set(self.hyper) - valid):
             raise UnknownNameError(f"hyper.{name} is no hyper-parameter of features={self.features['name']}: {nearest(name, valid)}")
         features, learner = own_options(self.features), cast(Any, self.learner)
-        mapped = feature_class(self.features["name"]).searched(features)
+        mapped = self.map_class.searched(features)
         options = learner.options_of(self.loss, self.solver, self.hyper)
         if STRENGTH in learner.hyper:
             lam = float(self.hyper["lambda"]) if "lambda" in self.hyper else None

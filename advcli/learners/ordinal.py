@@ -28,7 +28,7 @@ from ..core.checks import NOT_NEGATIVE, refuse_parameter
 from ..core.errors import ConfigError, IncompatibleError, ModelError
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels, Options
-from ..features import FeatureMap, feature_class, make_features
+from ..features import FeatureMap, make_features
 from ..features.base import KernelMap
 from ..features.merging import merge_rows
 from ..problems.certificate import judge, warn_unless_converged
@@ -148,7 +148,7 @@ class ThresholdLearner(Minimiser, RowLearner):
                 raise ConfigError(f"method={self.method} has no option {name}")
         super().check_parameters()
         refuse_parameter("ridge", self.ridge, NOT_NEGATIVE)
-        if self.ridge and feature_class(self.mapped_by).euclidean:
+        if self.ridge and self.map_class.euclidean:
             raise IncompatibleError(
                 f"ridge={self.ridge:g}", "a kernel", f"features={self.mapped_by} is none: choose features=rbf or ridge=0"
             )
@@ -162,7 +162,7 @@ class ThresholdLearner(Minimiser, RowLearner):
         X, codes, weights = self._checked(rows.X, y, rows.weight)
         mass_of(len(codes), weights)
         merged = np.arange(len(codes))
-        if not feature_class(self.mapped_by).pairwise:
+        if not self.map_class.pairwise:
             X, codes, weights, _, merged = merge_rows(X, codes, weights)
         features = self._bind(X)
         if isinstance(features, KernelMap):

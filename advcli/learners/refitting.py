@@ -21,7 +21,7 @@ from ..core.row_blocks import BlockRows
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels
 from ..data.labels.order import codes_of
-from ..features import feature_class, make_features
+from ..features import make_features
 from ..features.base import registry as feature_registry
 from ..problems.certificate import Judged, settle, warn_unless_converged
 from ..problems.risk import Solution
@@ -243,7 +243,7 @@ class Minimiser(Refitting):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         known = isinstance(self.mapped_by, str) and self.mapped_by in feature_registry
-        tags.input_tags.pairwise = known and feature_class(self.mapped_by).pairwise
+        tags.input_tags.pairwise = known and self.map_class.pairwise
         return tags
 
     def check_parameters(self) -> None:
@@ -339,7 +339,7 @@ class Minimiser(Refitting):
     def _linear_theta(self) -> Array:
         """Return ``theta_`` of linear features; `AttributeError` for other features."""
         check_is_fitted(self)
-        if feature_class(self.mapped_by).name != "linear":
+        if self.map_class.name != "linear":
             raise AttributeError(f"features={self.mapped_by} has no weights of the columns of X; the parameters are theta_")
         return self.theta_
 

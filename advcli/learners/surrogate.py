@@ -20,7 +20,7 @@ from ..core.row_blocks import BlockRows, in_blocks
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels, Options
 from ..data.labels.order import codes_of
-from ..features import FeatureMap, feature_class
+from ..features import FeatureMap
 from ..features.merging import merge_rows
 from ..losses import AdversarialLoss, Loss, loss_class, make_loss, registry
 from ..losses import matrices as costs
@@ -129,7 +129,7 @@ class SurrogateClassifier(PlaysGame):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # one direction cannot separate classes that have no order
-        tags.classifier_tags.poor_score = isinstance(self.mapped_by, str) and feature_class(self.mapped_by).needs_order
+        tags.classifier_tags.poor_score = isinstance(self.mapped_by, str) and self.map_class.needs_order
         return tags
 
     # ---- from a configuration -------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ class SurrogateClassifier(PlaysGame):
     def counts_steps(self) -> bool:
         """Whether the loss or the features count steps between classes."""
         kind = loss_type(self.given_loss)
-        if feature_class(self.mapped_by).needs_order:
+        if self.map_class.needs_order:
             return True
         return kind is not None and "order" in kind.needs(given_options(self.given_loss, self.loss_options))
 
@@ -197,7 +197,7 @@ class SurrogateClassifier(PlaysGame):
         """Return the parameter that needs rows in memory: a learner beyond its loss, features that are not linear, a box, a smooth loss."""
         if (what := super().needs_memory()) is not None:
             return what
-        if not feature_class(self.mapped_by).multiclass_linear or feature_class(self.mapped_by).keeps_rows:
+        if not self.map_class.multiclass_linear or self.map_class.keeps_rows:
             return f"features={self.mapped_by}"
         if self.map_options.get("moments", "ball") != "ball":
             return "features.moments=box"
@@ -241,7 +241,7 @@ class SurrogateClassifier(PlaysGame):
             weights = None
         total = mass_of(len(codes), weights)
         merged = None
-        if feature_class(self.mapped_by).pairwise:
+        if self.map_class.pairwise:
             merged = np.arange(len(codes))
         elif not isinstance(X, BlockRows):
             X, codes, weights, cost, merged = merge_rows(X, codes, weights, cost)
@@ -347,7 +347,7 @@ class SurrogateClassifier(PlaysGame):
     @property
     def coef_(self) -> Array:
         """Weights of the columns of X by `classes_`: (k, d), (1, d) for two classes; the direction (1, d) of thresholds."""
-        if feature_class(self.mapped_by).name == "threshold" and hasattr(self, "theta_"):
+        if self.map_class.name == "threshold" and hasattr(self, "theta_"):
             return np.array(self.theta_[None, : self.n_features_in_])
         return np.array(self._weights()[: self.n_features_in_].T)
 
@@ -361,7 +361,7 @@ class SurrogateClassifier(PlaysGame):
     def thresholds_(self) -> Array:
         """Thresholds eta (k - 1,) of ``features="threshold"``."""
         check_is_fitted(self)
-        if feature_class(self.mapped_by).name != "threshold":
+        if self.map_class.name != "threshold":
             raise AttributeError(f"features={self.mapped_by} has no thresholds")
         return np.array(self.theta_[self.n_features_in_ :])
 

@@ -20,7 +20,6 @@ from ..data.tables.encoding import Column, Encoding
 from ..data.tables.opening import check_encoding
 from ..data.tables.options import MISSING_WAYS
 from ..evaluation.standardise import Standardiser
-from ..features import feature_class
 from ..learners import Learner
 from ..learners.abstention import AbstainingClassifier
 from ..learners.base import registry
@@ -134,7 +133,7 @@ def _restored_estimator(document: Mapping[str, Any], rows: Entries, fitted: Entr
     elif "rows" in rows:
         support = rows.array("rows", (None, estimator.n_columns_))
     rows.check_taken()
-    mapped = feature_class(estimator.mapped_by)
+    mapped = estimator.map_class
     if mapped.keeps_rows != (support is not None):
         raise ModelError(f"features={mapped.name} {'need the rows that they keep' if mapped.keeps_rows else 'keep no rows'}")
     estimator.features_ = None if support is None else mapped.restored(support, estimator.n_mapped_, fitted, **estimator.map_options)

@@ -27,9 +27,9 @@ verify                                                  core data losses.matrice
 learners                                                core losses features problems solvers data.labels statistics
 evaluation                                              core features data problems learners config.protocol metrics results
 evaluation.sweeps                                       config
-models                                                  core features data problems learners evaluation results statistics
+models                                                  core data problems learners evaluation results statistics
 reports                                                 core metrics results statistics
-reports.pictures                                        losses features learners evaluation
+reports.pictures                                        losses learners evaluation
 reports.compare                                         data.labels evaluation
 testing                                                 core losses features problems solvers learners data metrics results reports
 cli                                                     core config data learners evaluation results statistics models

@@ -572,6 +572,17 @@ def test_pairs_that_add_up_to_none_end_the_ascent(monkeypatch):
     assert calls[-1] == 1
 
 
+@pytest.mark.parametrize("method", ["svorim", "svorex", "red_th"])
+def test_without_systems_of_faces_a_large_C_costs_more_steps(method, monkeypatch):
+    def steps():
+        fits = [OrdinalClassifier(method=method, C=4096.0, tol=1e-3, features="rbf", features_options={"gamma": 0.3}) for _ in range(6)]
+        return sum(fit.fit(*ordered_data(seed, 300, noise=0.1)).n_iter_ for seed, fit in enumerate(fits))
+
+    with_systems = steps()
+    monkeypatch.setattr("advcli.solvers.newton.threshold._LARGEST_FACE", 0)
+    assert with_systems < 0.8 * steps()
+
+
 @pytest.mark.parametrize("coupling", ["each", "ordered", "sum"])
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=20, deadline=None)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ...core.errors import ConfigError, IncompatibleError, UnknownNameError, nearest
 from ...core.stored_arrays import Entries
 from ...core.typing import Array, Labels, Options
-from ...features import FeatureMap, feature_class
+from ...features import FeatureMap
 from ...features.base import Directions
 from ...features.merging import merge_rows
 from ...losses import Loss, make_loss
@@ -163,7 +163,7 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
     def check_parameters(self) -> None:
         """Refuse costs, a feature map, moments or a solver that no data can mend."""
         super().check_parameters()
-        if not feature_class(self.mapped_by).multiclass_linear:
+        if not self.map_class.multiclass_linear:
             raise IncompatibleError("adversarial_costs", "one column of parameters for every prediction", _FEATURES)
         if self.map_options.get("moments", "ball") != "ball":
             raise IncompatibleError("adversarial_costs", "moments in a ball", "choose features.moments=ball")

@@ -18,7 +18,7 @@ import numpy as np
 from ...core.errors import IncompatibleError
 from ...core.stored_arrays import Entries
 from ...core.typing import Array, Labels, Options
-from ...features import FeatureMap, feature_class
+from ...features import FeatureMap
 from ...features.merging import merge_rows
 from ...losses import matrices
 from ...problems.binary import BinaryProblems, scores_of
@@ -127,7 +127,7 @@ class ReductionLearner(Minimiser):
                 "choose a method with fewer problems (ova, csosr, csova), a surrogate (zero_one, cs), or fewer rows",
             )
         rows = np.arange(len(codes))
-        if not feature_class(self.mapped_by).pairwise:
+        if not self.map_class.pairwise:
             X, codes, weights, costs, rows = merge_rows(X, codes, weights, costs)  # type: ignore[assignment]
         return Bound.of(self, self._bind(X), codes, weights, costs=costs, rows=rows, total=total)
 
@@ -156,7 +156,7 @@ class ReductionLearner(Minimiser):
     @property
     def _constant(self) -> float:
         """The constant that is added to a kernel: 1, or 0 with a free bias."""
-        return 0.0 if self._free or feature_class(self.mapped_by).euclidean else 1.0
+        return 0.0 if self._free or self.map_class.euclidean else 1.0
 
     # ---- the parameters in scikit-learn's shapes --------------------------------------------------------------------
     @property

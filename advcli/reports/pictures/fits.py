@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from ... import metrics
 from ...core.errors import IncompatibleError
 from ...evaluation.recipe import Recipe
-from ...features import feature_class
 from ...learners import Method
 from ..drawing import COLOURS, look
 from .base import Picture, Request, fit_to_all, register
@@ -80,7 +79,8 @@ def thresholds_picture(request: Request) -> Iterator[Picture]:
     import pandas as pd
 
     cell = request.cell
-    if not (feature_class(cell.features["name"]).needs_order or hasattr(Method.of(cell).learner, "latent")):
+    method = Method.of(cell)
+    if not (method.map_class.needs_order or hasattr(method.learner, "latent")):
         raise IncompatibleError("figure=thresholds", "one direction and thresholds", "choose features=threshold")
     recipe = Recipe(cell, request.data_dir)
     rows, fitted = fit_to_all(recipe)
