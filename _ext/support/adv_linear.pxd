@@ -1,392 +1,174 @@
 # Linear scores and their rank-one updates; Theta is stored d x kp (measured: sparse scores 4 times faster than k x d).
 
-from adv_simd cimport vec, load, load_first, store, splat, vsum, LANES, prefetch
+from adv_simd cimport inlined, vec, load, load_first, store, splat, vsum, LANES, prefetch
 
 
 cdef enum:
     GROUP = 4    # dense rows that are visited between two products with Theta
 
 
-cdef inline void dense_scores(const double *x, int d, const double *theta, int kp, double *f) noexcept nogil:
-    """f = Theta' x. Eight accumulators in flight hide the latency of a multiply-add, whatever kp is."""
-    cdef int j, v = 0, nv = kp // LANES
-    cdef const double *t
-    cdef vec a0, a1, a2, a3, b0, b1, b2, b3, x0, x1, x2, x3
+cdef inline inlined dense_chain(double x, double z, double *t, int vectors, bint moving, const vec *change, vec *sums) noexcept nogil:
+    """Add z times ``vectors`` vectors of a row t of Theta to their sums; where ``moving``, t moves by x change before."""
+    cdef int q
+    cdef vec value
+    for q in range(vectors):
+        value = load(t, q)
+        if moving:
+            value = value + splat(x) * change[q]
+            store(t, q, value)
+        sums[q] = sums[q] + splat(z) * value
+
+
+cdef inline inlined dense_chains(const double *x, const double *z, double *t, int kp, int vectors, int rows, bint moving,
+                              const vec *change, vec *sums) noexcept nogil:
+    """Do `dense_chain` for as many ``rows``, each with sums of its own. Written out: sums in a loop of loops would lie in memory."""
+    dense_chain(x[0], z[0], t, vectors, moving, change, sums)
+    if rows > 1:
+        dense_chain(x[1], z[1], t + kp, vectors, moving, change, sums + vectors)
+    if rows > 2:
+        dense_chain(x[2], z[2], t + 2 * kp, vectors, moving, change, sums + 2 * vectors)
+        dense_chain(x[3], z[3], t + 3 * kp, vectors, moving, change, sums + 3 * vectors)
+    if rows > 4:
+        dense_chain(x[4], z[4], t + 4 * kp, vectors, moving, change, sums + 4 * vectors)
+        dense_chain(x[5], z[5], t + 5 * kp, vectors, moving, change, sums + 5 * vectors)
+        dense_chain(x[6], z[6], t + 6 * kp, vectors, moving, change, sums + 6 * vectors)
+        dense_chain(x[7], z[7], t + 7 * kp, vectors, moving, change, sums + 7 * vectors)
+
+
+cdef inline inlined dense_columns(const double *x, const double *z, int d, double *theta, int kp, int v, int vectors, int chains, bint moving,
+                               const double *dr, vec step, double *f) noexcept nogil:
+    """Do `dense_product` for ``vectors`` vectors of columns; ``chains`` of additions for each hide the latency of a multiply-add."""
+    cdef int j, c, q
+    cdef double *t = theta + v * LANES
+    cdef vec sums[8]
+    cdef vec change[4]
+    for c in range(8):
+        sums[c] = splat(0.0)
+    if moving:
+        for q in range(vectors):
+            change[q] = load(dr, v + q) * step
+    for j in range(d // chains):
+        dense_chains(x + chains * j, z + chains * j, t, kp, vectors, chains, moving, change, sums)
+        t += chains * kp
+    j = d - d % chains
+    # the rest in chains of its own: one after the other would take as long as all rows of a round before
+    if chains > 4 and d & 4:
+        dense_chains(x + j, z + j, t, kp, vectors, 4, moving, change, sums)
+        t += 4 * kp
+        j += 4
+    if chains > 2 and d & 2:
+        dense_chains(x + j, z + j, t, kp, vectors, 2, moving, change, sums + (chains - 4) * vectors)
+        t += 2 * kp
+        j += 2
+    if d & 1:
+        dense_chains(x + j, z + j, t, kp, vectors, 1, moving, change, sums + (chains - 2) * vectors)
+    for q in range(vectors):
+        if chains == 2:
+            store(f, v + q, sums[q] + sums[vectors + q])
+        elif chains == 4:
+            store(f, v + q, (sums[q] + sums[vectors + q]) + (sums[2 * vectors + q] + sums[3 * vectors + q]))
+        else:
+            store(f, v + q, ((sums[q] + sums[vectors + q]) + (sums[2 * vectors + q] + sums[3 * vectors + q]))
+                  + ((sums[4 * vectors + q] + sums[5 * vectors + q]) + (sums[6 * vectors + q] + sums[7 * vectors + q])))
+
+
+cdef inline void dense_product(const double *x, const double *z, int d, double *theta, int kp, bint moving, const double *dr, double scale,
+                               double *f) noexcept nogil:
+    """f = Theta' z; where ``moving``, Theta += scale x dr' before, and is read once, while it waits for its stores.
+
+    The constants in the calls give each number of vectors a loop of its own, with eight accumulators in flight, whatever kp is.
+    """
+    cdef int v = 0, nv = kp // LANES
+    cdef vec step = splat(scale)
     while v + 4 <= nv:
-        a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = splat(0.0)
-        t = theta
-        for j in range(d // 2):
-            x0 = splat(x[2 * j])
-            x1 = splat(x[2 * j + 1])
-            a0 = a0 + x0 * load(t, v)
-            a1 = a1 + x0 * load(t, v + 1)
-            a2 = a2 + x0 * load(t, v + 2)
-            a3 = a3 + x0 * load(t, v + 3)
-            b0 = b0 + x1 * load(t + kp, v)
-            b1 = b1 + x1 * load(t + kp, v + 1)
-            b2 = b2 + x1 * load(t + kp, v + 2)
-            b3 = b3 + x1 * load(t + kp, v + 3)
-            t += 2 * kp
-        if d % 2:
-            x0 = splat(x[d - 1])
-            a0 = a0 + x0 * load(t, v)
-            a1 = a1 + x0 * load(t, v + 1)
-            a2 = a2 + x0 * load(t, v + 2)
-            a3 = a3 + x0 * load(t, v + 3)
-        store(f, v, a0 + b0)
-        store(f, v + 1, a1 + b1)
-        store(f, v + 2, a2 + b2)
-        store(f, v + 3, a3 + b3)
+        dense_columns(x, z, d, theta, kp, v, 4, 2, moving, dr, step, f)
         v += 4
     if nv - v == 3:
-        a0 = a1 = a2 = b0 = b1 = b2 = splat(0.0)
-        t = theta
-        for j in range(d // 2):
-            x0 = splat(x[2 * j])
-            x1 = splat(x[2 * j + 1])
-            a0 = a0 + x0 * load(t, v)
-            a1 = a1 + x0 * load(t, v + 1)
-            a2 = a2 + x0 * load(t, v + 2)
-            b0 = b0 + x1 * load(t + kp, v)
-            b1 = b1 + x1 * load(t + kp, v + 1)
-            b2 = b2 + x1 * load(t + kp, v + 2)
-            t += 2 * kp
-        if d % 2:
-            x0 = splat(x[d - 1])
-            a0 = a0 + x0 * load(t, v)
-            a1 = a1 + x0 * load(t, v + 1)
-            a2 = a2 + x0 * load(t, v + 2)
-        store(f, v, a0 + b0)
-        store(f, v + 1, a1 + b1)
-        store(f, v + 2, a2 + b2)
+        dense_columns(x, z, d, theta, kp, v, 3, 2, moving, dr, step, f)
         v += 3
     while v + 2 <= nv:
-        a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = splat(0.0)
-        t = theta
-        for j in range(d // 4):
-            x0 = splat(x[4 * j])
-            x1 = splat(x[4 * j + 1])
-            x2 = splat(x[4 * j + 2])
-            x3 = splat(x[4 * j + 3])
-            a0 = a0 + x0 * load(t, v)
-            b0 = b0 + x0 * load(t, v + 1)
-            a1 = a1 + x1 * load(t + kp, v)
-            b1 = b1 + x1 * load(t + kp, v + 1)
-            a2 = a2 + x2 * load(t + 2 * kp, v)
-            b2 = b2 + x2 * load(t + 2 * kp, v + 1)
-            a3 = a3 + x3 * load(t + 3 * kp, v)
-            b3 = b3 + x3 * load(t + 3 * kp, v + 1)
-            t += 4 * kp
-        j = d - d % 4
-        if d & 2:
-            x0 = splat(x[j])
-            x1 = splat(x[j + 1])
-            a0 = a0 + x0 * load(t, v)
-            b0 = b0 + x0 * load(t, v + 1)
-            a1 = a1 + x1 * load(t + kp, v)
-            b1 = b1 + x1 * load(t + kp, v + 1)
-            t += 2 * kp
-            j += 2
-        if d & 1:
-            x2 = splat(x[j])
-            a2 = a2 + x2 * load(t, v)
-            b2 = b2 + x2 * load(t, v + 1)
-        store(f, v, (a0 + a1) + (a2 + a3))
-        store(f, v + 1, (b0 + b1) + (b2 + b3))
+        dense_columns(x, z, d, theta, kp, v, 2, 4, moving, dr, step, f)
         v += 2
     if v < nv:
-        a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = splat(0.0)
-        t = theta
-        for j in range(d // 8):
-            a0 = a0 + splat(x[8 * j]) * load(t, v)
-            a1 = a1 + splat(x[8 * j + 1]) * load(t + kp, v)
-            a2 = a2 + splat(x[8 * j + 2]) * load(t + 2 * kp, v)
-            a3 = a3 + splat(x[8 * j + 3]) * load(t + 3 * kp, v)
-            b0 = b0 + splat(x[8 * j + 4]) * load(t + 4 * kp, v)
-            b1 = b1 + splat(x[8 * j + 5]) * load(t + 5 * kp, v)
-            b2 = b2 + splat(x[8 * j + 6]) * load(t + 6 * kp, v)
-            b3 = b3 + splat(x[8 * j + 7]) * load(t + 7 * kp, v)
-            t += 8 * kp
-        j = d - d % 8
-        # the rest without a chain of additions, which would take as long as all rows of eight before
-        if d & 4:
-            a0 = a0 + splat(x[j]) * load(t, v)
-            a1 = a1 + splat(x[j + 1]) * load(t + kp, v)
-            a2 = a2 + splat(x[j + 2]) * load(t + 2 * kp, v)
-            a3 = a3 + splat(x[j + 3]) * load(t + 3 * kp, v)
-            t += 4 * kp
-            j += 4
-        if d & 2:
-            b0 = b0 + splat(x[j]) * load(t, v)
-            b1 = b1 + splat(x[j + 1]) * load(t + kp, v)
-            t += 2 * kp
-            j += 2
-        if d & 1:
-            b2 = b2 + splat(x[j]) * load(t, v)
-        store(f, v, ((a0 + a1) + (a2 + a3)) + ((b0 + b1) + (b2 + b3)))
+        dense_columns(x, z, d, theta, kp, v, 1, 8, moving, dr, step, f)
+
+
+cdef inline void dense_scores(const double *x, int d, const double *theta, int kp, double *f) noexcept nogil:
+    """f = Theta' x."""
+    dense_product(x, x, d, <double *>theta, kp, False, NULL, 0.0, f)
+
+
+cdef inline void dense_update_scores(const double *x, int d, double *theta, int kp, const double *dr, double scale, const double *z, double *f) noexcept nogil:
+    """Theta += scale x dr', then f = Theta' z, to the bits of `dense_update` and `dense_scores`."""
+    dense_product(x, z, d, theta, kp, True, dr, scale, f)
+
+
+cdef inline inlined dense_moved(const double *x, int d, double *theta, int kp, int v, int vectors, const double *dr, vec step) noexcept nogil:
+    """Do `dense_update` for ``vectors`` vectors of columns."""
+    cdef int j, q
+    cdef double *t = theta
+    cdef vec xj
+    cdef vec change[4]
+    for q in range(vectors):
+        change[q] = load(dr, v + q) * step
+    for j in range(d):
+        xj = splat(x[j])
+        for q in range(vectors):
+            store(t, v + q, load(t, v + q) + xj * change[q])
+        t += kp
 
 
 cdef inline void dense_update(const double *x, int d, double *theta, int kp, const double *dr, double scale) noexcept nogil:
     """Theta += scale x dr'."""
-    cdef int j, v = 0, nv = kp // LANES
-    cdef double *t
-    cdef vec d0, d1, d2, d3, xj, step = splat(scale)
+    cdef int v = 0, nv = kp // LANES
+    cdef vec step = splat(scale)
     while v + 4 <= nv:
-        d0, d1, d2, d3 = load(dr, v) * step, load(dr, v + 1) * step, load(dr, v + 2) * step, load(dr, v + 3) * step
-        t = theta
-        for j in range(d):
-            xj = splat(x[j])
-            store(t, v, load(t, v) + xj * d0)
-            store(t, v + 1, load(t, v + 1) + xj * d1)
-            store(t, v + 2, load(t, v + 2) + xj * d2)
-            store(t, v + 3, load(t, v + 3) + xj * d3)
-            t += kp
+        dense_moved(x, d, theta, kp, v, 4, dr, step)
         v += 4
     if nv - v == 3:
-        d0, d1, d2 = load(dr, v) * step, load(dr, v + 1) * step, load(dr, v + 2) * step
-        t = theta
-        for j in range(d):
-            xj = splat(x[j])
-            store(t, v, load(t, v) + xj * d0)
-            store(t, v + 1, load(t, v + 1) + xj * d1)
-            store(t, v + 2, load(t, v + 2) + xj * d2)
-            t += kp
-        v += 3
-    while v + 2 <= nv:
-        d0, d1 = load(dr, v) * step, load(dr, v + 1) * step
-        t = theta
-        for j in range(d):
-            xj = splat(x[j])
-            store(t, v, load(t, v) + xj * d0)
-            store(t, v + 1, load(t, v + 1) + xj * d1)
-            t += kp
-        v += 2
-    while v < nv:
-        d0 = load(dr, v) * step
-        t = theta
-        for j in range(d):
-            store(t, v, load(t, v) + splat(x[j]) * d0)
-            t += kp
-        v += 1
+        dense_moved(x, d, theta, kp, v, 3, dr, step)
+    elif nv - v == 2:
+        dense_moved(x, d, theta, kp, v, 2, dr, step)
+    elif nv - v == 1:
+        dense_moved(x, d, theta, kp, v, 1, dr, step)
 
 
-cdef inline vec stepped(double *t, int v, vec x, vec d) noexcept nogil:
-    """t_v += x d; return it."""
-    cdef vec moved = load(t, v) + x * d
-    store(t, v, moved)
-    return moved
-
-
-cdef inline void dense_update_scores(const double *x, int d, double *theta, int kp, const double *dr, double scale, const double *z, double *f) noexcept nogil:
-    """Theta += scale x dr', then f = Theta' z, to the bits of `dense_update` and `dense_scores`: Theta is read once, while it waits for its stores."""
-    cdef int j, v = 0, nv = kp // LANES
-    cdef double *t
-    cdef vec a0, a1, a2, a3, b0, b1, b2, b3, d0, d1, d2, d3, x0, z0, step = splat(scale)
-    while v + 4 <= nv:
-        d0, d1, d2, d3 = load(dr, v) * step, load(dr, v + 1) * step, load(dr, v + 2) * step, load(dr, v + 3) * step
-        a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = splat(0.0)
-        t = theta
-        for j in range(d // 2):
-            x0, z0 = splat(x[2 * j]), splat(z[2 * j])
-            a0 = a0 + z0 * stepped(t, v, x0, d0)
-            a1 = a1 + z0 * stepped(t, v + 1, x0, d1)
-            a2 = a2 + z0 * stepped(t, v + 2, x0, d2)
-            a3 = a3 + z0 * stepped(t, v + 3, x0, d3)
-            x0, z0 = splat(x[2 * j + 1]), splat(z[2 * j + 1])
-            b0 = b0 + z0 * stepped(t + kp, v, x0, d0)
-            b1 = b1 + z0 * stepped(t + kp, v + 1, x0, d1)
-            b2 = b2 + z0 * stepped(t + kp, v + 2, x0, d2)
-            b3 = b3 + z0 * stepped(t + kp, v + 3, x0, d3)
-            t += 2 * kp
-        if d % 2:
-            x0, z0 = splat(x[d - 1]), splat(z[d - 1])
-            a0 = a0 + z0 * stepped(t, v, x0, d0)
-            a1 = a1 + z0 * stepped(t, v + 1, x0, d1)
-            a2 = a2 + z0 * stepped(t, v + 2, x0, d2)
-            a3 = a3 + z0 * stepped(t, v + 3, x0, d3)
-        store(f, v, a0 + b0)
-        store(f, v + 1, a1 + b1)
-        store(f, v + 2, a2 + b2)
-        store(f, v + 3, a3 + b3)
-        v += 4
-    if nv - v == 3:
-        d0, d1, d2 = load(dr, v) * step, load(dr, v + 1) * step, load(dr, v + 2) * step
-        a0 = a1 = a2 = b0 = b1 = b2 = splat(0.0)
-        t = theta
-        for j in range(d // 2):
-            x0, z0 = splat(x[2 * j]), splat(z[2 * j])
-            a0 = a0 + z0 * stepped(t, v, x0, d0)
-            a1 = a1 + z0 * stepped(t, v + 1, x0, d1)
-            a2 = a2 + z0 * stepped(t, v + 2, x0, d2)
-            x0, z0 = splat(x[2 * j + 1]), splat(z[2 * j + 1])
-            b0 = b0 + z0 * stepped(t + kp, v, x0, d0)
-            b1 = b1 + z0 * stepped(t + kp, v + 1, x0, d1)
-            b2 = b2 + z0 * stepped(t + kp, v + 2, x0, d2)
-            t += 2 * kp
-        if d % 2:
-            x0, z0 = splat(x[d - 1]), splat(z[d - 1])
-            a0 = a0 + z0 * stepped(t, v, x0, d0)
-            a1 = a1 + z0 * stepped(t, v + 1, x0, d1)
-            a2 = a2 + z0 * stepped(t, v + 2, x0, d2)
-        store(f, v, a0 + b0)
-        store(f, v + 1, a1 + b1)
-        store(f, v + 2, a2 + b2)
-        v += 3
-    while v + 2 <= nv:
-        d0, d1 = load(dr, v) * step, load(dr, v + 1) * step
-        a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = splat(0.0)
-        t = theta
-        for j in range(d // 4):
-            x0, z0 = splat(x[4 * j]), splat(z[4 * j])
-            a0 = a0 + z0 * stepped(t, v, x0, d0)
-            b0 = b0 + z0 * stepped(t, v + 1, x0, d1)
-            x0, z0 = splat(x[4 * j + 1]), splat(z[4 * j + 1])
-            a1 = a1 + z0 * stepped(t + kp, v, x0, d0)
-            b1 = b1 + z0 * stepped(t + kp, v + 1, x0, d1)
-            x0, z0 = splat(x[4 * j + 2]), splat(z[4 * j + 2])
-            a2 = a2 + z0 * stepped(t + 2 * kp, v, x0, d0)
-            b2 = b2 + z0 * stepped(t + 2 * kp, v + 1, x0, d1)
-            x0, z0 = splat(x[4 * j + 3]), splat(z[4 * j + 3])
-            a3 = a3 + z0 * stepped(t + 3 * kp, v, x0, d0)
-            b3 = b3 + z0 * stepped(t + 3 * kp, v + 1, x0, d1)
-            t += 4 * kp
-        j = d - d % 4
-        if d & 2:
-            x0, z0 = splat(x[j]), splat(z[j])
-            a0 = a0 + z0 * stepped(t, v, x0, d0)
-            b0 = b0 + z0 * stepped(t, v + 1, x0, d1)
-            x0, z0 = splat(x[j + 1]), splat(z[j + 1])
-            a1 = a1 + z0 * stepped(t + kp, v, x0, d0)
-            b1 = b1 + z0 * stepped(t + kp, v + 1, x0, d1)
-            t += 2 * kp
-            j += 2
-        if d & 1:
-            x0, z0 = splat(x[j]), splat(z[j])
-            a2 = a2 + z0 * stepped(t, v, x0, d0)
-            b2 = b2 + z0 * stepped(t, v + 1, x0, d1)
-        store(f, v, (a0 + a1) + (a2 + a3))
-        store(f, v + 1, (b0 + b1) + (b2 + b3))
-        v += 2
-    if v < nv:
-        d0 = load(dr, v) * step
-        a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = splat(0.0)
-        t = theta
-        for j in range(d // 8):
-            a0 = a0 + splat(z[8 * j]) * stepped(t, v, splat(x[8 * j]), d0)
-            a1 = a1 + splat(z[8 * j + 1]) * stepped(t + kp, v, splat(x[8 * j + 1]), d0)
-            a2 = a2 + splat(z[8 * j + 2]) * stepped(t + 2 * kp, v, splat(x[8 * j + 2]), d0)
-            a3 = a3 + splat(z[8 * j + 3]) * stepped(t + 3 * kp, v, splat(x[8 * j + 3]), d0)
-            b0 = b0 + splat(z[8 * j + 4]) * stepped(t + 4 * kp, v, splat(x[8 * j + 4]), d0)
-            b1 = b1 + splat(z[8 * j + 5]) * stepped(t + 5 * kp, v, splat(x[8 * j + 5]), d0)
-            b2 = b2 + splat(z[8 * j + 6]) * stepped(t + 6 * kp, v, splat(x[8 * j + 6]), d0)
-            b3 = b3 + splat(z[8 * j + 7]) * stepped(t + 7 * kp, v, splat(x[8 * j + 7]), d0)
-            t += 8 * kp
-        j = d - d % 8
-        if d & 4:
-            a0 = a0 + splat(z[j]) * stepped(t, v, splat(x[j]), d0)
-            a1 = a1 + splat(z[j + 1]) * stepped(t + kp, v, splat(x[j + 1]), d0)
-            a2 = a2 + splat(z[j + 2]) * stepped(t + 2 * kp, v, splat(x[j + 2]), d0)
-            a3 = a3 + splat(z[j + 3]) * stepped(t + 3 * kp, v, splat(x[j + 3]), d0)
-            t += 4 * kp
-            j += 4
-        if d & 2:
-            b0 = b0 + splat(z[j]) * stepped(t, v, splat(x[j]), d0)
-            b1 = b1 + splat(z[j + 1]) * stepped(t + kp, v, splat(x[j + 1]), d0)
-            t += 2 * kp
-            j += 2
-        if d & 1:
-            b2 = b2 + splat(z[j]) * stepped(t, v, splat(x[j]), d0)
-        store(f, v, ((a0 + a1) + (a2 + a3)) + ((b0 + b1) + (b2 + b3)))
+cdef inline inlined dense_moves_columns(const double **x, int moves, int d, double *theta, int kp, int v, int vectors, const double *dr,
+                                     const double **z, double *F) noexcept nogil:
+    """Do `dense_moves_scores` for ``vectors`` vectors of columns."""
+    cdef int j, m, q
+    cdef double *t = theta
+    cdef vec sums[2 * GROUP]
+    cdef vec change[2 * GROUP]
+    cdef vec value[2]
+    for m in range(GROUP):
+        for q in range(vectors):
+            sums[m * vectors + q] = splat(0.0)
+            change[m * vectors + q] = load(dr + m * kp, v + q)
+    for j in range(d):
+        for q in range(vectors):
+            value[q] = load(t, v + q)
+            for m in range(moves):
+                value[q] = value[q] + splat(x[m][j]) * change[m * vectors + q]
+            if moves > 0:
+                store(t, v + q, value[q])
+        for m in range(GROUP):
+            for q in range(vectors):
+                sums[m * vectors + q] = sums[m * vectors + q] + splat(z[m][j]) * value[q]
+        t += kp
+    for m in range(GROUP):
+        for q in range(vectors):
+            store(F + m * kp, v + q, sums[m * vectors + q])
 
 
 cdef inline void dense_moves_scores(const double **x, int moves, int d, double *theta, int kp, const double *dr, const double **z, double *F) noexcept nogil:
     """Theta += sum_q x_q dr_q', q = 0 .. ``moves`` - 1, then F = Z Theta for GROUP rows z; dr, F (GROUP, kp). Theta is read and stored once."""
-    cdef int j, v = 0, nv = kp // LANES
-    cdef double *t
-    cdef const double *x0 = x[0]
-    cdef const double *x1 = x[1]
-    cdef const double *x2 = x[2]
-    cdef const double *x3 = x[3]
-    cdef const double *z0 = z[0]
-    cdef const double *z1 = z[1]
-    cdef const double *z2 = z[2]
-    cdef const double *z3 = z[3]
-    cdef const double *dr1 = dr + kp
-    cdef const double *dr2 = dr + 2 * kp
-    cdef const double *dr3 = dr + 3 * kp
-    cdef vec a0, a1, a2, a3, b0, b1, b2, b3, d0, d1, d2, d3, e0, e1, e2, e3, s, u, w
+    cdef int v = 0, nv = kp // LANES
     while v + 2 <= nv:
-        a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = splat(0.0)
-        d0, d1, d2, d3 = load(dr, v), load(dr1, v), load(dr2, v), load(dr3, v)
-        e0, e1, e2, e3 = load(dr, v + 1), load(dr1, v + 1), load(dr2, v + 1), load(dr3, v + 1)
-        t = theta
-        for j in range(d):
-            u = load(t, v)
-            w = load(t, v + 1)
-            if moves > 0:
-                s = splat(x0[j])
-                u = u + s * d0
-                w = w + s * e0
-                if moves > 1:
-                    s = splat(x1[j])
-                    u = u + s * d1
-                    w = w + s * e1
-                if moves > 2:
-                    s = splat(x2[j])
-                    u = u + s * d2
-                    w = w + s * e2
-                if moves > 3:
-                    s = splat(x3[j])
-                    u = u + s * d3
-                    w = w + s * e3
-                store(t, v, u)
-                store(t, v + 1, w)
-            s = splat(z0[j])
-            a0 = a0 + s * u
-            b0 = b0 + s * w
-            s = splat(z1[j])
-            a1 = a1 + s * u
-            b1 = b1 + s * w
-            s = splat(z2[j])
-            a2 = a2 + s * u
-            b2 = b2 + s * w
-            s = splat(z3[j])
-            a3 = a3 + s * u
-            b3 = b3 + s * w
-            t += kp
-        store(F, v, a0)
-        store(F, v + 1, b0)
-        store(F + kp, v, a1)
-        store(F + kp, v + 1, b1)
-        store(F + 2 * kp, v, a2)
-        store(F + 2 * kp, v + 1, b2)
-        store(F + 3 * kp, v, a3)
-        store(F + 3 * kp, v + 1, b3)
+        dense_moves_columns(x, moves, d, theta, kp, v, 2, dr, z, F)
         v += 2
     if v < nv:
-        a0 = a1 = a2 = a3 = splat(0.0)
-        d0, d1, d2, d3 = load(dr, v), load(dr1, v), load(dr2, v), load(dr3, v)
-        t = theta
-        for j in range(d):
-            u = load(t, v)
-            if moves > 0:
-                u = u + splat(x0[j]) * d0
-                if moves > 1:
-                    u = u + splat(x1[j]) * d1
-                if moves > 2:
-                    u = u + splat(x2[j]) * d2
-                if moves > 3:
-                    u = u + splat(x3[j]) * d3
-                store(t, v, u)
-            a0 = a0 + splat(z0[j]) * u
-            a1 = a1 + splat(z1[j]) * u
-            a2 = a2 + splat(z2[j]) * u
-            a3 = a3 + splat(z3[j]) * u
-            t += kp
-        store(F, v, a0)
-        store(F + kp, v, a1)
-        store(F + 2 * kp, v, a2)
-        store(F + 3 * kp, v, a3)
+        dense_moves_columns(x, moves, d, theta, kp, v, 1, dr, z, F)
 
 
 cdef inline void dense_group(const double **x, int moves, int d, double *theta, int kp, const double *dr, const double **z, double *F) noexcept nogil:

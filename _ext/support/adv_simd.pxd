@@ -6,6 +6,11 @@ cdef extern from *:
     """
     #ifndef ADV_SIMD_H
     #define ADV_SIMD_H
+    #if defined(__GNUC__)
+      #define ADV_INLINED __attribute__((always_inline)) /* constants of a call make a loop of its own, whatever the compiler thinks of its size */
+    #else
+      #define ADV_INLINED
+    #endif
     #include <math.h>
     #include <stdint.h>
     #include <stdlib.h>
@@ -157,6 +162,7 @@ cdef extern from *:
     """
     double *zeros "adv_zeros"(size_t count) noexcept nogil
     ctypedef double vec "adv_vec"
+    ctypedef void inlined "ADV_INLINED void"   # of a function that is inlined wherever it is called
     int LANES "ADV_LANES"
     vec load "adv_load"(const double *p, int j) noexcept nogil
     vec load_first "adv_load_first"(const double *p, int count) noexcept nogil   # the first ``count`` numbers, no more are read, and zeros
