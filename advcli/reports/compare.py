@@ -17,6 +17,7 @@ from ..core.errors import AdvcliError, ConfigError, UnknownNameError, nearest
 from ..core.files import write_bytes
 from ..core.paths import expanded
 from ..evaluation import sweep
+from ..evaluation.sweeps.sweep import processes
 from . import comparison_table, summarise
 from .comparison import comparison
 
@@ -123,14 +124,9 @@ def compare(
     >>> sorted(found.summary["metric"].unique())
     ['accuracy', 'error']
     """
-    from joblib import effective_n_jobs
-
     from ..data.labels.order import own_order
 
-    if n_jobs is not None:
-        if workers is not None:
-            raise ConfigError("compare: workers and n_jobs are the same number: give one of them")
-        workers = effective_n_jobs(n_jobs)
+    workers = processes(workers, n_jobs)
     frame, target = _flat(frame), str(target).strip()
     _refuse(frame, target, losses)
     order = own_order(frame[target]) if order is None else order

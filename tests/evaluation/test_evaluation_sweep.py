@@ -84,6 +84,14 @@ def test_a_sweep_that_was_ended_resumes(monkeypatch: pytest.MonkeyPatch, capsys:
     assert not list(Path("ended").glob(".session.*"))
 
 
+def test_n_jobs_is_another_word_for_workers() -> None:
+    rows = sweep(f"{SHORT} loss=zero_one", "counted", n_jobs=1, quiet=True)
+    assert rows["split"].nunique() == 1
+    with pytest.raises(ConfigError, match="workers and n_jobs are the same number"):
+        sweep(f"{SHORT} loss=zero_one", "refused", n_jobs=1, workers=1, quiet=True)
+    assert not Path("refused").exists()
+
+
 SCRIPT = "from advcli.evaluation import sweep\nsweep({cells!r}, 'killed', workers=2)\n"
 
 

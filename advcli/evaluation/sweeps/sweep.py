@@ -29,6 +29,7 @@ def sweep(
     folder: str | os.PathLike[str],
     *,
     workers: int | None = None,
+    n_jobs: int | None = None,
     quiet: bool = False,
     cv: Any = None,
     groups: str | None = None,
@@ -48,6 +49,8 @@ def sweep(
         Folder of the results, made if it is not there.
     workers : int, optional
         Number of processes; default one for each core.
+    n_jobs : int, optional
+        The same in scikit-learn's words: -1 for one for each core. No number depends on it.
     quiet : bool
         Print failures only.
     cv : splitter, int, iterable or str, optional
@@ -84,7 +87,7 @@ def sweep(
     from ...config import check
     from ...config.composing import compose_cells
 
-    began, place = time.time(), expanded(folder).absolute()
+    began, place, workers = time.time(), expanded(folder).absolute(), processes(workers, n_jobs)
     common = {"results_dir": str(place.parent), "name": place.name, "workers": workers, "quiet": quiet}
     common |= {"dataset.group": groups} if groups is not None else {}
     common |= {"protocol.splits": cv} if isinstance(cv, str) else {}
@@ -115,6 +118,17 @@ def sweep(
             raise ResultsError(f"{line}; the same call goes on with a higher limit")
         _print(warning(f"{line}; the same call goes on with them"))
     return results.runs()
+
+
+def processes(workers: int | None, n_jobs: int | None) -> int | None:
+    """Return the number of processes by either name; None for one for each core."""
+    if n_jobs is None:
+        return workers
+    if workers is not None:
+        raise ConfigError("workers and n_jobs are the same number: give one of them")
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(n_jobs))
 
 
 def _run_jobs(cells: list[Settings], results: ResultsFolder, workers: int | None, quiet: bool, began: float) -> list[int]:
