@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
 from ..core.arrays import dense, is_sparse
@@ -20,6 +21,8 @@ _ROWS = 4096  # rows of a sparse product that are added up before the next
 _FEW, _SMALL = 4, 2**17  # directions per parameter, and numbers in Z, up to which Z is written out
 # Products of a part: where a matrix product is small, BLAS takes other loops, whose sums have other bits.
 _PRODUCTS = 2**23
+_MANY = 4096  # examples from which equal faces are looked for
+_ODD = np.uint64(0x9E3779B97F4A7C15)  # whose multiples mix the bits of a face (Steele, Lea & Flood 2014)
 _SCORES = 2**18  # scores of a part of sparse rows
 _TILED = 64  # classes from which scores of sparse rows are taken by tiles of classes
 _FEATURES = 24  # features of a part of X'R
@@ -80,11 +83,29 @@ class _LinearDirections(Directions):
             total = np.zeros((size, size))
             kernels.newton_faces.follow(*self.features.rows, weight, self.owner[:0], B[:0], self.owner, B, total, len(B))
             return total
-        # by pairs of classes, over the examples that move both: Z would be large, with several rows for most examples
+        # Z would be large, with several rows for most examples
         first = np.diff(self.owner, prepend=-1) > 0  # owners ascend
-        examples = self.owner[first]
+        slot, examples = np.cumsum(first) - 1, self.owner[first]
+        chosen, face = _equal_faces(B, first) if len(examples) >= _MANY else (examples, slot)
+        if len(chosen) * d <= len(examples):  # the sums of outer products are no larger than X
+            kept = np.isin(slot, chosen)
+            M = np.zeros((len(chosen), k, k))
+            kernels.newton_faces.projectors(B[kept], np.searchsorted(chosen, slot[kept]), M)
+            order = np.argsort(face, kind="stable")
+            rows = examples[order]
+            X = dense(self.features.X[rows]) * np.sqrt(weight[rows])[:, None]
+            cuts, sums = np.searchsorted(face[order], np.arange(len(chosen) + 1)), np.empty((len(chosen), d, d))
+
+            def add(part: int) -> None:
+                Z = X[cuts[part] : cuts[part + 1]]
+                np.matmul(Z.T, Z, out=sums[part])
+
+            shared(add, range(len(chosen)), self.threads)
+            total = M.reshape(-1, k * k).T @ sums.reshape(-1, d * d)
+            return np.ascontiguousarray(total.reshape(k, k, d, d).transpose(2, 0, 3, 1)).reshape(size, size)
+        # by pairs of classes, over the examples that move both
         M = np.zeros((len(examples), k, k))
-        kernels.newton_faces.projectors(B, np.cumsum(first) - 1, M)
+        kernels.newton_faces.projectors(B, slot, M)
         M *= weight[examples][:, None, None]
         X = dense(self.features.X[examples])
         H = np.zeros((d, k, d, k))
@@ -99,6 +120,25 @@ class _LinearDirections(Directions):
 
         shared(write, [(a, b) for a in range(k) for b in range(a + 1)], self.threads)
         return H.reshape(size, size)
+
+
+def _equal_faces(B: Array, first: NDArray[np.bool_]) -> tuple[Labels, Labels]:
+    """Return the first example of each face among those whose rows of B begin where ``first`` says, ascending, and every example's face.
+
+    Faces are told apart by 64 bits of their rows: where two shared them, a Hessian would be wrong and a step shorter, no answer.
+    """
+    bits = np.ascontiguousarray(B).view(np.uint64)
+    with np.errstate(over="ignore"):
+        mixed = bits ^ (bits >> np.uint64(29))
+        odd = _ODD * (2 * np.arange(B.shape[1], dtype=np.uint64) + np.uint64(1))
+        row = (mixed * odd).sum(axis=1)
+        row = (row ^ (row >> np.uint64(32))) * _ODD
+        keys = np.add.reduceat(row ^ (row >> np.uint64(29)), np.flatnonzero(first))
+    _, chosen, face = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(chosen)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return chosen[order], rank[face]
 
 
 class NewtonSystem:

@@ -38,7 +38,7 @@ from .lbfgs import LbfgsSolver
 from .newton.box import BoxSolver
 from .newton.hinges import HingesSolver
 from .newton.kernel import KernelNewtonSolver, newton_after, step_seconds
-from .newton.linear import WARM, NewtonSolver, falls_into_blocks
+from .newton.linear import SAMPLED_ROWS, WARM, NewtonSolver, falls_into_blocks
 from .newton.smooth import SmoothNewtonSolver
 from .plan import Plan, Turn
 
@@ -46,6 +46,7 @@ from .plan import Plan, Turn
 _FACTORISATIONS = 60.0  # factorisations of p x p systems in a fit of Newton's
 _FEWEST = 20.0  # passes before the fall of the gap is looked at
 _ENOUGH = 60.0  # passes where the gap is about to close, as with small C and separable data
+_WIDE = 64  # examples for each parameter from which Newton's steps, on samples of them, cost so little that both numbers are halved
 _MOST = 500.0  # most passes: seven of ten fits of Table 2 that were open after 500 were open after 1000
 # Free thresholds at strong regularisation: all rows of a class have nearly the same scores and reach their kinks together, which can take
 # Newton's method hundreds of steps (abalone: 13 s). The interior point takes a second or two there.
@@ -85,7 +86,8 @@ def first_passes(problem: Problem) -> tuple[float, float]:
     # (p^3 / 3) / (12 n p); in k blocks, which also need inverses, k d^3 instead of p^3 / 3
     square = 3.0 * problem.features.shape[0] ** 2 if falls_into_blocks(problem) else float(math.prod(problem.features.shape)) ** 2
     passes = min(_FACTORISATIONS * square / (36.0 * len(problem.y)), _MOST)
-    return max(passes, _FEWEST), max(passes, _ENOUGH)
+    share = 0.5 if len(problem.y) >= max(_WIDE * math.prod(problem.features.shape), SAMPLED_ROWS) else 1.0
+    return max(passes, share * _FEWEST), max(passes, share * _ENOUGH)
 
 
 def choose(problem: Problem, threads: int | str = 1) -> Plan:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import sklearn
 from measure import Row, fits_of, interleaved, standardised, training_part
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
@@ -60,6 +60,34 @@ def fits(options):
         rows.append(Row("LinearSVC / zero_one 1e-3, best", max(svc), None, 40.0))
         rows.append(Row("LogisticRegression / zero_one 1e-2, median", float(np.median(logistic)), 1.0, 2.0))
     return rows
+
+
+def newcomer(options):
+    """Rows: both at their defaults, C = 1 and a constant, on drawn classes of which a tenth of the labels is flipped; processor time."""
+    rows = []
+    for n, d, k in ((20_000, 50, 5), (50_000, 20, 10), (10_000, 100, 3)):
+        shape = {"n_features": d, "n_informative": 10, "n_classes": k}
+        X, y = make_classification(options.size(n, 200), **shape, flip_y=0.1, random_state=0)
+        models = {"zero_one": AdversarialClassifier(), "LogisticRegression": LogisticRegression()}
+        seconds = interleaved({name: processor(model, X, y) for name, model in models.items()}, options.repeats)
+        found = models["zero_one"].certificate_
+        assert found.converged
+        detail = ", ".join(f"{each} {1e3 * value:.3g} ms" for each, value in seconds.items())
+        detail += f"; {found.solver}, {found.passes:.0f} passes"
+        ratio = seconds["LogisticRegression"] / seconds["zero_one"]
+        rows.append(Row(f"LogisticRegression / zero_one, {n} x {d}, {k} classes", ratio, 0.5, 1.0, detail=detail))
+    return rows
+
+
+def processor(model, X, y):
+    """Return a call that fits a model and returns its processor seconds."""
+
+    def fit():
+        began = time.process_time()
+        model.fit(X, y)
+        return time.process_time() - began
+
+    return fit
 
 
 def small(options):

@@ -27,6 +27,7 @@ BENCHMARKS = {
     "general": ("matrices", "general", "games of any matrix against HiGHS, warm"),
     "ordinal": ("matrices", "ordinal", "absolute and squared fits beside zero_one on computer, bank, calhousing"),
     "fits": ("peers", "fits", "zero_one fits against LinearSVC and LogisticRegression"),
+    "newcomer": ("peers", "newcomer", "a table at the defaults, C = 1, against LogisticRegression, processor time"),
     "entropy": ("entropy", "logistic", "entropy at alpha = 1 against scikit-learn's solvers of the same objective, to 1e-3 of it"),
     "small": ("peers", "small", "a fit of iris, by the estimator and in a cell, against LogisticRegression"),
     "sweeps": ("cells", "sweeps", "a cell of a sweep of 10,000 and the quickstart; --all-peers for Table 2's Gaussian half (half an hour)"),

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from support import random_problems as problems
 
-from advcli.features.linear import LinearFeatures, NewtonSystem
+from advcli.features.linear import LinearFeatures, NewtonSystem, _equal_faces
 from advcli.problems.certificate import certify
 from advcli.solvers import Limits, make_solver
 from advcli.solvers.newton.linear import ProximalStep, Separate, _factor, falls_into_blocks, search_by_steps
@@ -220,6 +220,60 @@ def test_a_direction_that_follows_another_is_that_of_a_hessian_summed_anew(d, sp
         np.testing.assert_allclose(found, np.tril(whole), rtol=0, atol=1e-11 * np.abs(whole).max())
         updated += system.updates > 0
     assert 10 <= updated <= 33
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("weights", [False, True])
+def test_moments_of_equal_faces_are_those_of_all_rows(sparse, weights):
+    """Many examples on few faces, and as many on faces of their own, which are summed by pairs of classes."""
+    random, n, d, k = np.random.default_rng(1), 5000, 2, 4
+    X = random.normal(size=(n, d))
+    sample = random.uniform(0.5, 2.0, size=n) if weights else np.ones(n)
+    features = LinearFeatures(sp.csr_array(X) if sparse else X, k)
+    owner = np.sort(random.integers(n, size=2 * n))
+    few, face = summing_to_zero(random, 30, k), random.integers(30, size=n)
+    for B, faces in ((few[face[owner]], 200), (summing_to_zero(random, 2 * n, k), n)):
+        first = np.diff(owner, prepend=-1) > 0
+        chosen, which = _equal_faces(B, first)
+        assert len(chosen) == len(np.unique(which)) <= faces
+        np.testing.assert_array_equal(which[chosen], np.arange(len(chosen)))
+        found = features.directions(B, owner).hessian(sample)
+        Z = (X[owner][:, :, None] * B[:, None, :]).reshape(2 * n, -1)
+        whole = np.eye(d * k) + Z.T @ (sample[owner][:, None] * Z)
+        np.testing.assert_allclose(np.tril(found), np.tril(whole), rtol=0, atol=1e-12 * np.abs(whole).max())
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("name", ["zero_one", "absolute"])
+def test_early_hessians_are_those_of_a_sample_and_the_optimum_is_the_same(name, weights, monkeypatch):
+    data = problems.make_data("noisy", n=9000, d=4, k=4)
+    sample, cost = problems.weights_of(data) if weights else (None, None)
+    problem = problems.make_problem(data, name, C=1.0, sample_weight=sample, cost_weight=cost)
+    summed = []
+
+    def direction(self, B, owner, *given, own=NewtonSystem.direction):
+        summed.append(len(np.unique(owner)))
+        return own(self, B, owner, *given)
+
+    monkeypatch.setattr(NewtonSystem, "direction", direction)
+    limits = Limits(tol=1e-7, max_passes=500)
+    solution = make_solver("newton").solve(problem, limits)
+    assert summed[0] <= 20 * 4 * 3
+    by_sample, summed[:] = list(summed), []
+    monkeypatch.setattr("advcli.solvers.newton.linear.SAMPLED_ROWS", 10_000)
+    whole = make_solver("newton").solve(problem, limits)
+    assert sum(by_sample[:3]) < 0.2 * sum(summed[:3])
+    for each in (solution, whole):
+        assert certify(problem, each, 1e-7).converged
+    assert certify(problem, solution, 1e-7).primal == pytest.approx(certify(problem, whole, 1e-7).primal, rel=2e-7)
+
+
+def test_examples_without_weight_make_no_sample():
+    data = problems.make_data("noisy", n=9000, d=3, k=3)
+    sample = np.zeros(9000)
+    sample[:50] = 1.0
+    problem = problems.make_problem(data, "zero_one", C=1.0, sample_weight=sample)
+    assert certify(problem, make_solver("newton").solve(problem, Limits(tol=1e-6, max_passes=500)), 1e-6).converged
 
 
 @pytest.mark.parametrize(("failing", "status"), [(26, "converged"), (52, "stalled")])

@@ -36,6 +36,10 @@ from ..coordinate.threaded import ThreadedSolver
 from .proximal import CLOSE, MAX_FAILURES, SMALLEST, TRIALS, NewtonRun, ProximalMethod, fall, line_search, minimise
 
 MAX_DIMENSION = 6000  # k d beyond which a dense Hessian costs more than the block solver ever will
+SAMPLED_ROWS = 8192  # examples from which early Hessians are those of a sample: of fewer they cost too little to save
+_SAMPLED = 20  # examples of the first sample that Hessians are summed over, in units of the parameters
+_KINKS = 8  # least examples of a sample at a kink, in the same units
+_SLOW = 0.5  # share of the residual that a step by a sample may leave; where it leaves more, the sample is doubled
 WARM = 30.0  # largest ratio of the first c of a fit to the last c of the fit before
 _NONE = np.empty((0, 0))
 _INDEFINITE = "the Newton system is not positive definite"
@@ -76,6 +80,10 @@ class ProximalStep(ProximalMethod):
         # directions sum to zero over the classes: Newton systems have a class less
         features, whole = problem.features, self.mask is None
         self.system = NewtonSystem(features, self.ratio, problem.threads) if whole and isinstance(features, LinearFeatures) else None
+        self.sampled = len(problem.y)  # how many examples Hessians are summed over
+        self.skipped = self.nowhere  # the others, and those without curvature
+        if self.system is not None and self.sampled >= SAMPLED_ROWS:
+            self._take_sample(_SAMPLED * self.system.size)
 
     @cached_property
     def family(self) -> Family:
@@ -119,13 +127,30 @@ class ProximalStep(ProximalMethod):
         D = self.step(point)
         return D, self.features.shared_scores(D, self.problem.threads), float(np.vdot(point.residual, D))
 
+    def _take_sample(self, size: int) -> None:
+        """Sum Hessians over ``size`` examples, among them the earlier ones, or over all where these are hardly more."""
+        n = len(self.sample)
+        self.sampled, self.skipped = n, self.nowhere
+        if 2 * size <= n:
+            self.sampled, self.skipped = size, np.ones(n, dtype=bool)
+            chosen = np.random.default_rng(0).permutation(n)[:size]
+            self.skipped[chosen] = self.nowhere[chosen]
+
     def step(self, point: NewtonPoint) -> Array:
-        """Return the Newton direction."""
+        """Return the Newton direction; its Hessian is that of a sample, scaled up, as long as many examples of it are at a kink."""
+        while self.sampled < len(self.sample) and self.system is not None:
+            B, owner = kernels.tangents(self.family, point.where, self.skipped)
+            if np.count_nonzero(np.diff(owner)) >= _KINKS * self.system.size:
+                return self.solve(B, owner, point.residual, float(self.ratio.sum() / self.ratio[~self.skipped].sum()))
+            self._take_sample(2 * self.sampled)
         return self.solve(*self.bases(point), point.residual)
 
-    def solve(self, B: Array, owner: Labels, residual: Array) -> Array:
-        """Return D with (I + sum_m C s_i / (c w_i) z_m z_m') D = -residual for the directions z_m = J_i' b_m of examples i = owner_m."""
-        unit = self.C / self.c  # the factor that changes from one proximal step to the next
+    def solve(self, B: Array, owner: Labels, residual: Array, times: float = 1.0) -> Array:
+        """Return D with (I + sum_m C s_i / (c w_i) z_m z_m') D = -residual for the directions z_m = J_i' b_m of examples i = owner_m.
+
+        The sum counts ``times``, of which only a sample's is another number than 1.
+        """
+        unit = self.C / self.c * times  # the factor that changes from one proximal step to the next
         if self.system is not None and len(owner) > self.system.size:
             D = self.system.direction(B, owner, unit, residual)
             if D is None:
@@ -218,7 +243,10 @@ class ProximalStep(ProximalMethod):
         if not slope < 0:
             return None
         t, F, R, where = self.search(point, D, dF, slope, int(min(self.limits.max_passes - self.projections, TRIALS)))
-        return self.at(point.theta + t * D, F, R, where)
+        following = self.at(point.theta + t * D, F, R, where)
+        if self.sampled < len(self.sample) and np.linalg.norm(following.residual) > _SLOW * np.linalg.norm(point.residual):
+            self._take_sample(2 * self.sampled)
+        return following
 
     def recentre(self, descent: NewtonRun) -> NewtonPoint | None:
         """Return the point for its own dual point as the center."""
@@ -366,7 +394,7 @@ def lacks_size(problem: Problem) -> str | None:
 class NewtonSolver(ThreadedSolver):
     """Semismooth Newton proximal point; dense linear features with k d up to some thousands, any C.
 
-    On linear features ``threads`` share full sums of Hessians (pairs of classes), products with the rows, and the certificate; no bit
+    On linear features ``threads`` share full sums of Hessians, products with the rows, and the certificate; no bit
     depends on their number. ``"auto"`` as in `DualSolver`.
     """
 
