@@ -108,7 +108,8 @@ def test_every_rival_minimises_what_its_models_say(models: ModuleType, file: Pat
     for name in module.Solver.models:
         for k in (2, 3, 4):
             solver, found = module.Solver(), problem(models, name, k, 0.5)
-            solver.solver = module.Solver.parameters.get("solver", [None])[0]
+            for parameter, values in {"solver": [None], **module.Solver.parameters}.items():
+                setattr(solver, parameter, values[0])
             if k < found.least or solver.skip(name, found)[0]:
                 continue
             solver.set_objective(name, found)
