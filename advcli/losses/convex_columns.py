@@ -6,7 +6,9 @@ interpolation of column j. No other mixture of the same mean costs less under an
     V(f) = min over r in [0, l - 1] of max_j f_j + Ltilde(r, j),
 
 convex in r: binary search finds the integer minimum, then the maximum of k lines is minimised on one unit interval. The adversary answers
-with at most two labels. Theorems 6 and 7 of Fathony et al. (2018) are the closed forms of the absolute and the squared case.
+with at most two labels. Theorems 6 and 7 of Fathony et al. (2018) are the closed forms of the absolute and the squared case. Costs: Huber
+1964, "Robust estimation of a location parameter", Ann. Math. Statist. 35, 73-101; Koenker & Bassett 1978, "Regression quantiles",
+Econometrica 46, 33-50.
 """
 
 from __future__ import annotations
