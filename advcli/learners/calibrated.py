@@ -14,8 +14,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -88,6 +86,8 @@ class Calibration:
         classes = np.unique(codes)
         if method == "vector":
             return cls(classes, VectorScaling.of(scores, np.searchsorted(classes, codes), weights), scores, codes, weights)
+        from sklearn.calibration import CalibratedClassifierCV  # which imports a third of scikit-learn
+
         fitted = CalibratedClassifierCV(_Scores(), method=method, cv=[(np.arange(len(codes)),) * 2], ensemble=False)
         with np.errstate(over="ignore"):  # of exp at scores far out, whose probability is 0
             fitted.fit(scores, codes, sample_weight=weights)
@@ -193,6 +193,8 @@ class Calibrated:
         labels_present = self.order_[present].tolist()
         scores = np.empty((len(codes), len(present)))
         options = {"calibrate": None} | ({"lam": self.lam_} if self.lam_ > 0 else {})
+        from sklearn.model_selection import StratifiedKFold
+
         folds = StratifiedKFold(min(FOLDS, least), shuffle=True, random_state=self.random_state)
         for train, test in folds.split(np.zeros(len(codes)), codes):
             rows, new = (_safe_indexing(X, part) for part in (train, test))
