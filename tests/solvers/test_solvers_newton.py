@@ -246,7 +246,7 @@ def test_moments_of_equal_faces_are_those_of_all_rows(sparse, weights):
 @pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize("name", ["zero_one", "absolute"])
 def test_early_hessians_are_those_of_a_sample_and_the_optimum_is_the_same(name, weights, monkeypatch):
-    data = problems.make_data("noisy", n=9000, d=4, k=4)
+    data = problems.make_data("noisy", n=9000, d=12, k=6)
     sample, cost = problems.weights_of(data) if weights else (None, None)
     problem = problems.make_problem(data, name, C=1.0, sample_weight=sample, cost_weight=cost)
     summed = []
@@ -258,18 +258,18 @@ def test_early_hessians_are_those_of_a_sample_and_the_optimum_is_the_same(name, 
     monkeypatch.setattr(NewtonSystem, "direction", direction)
     limits = Limits(tol=1e-7, max_passes=500)
     solution = make_solver("newton").solve(problem, limits)
-    assert summed[0] <= 20 * 4 * 3
+    assert summed[0] <= 12 * 9000 // 60
     by_sample, summed[:] = list(summed), []
     monkeypatch.setattr("advcli.solvers.newton.linear.SAMPLED_ROWS", 10_000)
     whole = make_solver("newton").solve(problem, limits)
-    assert sum(by_sample[:3]) < 0.2 * sum(summed[:3])
+    assert sum(by_sample[:3]) < 0.25 * sum(summed[:3])
     for each in (solution, whole):
         assert certify(problem, each, 1e-7).converged
     assert certify(problem, solution, 1e-7).primal == pytest.approx(certify(problem, whole, 1e-7).primal, rel=2e-7)
 
 
 def test_examples_without_weight_make_no_sample():
-    data = problems.make_data("noisy", n=9000, d=3, k=3)
+    data = problems.make_data("noisy", n=9000, d=12, k=6)
     sample = np.zeros(9000)
     sample[:50] = 1.0
     problem = problems.make_problem(data, "zero_one", C=1.0, sample_weight=sample)

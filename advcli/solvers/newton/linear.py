@@ -38,6 +38,7 @@ from .proximal import CLOSE, MAX_FAILURES, SMALLEST, TRIALS, NewtonRun, Proximal
 MAX_DIMENSION = 6000  # k d beyond which a dense Hessian costs more than the block solver ever will
 SAMPLED_ROWS = 8192  # examples from which early Hessians are those of a sample: of fewer they cost too little to save
 _SAMPLED = 20  # examples of the first sample that Hessians are summed over, in units of the parameters
+_BESIDE = 12  # the same in units of the examples over the parameters: then the sum costs what products and line searches of a step do
 _KINKS = 8  # least examples of a sample at a kink, in the same units
 _SLOW = 0.5  # share of the residual that a step by a sample may leave; where it leaves more, the sample is doubled
 WARM = 30.0  # largest ratio of the first c of a fit to the last c of the fit before
@@ -83,7 +84,7 @@ class ProximalStep(ProximalMethod):
         self.sampled = len(problem.y)  # how many examples Hessians are summed over
         self.skipped = self.nowhere  # the others, and those without curvature
         if self.system is not None and self.sampled >= SAMPLED_ROWS:
-            self._take_sample(_SAMPLED * self.system.size)
+            self._take_sample(max(_SAMPLED * self.system.size, _BESIDE * self.sampled // self.system.size))
 
     @cached_property
     def family(self) -> Family:
