@@ -86,23 +86,10 @@ class _LinearDirections(Directions):
         # Z would be large, with several rows for most examples
         first = np.diff(self.owner, prepend=-1) > 0  # owners ascend
         slot, examples = np.cumsum(first) - 1, self.owner[first]
-        chosen, face = _equal_faces(B, first) if len(examples) >= _MANY else (examples, slot)
-        if len(chosen) * d <= len(examples):  # the sums of outer products are no larger than X
-            kept = np.isin(slot, chosen)
-            M = np.zeros((len(chosen), k, k))
-            kernels.newton_faces.projectors(B[kept], np.searchsorted(chosen, slot[kept]), M)
-            order = np.argsort(face, kind="stable")
-            rows = examples[order]
-            X = dense(self.features.X[rows]) * np.sqrt(weight[rows])[:, None]
-            cuts, sums = np.searchsorted(face[order], np.arange(len(chosen) + 1)), np.empty((len(chosen), d, d))
-
-            def add(part: int) -> None:
-                Z = X[cuts[part] : cuts[part + 1]]
-                np.matmul(Z.T, Z, out=sums[part])
-
-            shared(add, range(len(chosen)), self.threads)
-            total = M.reshape(-1, k * k).T @ sums.reshape(-1, d * d)
-            return np.ascontiguousarray(total.reshape(k, k, d, d).transpose(2, 0, 3, 1)).reshape(size, size)
+        if len(examples) >= _MANY:
+            chosen, face = _equal_faces(B, first)
+            if len(chosen) * d <= len(examples):  # the sums of outer products are no larger than X
+                return self._by_faces(B, weight, slot, examples, chosen, face)
         # by pairs of classes, over the examples that move both
         M = np.zeros((len(examples), k, k))
         kernels.newton_faces.projectors(B, slot, M)
@@ -120,6 +107,25 @@ class _LinearDirections(Directions):
 
         shared(write, [(a, b) for a in range(k) for b in range(a + 1)], self.threads)
         return H.reshape(size, size)
+
+    def _by_faces(self, B: Array, weight: Array, slot: Labels, examples: Labels, chosen: Labels, face: Labels) -> Array:
+        """Return the moments as a sum over faces of M (x) X'X: M from one example of the face, X the rows of all."""
+        d, k = self.shape[0], B.shape[1]
+        kept = np.isin(slot, chosen)
+        M = np.zeros((len(chosen), k, k))
+        kernels.newton_faces.projectors(B[kept], np.searchsorted(chosen, slot[kept]), M)
+        order = np.argsort(face, kind="stable")
+        rows = examples[order]
+        X = dense(self.features.X[rows]) * np.sqrt(weight[rows])[:, None]
+        cuts, sums = np.searchsorted(face[order], np.arange(len(chosen) + 1)), np.empty((len(chosen), d, d))
+
+        def add(part: int) -> None:
+            Z = X[cuts[part] : cuts[part + 1]]
+            np.matmul(Z.T, Z, out=sums[part])
+
+        shared(add, range(len(chosen)), self.threads)
+        total = M.reshape(-1, k * k).T @ sums.reshape(-1, d * d)
+        return np.ascontiguousarray(total.reshape(k, k, d, d).transpose(2, 0, 3, 1)).reshape(d * k, d * k)
 
 
 def _equal_faces(B: Array, first: NDArray[np.bool_]) -> tuple[Labels, Labels]:

@@ -7,7 +7,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from support import random_problems as problems
 
 from advcli.features.linear import LinearFeatures, NewtonSystem, _equal_faces
+from advcli.losses import make_loss
 from advcli.problems.certificate import certify
+from advcli.problems.risk import Problem
 from advcli.solvers import Limits, make_solver
 from advcli.solvers.newton.linear import ProximalStep, Separate, _factor, falls_into_blocks, search_by_steps
 
@@ -224,9 +226,10 @@ def test_a_direction_that_follows_another_is_that_of_a_hessian_summed_anew(d, sp
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("weights", [False, True])
-def test_moments_of_equal_faces_are_those_of_all_rows(sparse, weights):
+@pytest.mark.parametrize(("n", "d"), [(5000, 2), (5000, 1), (300, 1)])
+def test_moments_of_equal_faces_are_those_of_all_rows(n, d, sparse, weights):
     """Many examples on few faces, and as many on faces of their own, which are summed by pairs of classes."""
-    random, n, d, k = np.random.default_rng(1), 5000, 2, 4
+    random, k = np.random.default_rng(1), 4
     X = random.normal(size=(n, d))
     sample = random.uniform(0.5, 2.0, size=n) if weights else np.ones(n)
     features = LinearFeatures(sp.csr_array(X) if sparse else X, k)
@@ -266,6 +269,11 @@ def test_early_hessians_are_those_of_a_sample_and_the_optimum_is_the_same(name, 
     for each in (solution, whole):
         assert certify(problem, each, 1e-7).converged
     assert certify(problem, solution, 1e-7).primal == pytest.approx(certify(problem, whole, 1e-7).primal, rel=2e-7)
+
+
+def test_many_examples_of_one_class_leave_nothing_to_sum():
+    problem = Problem(LinearFeatures(np.ones((9000, 2)), 1), make_loss("cs", 1), np.zeros(9000, dtype=np.intp), 1e-3)
+    assert certify(problem, make_solver("newton").solve(problem, Limits(tol=1e-6, max_passes=50)), 1e-6).converged
 
 
 def test_examples_without_weight_make_no_sample():

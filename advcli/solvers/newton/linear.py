@@ -84,7 +84,8 @@ class ProximalStep(ProximalMethod):
         self.sampled = len(problem.y)  # how many examples Hessians are summed over
         self.skipped = self.nowhere  # the others, and those without curvature
         if self.system is not None and self.sampled >= SAMPLED_ROWS:
-            self._take_sample(max(_SAMPLED * self.system.size, _BESIDE * self.sampled // self.system.size))
+            size = max(self.system.size, 1)  # a single class leaves no parameter
+            self._take_sample(max(_SAMPLED * size, _BESIDE * self.sampled // size))
 
     @cached_property
     def family(self) -> Family:
