@@ -39,9 +39,9 @@ class Preset:
 
     @property
     def takes(self) -> str:
-        """The time of one core that the description states, ``4 min``, else its number of fits, ``90 fits``; empty where it states none."""
-        stated = re.search(r"Takes about (\S+ \S+) of one core\.|Makes (\S+ fits?)\.", self.description)
-        return stated[1] or stated[2] if stated else ""
+        """The time of one core that the description states, ``4 min``; empty where it states none."""
+        stated = re.search(r"Takes about (\S+ \S+) of one core\.", self.description)
+        return stated[1] if stated else ""
 
     @property
     def n_cells(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -30,6 +31,7 @@ def test_every_preset_is_listed_with_its_cells(capfd: pytest.CaptureFixture[str]
     for name in names():
         assert name in text
         assert about(name).description
+        assert re.fullmatch(r"[\d.]+ (s|min)", about(name).takes), name
         assert about(name).title in about(name).description
     for name in ("quickstart", "fathony2018_table6"):
         assert about(name).n_cells == len(compose_cells([f"+experiment={name}"], {})[0])
