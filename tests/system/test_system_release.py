@@ -18,8 +18,17 @@ FILES = {
 }
 
 
-def made(folder: Path, **changed: str) -> None:
-    """Write a small repository with one commit and an interpreter whose every call fails, so that no release goes on."""
+FAILS = '#!/bin/sh\necho "python $*" >&2\nexit 9\n'
+SHOWS_WHAT_IT_BUILDS = """#!/bin/sh
+case "$*" in
+  "-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+  "-m build --outdir "*) git -C "$5" rev-parse --show-toplevel HEAD >&2; exit 9 ;;
+esac
+"""
+
+
+def made(folder: Path, interpreter: str = FAILS, **changed: str) -> None:
+    """Write a small repository with one commit and an interpreter that lets no release go on to its end."""
     for name, text in (FILES | changed).items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -28,7 +37,7 @@ def made(folder: Path, **changed: str) -> None:
     shutil.copy2(ROOT / ".ci" / "release", folder / ".ci" / "release")
     (folder / ".venv" / "bin").mkdir(parents=True)
     python = folder / ".venv" / "bin" / "python"
-    python.write_text('#!/bin/sh\necho "python $*" >&2\nexit 9\n', encoding="utf-8")
+    python.write_text(interpreter, encoding="utf-8")
     python.chmod(0o755)
     for words in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "Begin"]):
         subprocess.run([*GIT, *words], cwd=folder, check=True)
@@ -68,3 +77,14 @@ def test_a_prepared_commit_goes_on_and_no_tag_is_made_where_a_step_fails(tmp_pat
     code, line = release(tmp_path)
     assert (code, line) == (9, "python -m pytest -q tests/house/test_house_numbers.py")
     assert subprocess.run([*GIT, "tag"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout == ""
+
+
+def test_what_is_built_is_a_repository_of_its_own_at_the_commit(tmp_path: Path) -> None:
+    """The sdist takes the files that git knows, and none that lie beside them."""
+    made(tmp_path, SHOWS_WHAT_IT_BUILDS)
+    code, line = release(tmp_path)
+    head = subprocess.run([*GIT, "rev-parse", "HEAD"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
+    place, commit = line.splitlines()
+    assert (code, commit) == (9, head)
+    assert Path(place).name == "advcli-1.2.3"
+    assert Path(place) != tmp_path
