@@ -334,12 +334,12 @@ class CuttingPlaneFit(NamedTuple):
 
     W: Array
     shared: Array
-    planes: CuttingPlanes
+    planes: Any  # `CuttingPlanes`, or a dual point of another form
     primal: float  # an upper bound of P at w
     dual: float
     oracle_gap: float  # the part of the gap that is owed to the searches
     calls: int  # of oracles
-    passes: int  # searches of all examples
+    passes: float  # searches of all examples
     stopped: str
     seconds: float
     targets: Array | None = None  # as in `Cuts`, at w
@@ -368,9 +368,7 @@ class _CuttingPlaneTraining:
 
     def limit(self) -> str:
         """Return the limit that leaves no room for another pass; empty if there is some."""
-        if self.passes + 1 > self.limits.max_passes:
-            return "max_passes"
-        return "max_seconds" if time.perf_counter() - self.began >= self.limits.max_seconds else ""
+        return self.limits.spent(self.passes + 1, self.began)
 
     def look(self) -> str:
         """Search all examples at w; return why the training ends, empty if it goes on."""

@@ -351,15 +351,17 @@ def test_the_max_min_margin_has_no_training_by_rows():
 def test_a_weak_lambda_is_come_down_to_from_larger_ones(surrogate):
     X, y, groups = chains(7, sizes=(3, 4, 2, 4, 3, 2), d=8)
     start = np.concatenate([[0], np.flatnonzero(np.diff(groups)) + 1, [len(y)]]).astype(np.int64)
-    trainer = ChainTrainer(X, y, start, np.full(6, 1 / 6), 3, surrogate, 1.0)
+    psi = None if surrogate == "maxmin" else make_psi(surrogate)
+    trainer = ChainTrainer(ChainProblem(X, y, start, np.full(6, 1 / 6), psi, 3))
     assert trainer.way(0.1) == []
     way = trainer.way(1e-7)
     least = 2e-3 * trainer.unit / 6
     assert way == sorted(way, reverse=True)
     assert way[-1] == pytest.approx(1e-6)
     assert least <= way[0] < 10.0 * least
-    fit = trainer.learn(1e-7, 1e-2, 3000, 0)
+    limits = Limits(1e-2, 3000)
+    fit = trainer.learn(1e-7, limits, 0)
     assert fit.stopped == "converged"
     assert fit.primal - fit.dual <= 1e-2 * fit.primal
     assert trainer.way(1e-7) == []  # stored sequences are a start already
-    assert trainer.learn(1e-7, 1e-2, 3000, 0).passes < fit.passes
+    assert trainer.learn(1e-7, limits, 0).passes < fit.passes

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import math
-import time
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +15,12 @@ from ...core.stored_arrays import Entries
 from ...core.typing import Array, Labels
 from ...solvers.cutting_planes import Positions
 from ..base import Bound, Rows, View, register
-from ..options import describes, one_of, seed_of
+from ..options import describes, one_of
 from .chain_training import CHAINS_BY_EXAMPLES, ChainProblem, ChainTrainer
-from .frank_wolfe import fit_by_examples
-from .learner import MAXMIN, StructuredLearner, weights_of_sequences
+from .learner import MAXMIN, SequenceLearner, StructuredLearner, weights_of_sequences
 from .spaces.chain_game import best_paths, chain_game
 from .spaces.psi import Psi
-from .stored_planes import KINDS, PlaneFit
+from .stored_planes import KINDS
 
 RULES = ("potentials", "predictor")
 
@@ -65,7 +62,7 @@ def _merged(X: Any, y: Labels, start: Starts, weights: Array) -> tuple[Positions
 @register("chain")
 @describes(StructuredLearner)
 @dataclass(kw_only=True, eq=False, repr=False)
-class ChainClassifier(StructuredLearner):
+class ChainClassifier(SequenceLearner):
     """Label sequences, scored by labels of rows and by labels that follow each other, from a surrogate of the number of wrong labels.
 
     f(y) = sum_t w_{y_t}.x_t + sum_t A[y_t, y_{t+1}] predicts the sequence of the largest score (Choi 2018, chapter 3). The fit minimises
@@ -119,7 +116,7 @@ class ChainClassifier(StructuredLearner):
     array(['O', 'NOUN', 'VERB'], dtype='<U4')
     """
 
-    has_groups: ClassVar[bool] = True
+    trainer, by_examples = ChainTrainer, CHAINS_BY_EXAMPLES
 
     rule: str = "potentials"
     training: str = "planes"
@@ -128,11 +125,16 @@ class ChainClassifier(StructuredLearner):
         """Refuse parameters that no data can mend."""
         one_of("loss.search", self.search, ("auto", "levels"))
         self.check_rule(self.rule, RULES)
-        self.check_surrogate(KINDS, self.training, CHAINS_BY_EXAMPLES)
+        self.check_surrogate(KINDS, self.training, self.by_examples)
 
     def problem(self, X: Any, y: Any, share: Array, psi: Psi) -> ChainProblem:
-        """Return every row as one chain; `fit_bound` knows which rows go together."""
+        """Return every row as one chain; `examples` knows which rows go together."""
         return ChainProblem(X, y, np.arange(X.shape[0] + 1, dtype=np.int64), share, psi, len(self.classes_))
+
+    def examples(self, bound: Bound, share: Array) -> ChainProblem:
+        """Return the chains."""
+        psi = None if self.surrogate == MAXMIN else self.psi()
+        return ChainProblem(bound.own["X"], bound.codes, bound.own["start"], share, psi, len(self.classes_))
 
     # ---- fitting --------------------------------------------------------------------------------------------------
     def fit(self, X: Any, y: Any, sample_weight: Any = None, start: Any = None, groups: Any = None) -> Self:
@@ -156,28 +158,6 @@ class ChainClassifier(StructuredLearner):
         own = {**bound.own, "X": bound.own["X"][distinct], "start": short, "weights": merged, "became": became, "place": place}
         return replace(bound, codes=np.ascontiguousarray(bound.codes[distinct]), own=own)
 
-    def _fit_checked(self, bound: Bound, start: Any) -> None:
-        # from the stored sequences of a start that was fitted to the same ones with the same surrogate
-        bound.set_facts(self)
-        began = time.perf_counter()
-        weights = bound.own["weights"]
-        self.remarks_ = ()
-        self.lam_ = float(self.lam or 1.0 / (self.C * weights.sum()))
-        share, trainer = weights / weights.sum(), None
-        if self.training != "planes":
-            fit = self._learn_by_examples(bound, share, start)
-        else:
-            trainer = getattr(start, "trainer_", None)
-            if trainer is None or start.trained_on_ is not bound or (start.surrogate, start.beta) != (self.surrogate, self.beta):
-                beta = 1.0 if self.surrogate == "slack" else 0.5 if self.beta is None else float(self.beta)
-                trainer = ChainTrainer(bound.own["X"], bound.codes, bound.own["start"], share, len(self.classes_), self.surrogate, beta)
-            fit = trainer.learn(self.lam_, float(self.tol), float(self.max_passes), seed_of(self.random_state), float(self.max_seconds))
-        self.trainer_, self.trained_on_ = trainer, bound
-        self.coef_, self.shared_ = fit.weights[0], fit.weights[1].ravel()
-        self.dual_, self.trained_targets_ = fit.mixture, fit.targets
-        self.oracle_gap_, self.oracle_calls_, self.n_iter_ = 0.0, fit.calls, max(1, math.ceil(fit.passes))
-        self.judge(fit, fit.outside, began)
-
     def stored_planes(self) -> Array | None:
         """Return the planes with a weight: sequence, alpha, h of the tangent, and the labels of its rows; none for training by rows."""
         if self.training != "planes":
@@ -197,15 +177,6 @@ class ChainClassifier(StructuredLearner):
             p[place >= 0] = self.trained_targets_[place[place >= 0]]
             arrays["predictor"] = p
         return arrays
-
-    def _learn_by_examples(self, bound: Bound, share: Array, start: Any) -> PlaneFit:
-        """Train with one mean plane of each chain, from the planes of ``start`` where it was trained alike."""
-        problem = ChainProblem(bound.own["X"], bound.codes, bound.own["start"], share, self.psi(), len(self.classes_))
-        before = start.dual_ if self._continues(start, bound, ("surrogate", "beta", "training")) else None
-        steps = CHAINS_BY_EXAMPLES[self.training](problem, self.lam_)
-        fit = fit_by_examples(steps, self.limits, seed_of(self.random_state), start=before)
-        point = (fit.W, fit.shared), fit.primal, fit.dual, fit.planes.outside()
-        return PlaneFit(*point, float(fit.passes), fit.calls, fit.stopped, fit.planes, solver=fit.solver)
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     @property

@@ -8,15 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ...core.arrays import is_sparse
 from ...core.compiled import CompiledRows, aligned_zeros, compiled_rows, kernels
 from ...core.errors import DataError
 from ...core.groups import Starts
 from ...core.typing import Array, Labels
-from ...solvers.cutting_planes import Cuts, CuttingPlaneProblem, CuttingPlanes, Positions, squared
+from ...solvers.cutting_planes import Cuts, CuttingPlaneProblem, CuttingPlanes, Positions
 from .frank_wolfe import ExampleSteps, FrankWolfe, Gradients
 from .learner import MAXMIN
 from .spaces.psi import Psi
-from .stored_planes import GAME_STALLED, KINDS, STEPS, StoredPlaneTrainer
+from .stored_planes import KINDS, STEPS, StoredPlaneTrainer
 
 MOST_GRAM = 250_000_000  # numbers of all Gram matrices: 2 GB
 
@@ -24,13 +25,13 @@ MOST_GRAM = 250_000_000  # numbers of all Gram matrices: 2 GB
 class ChainProblem(CuttingPlaneProblem):
     """The problem of chains for `fit_cutting_planes`. Its shared weights are the transitions, K x K row by row.
 
-    It trains in plain NumPy; fits use the compiled `ChainTrainer`.
+    It trains in plain NumPy; fits use the compiled `ChainTrainer`. ``psi`` is None for the max-min margin, which has the trainer alone.
     """
 
-    def __init__(self, X: Any, y: Labels, start: Starts, share: Array, psi: Psi, K: int) -> None:
+    def __init__(self, X: Any, y: Labels, start: Starts, share: Array, psi: Psi | None, K: int) -> None:
         self.X, self.y, self.start, self.share, self.psi = X, y, start, share, psi
         self.K, self.G = K, K * K
-        self.kind, self.beta = KINDS[psi.name], float(getattr(psi, "beta", 0.0))
+        self.kind, self.beta = KINDS[MAXMIN if psi is None else psi.name], float(getattr(psi, "beta", 0.0))
 
     def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
         """Return the worst sequence of each chain: by Viterbi's algorithm where psi is h + g, else from its levels."""
@@ -71,21 +72,13 @@ def survey(
 
 
 class ChainTrainer(StoredPlaneTrainer):
-    """Stored sequences of chains with their weights, and compiled visits that move them.
+    """Stored sequences of chains with their weights, and compiled visits that move them; the shared weights are A (K, K) row by row."""
 
-    The weights are W (K, d) and A (K, K). The max-min margin learns targets p at every position beside them: any p bounds P from above and
-    any mixture from below.
-    """
-
-    def __init__(self, X: Any, y: Labels, start: Starts, share: Array, K: int, surrogate: str, beta: float) -> None:
-        self.kind, self.beta, self.K = KINDS[surrogate], beta, K
-        self.added = surrogate in ("margin", MAXMIN)  # the loss is a sum over positions
-        super().__init__(y, start, share, float(self.added))
-        if surrogate == MAXMIN:
-            self.most_idle = GAME_STALLED
-        self.X: Any = X
+    def __init__(self, problem: ChainProblem) -> None:
+        super().__init__(problem, problem.y)
+        X, K, start = problem.X, problem.K, problem.start
         self.rows: CompiledRows = compiled_rows(X)
-        self.transposed: Any = sparse.csr_array(self.X.T) if sparse.issparse(X) else np.ascontiguousarray(X.T)
+        self.transposed: Any = sparse.csr_array(X.T) if is_sparse(X) else np.ascontiguousarray(X.T)
         sizes = np.diff(start)
         total = int((sizes.astype(np.float64) ** 2).sum())
         if total > MOST_GRAM:
@@ -93,15 +86,16 @@ class ChainTrainer(StoredPlaneTrainer):
             raise DataError(f"sequences of up to {sizes.max()} rows need {needed}; split the longest")
         self.grams = np.empty(total)
         kernels.chain.gram(*self.rows, start, self.grams)
-        self.cost = wrong(y, K)
-        self.shares = 1.0 - self.cost if surrogate == MAXMIN else np.empty((0, K))
+        self.cost = wrong(problem.y, K)
+        self.shares = 1.0 - self.cost if self.game else np.empty((0, K))
         self.theta, self.A = aligned_zeros((self.rows.d, kernels.chain.width(K))), np.zeros((K, kernels.chain.width(K)))
         square = self.grams[np.concatenate([[0], np.cumsum(sizes**2)])[:-1]]
         self.unit = float(np.mean(square)) or 1.0  # |x|^2
 
     def mixture(self, scale: Array) -> tuple[Array, Array]:
         """Return the sum of the mean planes of the chains at scales (S, P), by position (n, K) and by transition (K, K)."""
-        unary, pair = np.zeros((len(self.y), self.K)), np.zeros((self.K, self.K))
+        K = self.problem.K
+        unary, pair = np.zeros((len(self.y), K)), np.zeros((K, K))
         kernels.chain.mixture(self.start, self.y, self.held, self.alpha, scale, self.used, unary, pair)
         return unary, pair
 
@@ -110,10 +104,10 @@ class ChainTrainer(StoredPlaneTrainer):
         self.into_simplices()
         unary, pair = self.mixture(self.scale * self.share[:, None])
         W, A = np.ascontiguousarray((self.transposed @ unary).T) / -lam, pair / -lam
-        self.theta[:, : self.K], self.A[:, : self.K] = W.T, A
-        if self.kind == KINDS[MAXMIN]:
+        self.theta[:, : len(W)], self.A[:, : len(W)] = W.T, A
+        if self.game:
             self.shares = self.states()
-        return W, A
+        return W, A.ravel()
 
     def states(self) -> Array:
         """Return the shares of the states at every position (n, K)."""
@@ -121,36 +115,27 @@ class ChainTrainer(StoredPlaneTrainer):
         unary[np.arange(len(self.y)), self.y] += 1.0
         return np.maximum(unary, 0.0)
 
-    def targets(self) -> Array | None:
-        """Return the targets p (n, K) as they are now; None for surrogates that have none."""
-        return 1.0 - self.cost if self.kind == KINDS[MAXMIN] else None
+    def losses(self) -> Array:
+        """Return the constants of the examples' mixtures, (S,)."""
+        if self.game:
+            return np.asarray(np.add.reduceat(1.0 - self.shares.max(axis=1), self.start[:-1]))
+        if self.problem.kind == KINDS["margin"]:  # whose loss is a sum over positions
+            return np.asarray(np.add.reduceat((self.states() * wrong(self.y, self.problem.K)).sum(axis=1), self.start[:-1]))
+        return super().losses()
 
-    def dual(self, lam: float, weights: tuple[Array, Array]) -> float:
-        """Return D of the mixture, whose weights these are."""
-        if self.kind == KINDS[MAXMIN]:
-            loss = np.add.reduceat(1.0 - self.shares.max(axis=1), self.start[:-1])
-        elif self.added:
-            loss = np.add.reduceat((self.states() * wrong(self.y, self.K)).sum(axis=1), self.start[:-1])
-        else:
-            loss = (self.alpha * self.offset).sum(axis=1)
-        return float(self.share @ loss) - 0.5 * lam * squared(weights[0], weights[1].ravel())
-
-    def primal(self, lam: float, weights: tuple[Array, Array]) -> tuple[float, float]:
-        """Return P at weights, of the max-min margin its bound by the present targets; the searches leave nothing open."""
-        W, A = weights
-        U = np.ascontiguousarray(self.X @ W.T)
-        value = survey(self.kind, self.beta, U, A, self.y, self.start, self.cost)[0]
-        return 0.5 * lam * squared(W, A.ravel()) + float(self.share @ value), 0.0
+    def surveyed(self, W: Array, shared: Array) -> tuple[Array, Array]:
+        """Return the surrogate of every chain twice, as the searches are exact."""
+        problem, K = self.problem, self.problem.K
+        U = np.ascontiguousarray(problem.X @ W.T)
+        value = survey(problem.kind, problem.beta, U, shared.reshape(K, K), self.y, self.start, self.cost)[0]
+        return value, value
 
     def sweep(self, lam: float, skip: float, seed: int) -> int:
         """Visit every chain whose gap is above ``skip`` once; return how many had no room."""
-        with np.errstate(divide="ignore"):
-            strength = lam / self.share
-        delta = 2.0 * lam / float(self.share.mean()) / self.unit
         chains = *self.rows, self.start, self.y, self.grams, self.theta, self.A
         stored = self.held, self.alpha, self.scale, self.offset, self.used
-        steps = strength, delta, skip, self.gap, STEPS, 1, seed
-        return int(kernels.chain.sweep(self.kind, self.beta, *chains, *stored, self.cost, self.shares, *steps))
+        steps = *self.strengths(lam), skip, self.gap, STEPS, 1, seed
+        return int(kernels.chain.sweep(self.problem.kind, self.problem.beta, *chains, *stored, self.cost, self.shares, *steps))
 
 
 class ChainSteps(ExampleSteps):

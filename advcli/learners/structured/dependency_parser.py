@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -17,20 +15,20 @@ from ...core.stored_arrays import Entries
 from ...core.text_codes import BELOW, text_codes
 from ...core.trees import MOST_WORDS, tree_fault
 from ...core.typing import Array, Labels, Options
+from ...solvers.cutting_planes import CuttingPlaneFit
 from ..base import Bound, Rows, View, register
 from ..options import describes, one_of, seed_of
 from .arc_relations import ArcRelations, relation_bits, relations_at
-from .frank_wolfe import fit_by_examples
-from .learner import MAXMIN, StructuredLearner, weights_of_sequences
+from .learner import MAXMIN, SequenceLearner, StructuredLearner, weights_of_sequences
 from .spaces.psi import Psi
-from .stored_planes import KINDS, PlaneFit
+from .stored_planes import KINDS
 from .tree_training import TREES_BY_EXAMPLES, Heads, Sentences, TreeProblem, TreeTrainer, nearest_projective
 
 
 @register("dependency_trees")
 @describes(StructuredLearner)
 @dataclass(kw_only=True, eq=False, repr=False)
-class DependencyParser(StructuredLearner):
+class DependencyParser(SequenceLearner):
     """Dependency trees of sentences, a head for every word, from a surrogate of the number of wrong heads.
 
     f(y) is the sum over words m with head h of w.phi(h, m). Eisner's algorithm finds the projective tree of the largest f, with one word
@@ -101,8 +99,9 @@ class DependencyParser(StructuredLearner):
     ['det', 'nsubj', 'root']
     """
 
-    has_groups: ClassVar[bool] = True
     of_trees: ClassVar[bool] = True
+    alike: ClassVar[tuple[str, ...]] = (*SequenceLearner.alike, "hash_bits")
+    trainer, by_examples = TreeTrainer, TREES_BY_EXAMPLES
 
     fit_intercept: bool = False
     training: str = "planes"
@@ -130,11 +129,15 @@ class DependencyParser(StructuredLearner):
             raise ConfigError(f"loss.hash_bits={self.hash_bits} must be a whole number from 8 to 28, for 2^hash_bits weights")
         if self.fit_intercept:
             raise ConfigError("fit_intercept=True: words have no constant, and a parse ignores what all arcs share")
-        self.check_surrogate(KINDS, self.training, TREES_BY_EXAMPLES)
+        self.check_surrogate(KINDS, self.training, self.by_examples)
 
     def problem(self, X: Any, y: Any, share: Array, psi: Psi) -> TreeProblem:
-        """Return all rows as one sentence; `_fit_checked` knows which rows go together."""
+        """Return all rows as one sentence; `examples` knows which rows go together."""
         return self._problem_of(Sentences(X, sentence_starts(None, X.shape[0])), np.asarray(y, dtype=np.int32), np.ones(1))
+
+    def examples(self, bound: Bound, share: Array) -> TreeProblem:
+        """Return the sentences."""
+        return self._problem_of(bound.own["sentences"], bound.codes, share)
 
     def _problem_of(self, sentences: Sentences, heads: Heads, share: Array) -> TreeProblem:
         beta = 0.0 if self.surrogate == MAXMIN else float(getattr(self.psi(), "beta", 0.0))
@@ -191,33 +194,18 @@ class DependencyParser(StructuredLearner):
         own["named_arcs"] = None if relations is None else (bound.codes, np.asarray(rows.relations).astype(str))
         return replace(bound, codes=heads, own=own)
 
+    def sharpened(self, problem: TreeProblem, fit: CuttingPlaneFit) -> CuttingPlaneFit:
+        """Return a training with the bound of P that exact searches give where it is better."""
+        if self.surrogate == MAXMIN:  # whose searches leave nothing open
+            return fit
+        primal, oracle_gap = problem.exactly(self.lam_, fit.W)
+        return fit._replace(primal=min(fit.primal, primal), oracle_gap=oracle_gap)
+
     def _fit_checked(self, bound: Bound, start: Any) -> None:
-        # from the stored trees of a start that was fitted to the same ones with the same surrogate
-        bound.set_facts(self)
-        began = time.perf_counter()
-        weights = bound.own["weights"]
-        self.crossing_ = bound.own["crossing"]
-        crossing = (
-            f"{self.crossing_} of {int((weights > 0.0).sum())} sentences have crossing arcs and are trained on the nearest projective tree"
-        )
+        super()._fit_checked(bound, start)
+        self.crossing_, several = bound.own["crossing"], int((bound.own["weights"] > 0.0).sum())
+        crossing = f"{self.crossing_} of {several} sentences have crossing arcs and are trained on the nearest projective tree"
         self.remarks_ = (crossing,) if self.crossing_ else ()
-        self.lam_ = float(self.lam or 1.0 / (self.C * weights.sum()))
-        problem = self._problem_of(bound.own["sentences"], bound.codes, weights / weights.sum())
-        alike, trainer = self._continues(start, bound, ("surrogate", "beta", "training", "hash_bits")), None
-        if self.training == "planes":
-            trainer = start.trainer_ if alike else TreeTrainer(problem)
-            trainer.problem = problem  # of this tolerance
-            fit = trainer.learn(self.lam_, float(self.tol), float(self.max_passes), seed_of(self.random_state), float(self.max_seconds))
-        else:
-            fit = self._learn_by_examples(problem, start.dual_ if alike else None)
-        if self.surrogate != MAXMIN:  # whose searches leave nothing open
-            exact = problem.exactly(self.lam_, fit.weights[0])
-            fit = fit._replace(primal=min(fit.primal, exact[0]), oracle_gap=exact[1])
-        self.trainer_, self.trained_on_ = trainer, bound
-        self.coef_, self.shared_ = fit.weights[0].reshape(1, -1), np.zeros(0)
-        self.dual_, self.trained_targets_ = fit.mixture, fit.targets
-        self.oracle_gap_, self.oracle_calls_, self.n_iter_ = fit.oracle_gap, fit.calls, max(1, math.ceil(fit.passes))
-        self.judge(fit, fit.outside, began)
         self._learn_relations(bound.own["relations"], start if getattr(start, "trained_on_", None) is bound else None)
 
     def _learn_relations(self, given: ArcRelations | None, start: Any) -> None:
@@ -231,12 +219,6 @@ class DependencyParser(StructuredLearner):
         self.relation_fit_ = fit = given.fit(self.lam_, float(self.tol), float(self.max_passes), seed, before)
         if fit is not None and fit.certificate_ is not None:
             self.relation_theta_, self.stages_ = fit.theta_, {"relations": fit.certificate_}
-
-    def _learn_by_examples(self, problem: TreeProblem, before: Any) -> PlaneFit:
-        """Train with one mean plane of each sentence; the planes ``before`` of another lambda come first where they are given."""
-        fit = fit_by_examples(TREES_BY_EXAMPLES[self.training](problem, self.lam_), self.limits, seed_of(self.random_state), start=before)
-        point = (fit.W,), fit.primal, fit.dual, fit.planes.outside(), float(fit.passes), fit.calls, fit.stopped, fit.planes
-        return PlaneFit(*point, oracle_gap=fit.oracle_gap, solver=fit.solver)
 
     def stored_planes(self) -> Array | None:
         """Return the planes with a weight: sentence, alpha, h of the tangent, and the heads of its words; none for mean planes."""

@@ -224,9 +224,7 @@ class _ExampleTraining:
             return "inexact_search"
         if not self.convex and self.sweeps >= FEWEST_SWEEPS and abs(before - now) <= tol * abs(now):
             return "not_convex"
-        if self.passes + 2 > self.limits.max_passes:  # a sweep and a look
-            return "max_passes"
-        return "max_seconds" if time.perf_counter() - self.began >= self.limits.max_seconds else ""
+        return self.limits.spent(self.passes + 2, self.began)  # a sweep and a look
 
     def advance(self, random: np.random.Generator) -> None:
         """Sweep until the next look, and look at the mean planes and at other weights."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
@@ -21,6 +22,7 @@ from ..base import Bound
 from ..linear import LinearLearner
 from ..options import one_of, seed_of
 from ..refitting import Refitting, check_positive
+from .frank_wolfe import ExampleSteps, fit_by_examples
 from .spaces.psi import SURROGATES, Psi, make_psi
 
 MAXMIN = "maxmin"  # the max-min margin, a game and no psi, by its name among the surrogates
@@ -166,19 +168,19 @@ class StructuredLearner(Refitting, LinearLearner):
         psi = self.psi()
         problem = self.problem(X, y, sample / sample.sum(), psi)
         self.lam_ = float(self.lam or 1.0 / (self.C * float(sample.sum())))
-        fit = self.train(problem, psi, self._start)
+        return self.take(self.train(problem, psi, self._start), began)
+
+    def take(self, fit: CuttingPlaneFit, began: float) -> Array:
+        """Take over a training begun at a `time.perf_counter`, judge it, warn where it missed the tolerance, and return its W."""
         self.dual_: Any = fit.planes
         self.trained_targets_: Array | None = fit.targets
-        self.shared_, self.oracle_gap_, self.oracle_calls_, self.n_iter_ = fit.shared, fit.oracle_gap, fit.calls, fit.passes
-        self.judge(fit, fit.planes.outside(), began)
-        return fit.W
-
-    def judge(self, fit: Any, outside: float, began: float) -> None:
-        """Set the certificate of a training begun at a `time.perf_counter`, and warn where it missed the tolerance."""
-        spent = {"passes": float(fit.passes), "solver": fit.solver, "seconds": time.perf_counter() - began}
-        self.certificate_ = judge(fit.primal, fit.dual, float(self.tol), outside=outside, status=fit.stopped, **spent)
+        self.shared_, self.oracle_gap_, self.oracle_calls_ = fit.shared, fit.oracle_gap, fit.calls
+        self.n_iter_ = max(1, math.ceil(fit.passes))
+        spent: dict[str, Any] = {"passes": float(fit.passes), "solver": fit.solver, "seconds": time.perf_counter() - began}
+        self.certificate_ = judge(fit.primal, fit.dual, float(self.tol), outside=fit.planes.outside(), status=fit.stopped, **spent)
         if self.certificate_.status != "not_convex":
             warn_unless_converged(f"loss={self.name}, lambda={self.lam_:.3g}", self.certificate_, self.tol)
+        return fit.W
 
     @property
     def counts_(self) -> dict[str, float]:
@@ -203,6 +205,45 @@ class StructuredLearner(Refitting, LinearLearner):
     def __getstate__(self) -> dict[str, Any]:
         """Leave the training rows out of a pickle."""
         return {name: value for name, value in super().__getstate__().items() if name not in _OF_TRAINING}
+
+
+class SequenceLearner(StructuredLearner):
+    """Base of learners whose examples are several rows: by stored labels of every example, or with one mean plane of each.
+
+    `bind` adds ``weights``, those of the examples, to the entries of its own.
+    """
+
+    has_groups: ClassVar[bool] = True
+    alike: ClassVar[tuple[str, ...]] = ("surrogate", "beta", "training")  # options that fits share which begin at each other
+    trainer: ClassVar[type[Any]]  # by stored labels of a problem
+    by_examples: ClassVar[Mapping[str, type[ExampleSteps]]]  # by the name of the training
+
+    training: str
+
+    @abstractmethod
+    def examples(self, bound: Bound, share: Array) -> CuttingPlaneProblem:
+        """Return the problem of bound examples with these shares, of sum 1."""
+
+    def sharpened(self, problem: Any, fit: CuttingPlaneFit) -> CuttingPlaneFit:
+        """Return a training with the best bound of P at its weights."""
+        return fit
+
+    def _fit_checked(self, bound: Bound, start: Any) -> None:
+        # from the stored labels or the mean planes of a start that was fitted to the same examples with the same surrogate
+        bound.set_facts(self)
+        began, weights = time.perf_counter(), bound.own["weights"]
+        self.remarks_, self.lam_ = (), float(self.lam or 1.0 / (self.C * weights.sum()))
+        problem, alike = self.examples(bound, weights / weights.sum()), self._continues(start, bound, self.alike)
+        trainer, seed = None, seed_of(self.random_state)
+        if self.training == "planes":
+            trainer = start.trainer_ if alike else self.trainer(problem)
+            trainer.problem = problem  # of this tolerance
+            fit = trainer.learn(self.lam_, self.limits, seed)
+        else:
+            steps = self.by_examples[self.training](problem, self.lam_)
+            fit = fit_by_examples(steps, self.limits, seed, start=start.dual_ if alike else None)
+        self.trainer_, self.trained_on_ = trainer, bound
+        self.coef_ = self.take(self.sharpened(problem, fit), began)
 
 
 def weights_of_sequences(weight: Any, X: Any, start: Starts) -> Array:

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from ...core.groups import Starts
 from ...core.typing import Array
+from ...solvers.base import Limits
+from ...solvers.cutting_planes import CuttingPlaneFit, squared
 from .learner import MAXMIN
 from .spaces.psi import Psi
 
@@ -59,62 +61,70 @@ class StoredMixture(NamedTuple):
             planes.append([np.concatenate([[s, alpha[p], margin], labels[p]]) for p, margin in zip(some, h, strict=True)])
         return planes
 
-
-class PlaneFit(NamedTuple):
-    """What training returns: weights, what P is at most there, and the best dual value with its point."""
-
-    weights: tuple[Array, ...]
-    primal: float
-    dual: float
-    outside: float  # how infeasible the point is
-    passes: float
-    calls: int
-    stopped: str
-    mixture: Any  # the point: stored labels or mean planes
-    targets: Array | None = None  # targets of the max-min margin that bound P, (n, K)
-    oracle_gap: float = 0.0  # what the searches leave open in P
-    solver: str = "pairwise"
+    def outside(self) -> float:
+        """Return how far alpha lies outside its simplices."""
+        return float(max(0.0, -self.alpha.min(), np.abs(self.alpha.sum(axis=1) - 1.0).max()))
 
 
 class StoredPlaneTrainer(ABC):
     """Stored labels of S examples of several rows with their weights; a subclass has the compiled visits that move them.
 
     Minimises lambda/2 |w|^2 + sum_s share_s S_s(w) from a mixture of stored labels of every example. ``y`` (n,) are the true labels of the
-    rows, example s being rows start[s]:start[s + 1], and ``scale`` that of the true label's plane.
+    rows, example s being rows start[s]:start[s + 1]. The max-min margin learns targets p = 1 - ``cost`` beside the weights: any p bounds P
+    from above and any mixture from below.
     """
 
     unit: float  # |x|^2
-    most_idle = STALLED
+    cost: Array
 
-    def __init__(self, y: Any, start: Starts, share: Array, scale: float) -> None:
-        self.y, self.start, self.share = y, start, share
-        S = len(share)
+    def __init__(self, problem: Any, y: Any) -> None:
+        self.problem, self.y, self.start, self.share = problem, y, problem.start, problem.share
+        self.game, S = problem.kind == KINDS[MAXMIN], len(problem.share)
+        self.most_idle = GAME_STALLED if self.game else STALLED
         self.held = self._tiled(ROOM)
         self.alpha, self.scale, self.offset = np.zeros((S, ROOM)), np.zeros((S, ROOM)), np.zeros((S, ROOM))
         self.alpha[:, 0] = 1.0  # the truth
-        self.scale[:, 0] = scale
+        self.scale[:, 0] = float(self.game or problem.kind == KINDS["margin"])
         self.used = np.ones(S, dtype=np.int32)
         self.gap = np.full(S, np.inf)
 
     @abstractmethod
-    def take(self, lam: float) -> tuple[Any, ...]:
-        """Bring alpha into its simplices and the weights of the visits to the mixture's; return these weights."""
+    def take(self, lam: float) -> tuple[Array, Array]:
+        """Bring alpha into its simplices and the weights of the visits to the mixture's; return W (K, d) and shared (G,)."""
 
     @abstractmethod
-    def primal(self, lam: float, weights: Any) -> tuple[float, float]:
-        """Return what P is at most at weights, and the part of it that searches leave open."""
+    def surveyed(self, W: Array, shared: Array) -> tuple[Array, Array]:
+        """Return the surrogate of every example at weights as its search found it, and what it is at most, (S,) each.
 
-    @abstractmethod
-    def dual(self, lam: float, weights: Any) -> float:
-        """Return D of the mixture, whose weights these are."""
+        Of the max-min margin both are bounds by the present targets.
+        """
 
     @abstractmethod
     def sweep(self, lam: float, skip: float, seed: int) -> int:
         """Visit every example whose gap is above ``skip`` once; return how many had no room."""
 
+    def primal(self, lam: float, W: Array, shared: Array) -> tuple[float, float]:
+        """Return what P is at most at weights, and the part of it that searches leave open."""
+        value, upper = self.surveyed(W, shared)
+        above = float(self.share @ upper)
+        return 0.5 * lam * squared(W, shared) + above, above - float(self.share @ value)
+
+    def losses(self) -> Array:
+        """Return the constants of the examples' mixtures, (S,)."""
+        return np.asarray((self.alpha * self.offset).sum(axis=1))
+
+    def dual(self, lam: float, W: Array, shared: Array) -> float:
+        """Return D of the mixture, whose weights these are."""
+        return float(self.share @ self.losses()) - 0.5 * lam * squared(W, shared)
+
+    def strengths(self, lam: float) -> tuple[Array, float]:
+        """Return lambda over the share of each example, and the weight of the proximal steps of the targets."""
+        with np.errstate(divide="ignore"):
+            return lam / self.share, 2.0 * lam / float(self.share.mean()) / self.unit
+
     def targets(self) -> Array | None:
-        """Return the targets p (n, K) as they are now; None for surrogates that have none."""
-        return None
+        """Return the targets p as they are now; None for surrogates that have none."""
+        return 1.0 - self.cost if self.game else None
 
     def _tiled(self, room: int) -> NDArray[np.int16]:
         held = np.empty(len(self.y) * room, dtype=np.int16)
@@ -140,10 +150,6 @@ class StoredPlaneTrainer(ABC):
         """Return the stored labels as they are now."""
         return StoredMixture(self.held.copy(), self.alpha.copy(), self.scale.copy(), self.used.copy())
 
-    def outside(self) -> float:
-        """Return how far alpha lies outside its simplices."""
-        return float(max(0.0, -self.alpha.min(), np.abs(self.alpha.sum(axis=1) - 1.0).max()))
-
     def way(self, lam: float) -> list[float]:
         """Return larger lambdas, falling, through which a fit without stored labels comes down to a weak one; else none.
 
@@ -156,34 +162,32 @@ class StoredPlaneTrainer(ABC):
             larger.insert(0, lam)
         return larger
 
-    def learn(self, lam: float, tol: float, max_passes: float, seed: int, max_seconds: float = math.inf) -> PlaneFit:
-        """Minimise P until the best bounds on both sides are within ``tol``; its passes and calls count the whole `way`."""
+    def learn(self, lam: float, limits: Limits, seed: int) -> CuttingPlaneFit:
+        """Minimise P until the best bounds on both sides are within ``limits.tol``; its passes and calls count the whole `way`."""
         began, passes, calls = time.perf_counter(), 0.0, 0
-        for larger in self.way(lam):
-            seconds = max_seconds - (time.perf_counter() - began)
-            fit = self._learn(larger, max(tol, WAY_TOL), max_passes - passes, seed, seconds)
+        for each in (*self.way(lam), lam):
+            tol = limits.tol if each == lam else max(limits.tol, WAY_TOL)
+            fit = self._learn(each, tol, limits.max_passes - passes, seed, limits.max_seconds - (time.perf_counter() - began))
             passes, calls = passes + fit.passes, calls + fit.calls
-        fit = self._learn(lam, tol, max_passes - passes, seed, max_seconds - (time.perf_counter() - began))
-        return fit._replace(passes=passes + fit.passes, calls=calls + fit.calls)
+        return fit._replace(passes=passes, calls=calls)
 
-    def _learn(self, lam: float, tol: float, max_passes: float, seed: int, max_seconds: float) -> PlaneFit:
+    def _learn(self, lam: float, tol: float, max_passes: float, seed: int, max_seconds: float) -> CuttingPlaneFit:
         began = time.perf_counter()
         random, S = np.random.default_rng(seed), len(self.share)
         self.gap[:] = np.where(self.share > 0.0, np.inf, -np.inf)
         weights = self.take(lam)
-        primal, left_open = self.primal(lam, weights)
-        best = PlaneFit(
-            weights, primal, self.dual(lam, weights), self.outside(), 1.0, S, "converged", self.stored(), self.targets(), left_open
-        )
+        primal, left_open = self.primal(lam, *weights)
+        values = primal, self.dual(lam, *weights), left_open
+        best = CuttingPlaneFit(*weights, self.stored(), *values, S, 1.0, "converged", 0.0, self.targets(), "pairwise")
         dual, passes, calls, idle = best.dual, 1.0, S, 0
         while True:
-            gap = best.primal - dual
-            late = time.perf_counter() - began >= max_seconds
+            gap, seconds = best.primal - dual, time.perf_counter() - began
+            late = seconds >= max_seconds
             spent = passes + 2.0 > max_passes  # a sweep and the values after it
             if gap <= tol * abs(best.primal) or spent or late or idle >= self.most_idle:
                 stopped = "max_passes" if spent else "max_seconds" if late else "stalled"
                 stopped = "converged" if gap <= tol * abs(best.primal) else stopped
-                return best._replace(dual=dual, passes=passes, calls=calls, stopped=stopped)
+                return best._replace(dual=dual, passes=passes, calls=calls, stopped=stopped, seconds=seconds)
             for quick in range(1 + QUICK):
                 skip = float(self.share @ np.maximum(self.gap, 0.0)) if quick else -math.inf
                 visited = int((self.gap > skip).sum()) if quick else S
@@ -196,10 +200,10 @@ class StoredPlaneTrainer(ABC):
                 if not visited or time.perf_counter() - began >= max_seconds:
                     break
             weights = self.take(lam)
-            (primal, left_open), now = self.primal(lam, weights), self.dual(lam, weights)
+            (primal, left_open), now = self.primal(lam, *weights), self.dual(lam, *weights)
             passes, calls = passes + 1.0, calls + S
             idle = 0 if now > dual + 1e-3 * tol * abs(dual) or primal < best.primal else idle + 1
             if now > dual:
-                dual, best = now, best._replace(outside=self.outside(), mixture=self.stored())
+                dual, best = now, best._replace(planes=self.stored())
             if primal < best.primal:
-                best = best._replace(weights=weights, primal=primal, targets=self.targets(), oracle_gap=left_open)
+                best = best._replace(W=weights[0], shared=weights[1], primal=primal, targets=self.targets(), oracle_gap=left_open)

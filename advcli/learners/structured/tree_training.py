@@ -13,8 +13,7 @@ from ...core.groups import Starts
 from ...core.typing import Array
 from ...solvers.cutting_planes import Cuts, CuttingPlaneProblem, Positions, squared
 from .frank_wolfe import ExampleSteps
-from .learner import MAXMIN
-from .stored_planes import GAME_STALLED, KINDS, STEPS, StoredPlaneTrainer
+from .stored_planes import KINDS, STEPS, StoredPlaneTrainer
 
 Heads = NDArray[np.int32]
 
@@ -100,13 +99,12 @@ class TreeProblem(CuttingPlaneProblem):
         self.tolerance = self.part * self.tol * above
         return Cuts(sparse.csr_array((0, 0)), constant, value, upper, int(calls))
 
-    def exactly(self, lam: float, theta: Array) -> tuple[float, float]:
-        """Return P at weights (D,), and the part of it that exact searches leave open, of sentences that are too long for them."""
+    def exactly(self, lam: float, W: Array) -> tuple[float, float]:
+        """Return P at weights (1, D), and the part of it that exact searches leave open, of sentences that are too long for them."""
         tolerance, part, self.tolerance = self.tolerance, self.part, 0.0
-        cuts = self.all_cuts(theta, np.zeros(0))
+        cuts = self.all_cuts(W, np.zeros(0))
         self.tolerance, self.part = tolerance, part
-        above = float(self.share @ cuts.upper)
-        return 0.5 * lam * squared(theta, np.zeros(0)) + above, above - float(self.share @ cuts.value)
+        return self.primal(lam, W, np.zeros(0), cuts), float(self.share @ cuts.upper) - float(self.share @ cuts.value)
 
     def no_planes(self) -> Any:
         """Return the planes of the true trees, which have no weights and no constants."""
@@ -114,20 +112,17 @@ class TreeProblem(CuttingPlaneProblem):
 
 
 class TreeTrainer(StoredPlaneTrainer):
-    """Stored trees of sentences with their weights, and compiled visits that move them; the weights are theta (D,)."""
+    """Stored trees of sentences with their weights, and compiled visits that move them; the weights are theta (1, D)."""
 
     unit = UNIT
 
     def __init__(self, problem: TreeProblem) -> None:
-        self.game = problem.kind == KINDS[MAXMIN]
-        super().__init__(problem.heads, problem.start, problem.share, float(problem.kind == KINDS["margin"] or self.game))
-        self.problem = problem
+        super().__init__(problem, problem.heads)
         sizes = np.diff(problem.start)
         self.sizes = np.repeat(sizes, sizes)  # words of each word's sentence
         self.first = np.cumsum(self.sizes + 1) - (self.sizes + 1)  # of each word's heads among those of all words
         self.cost = self.shares = NO_COSTS
         if self.game:
-            self.most_idle = GAME_STALLED
             self.cost = np.ones(int(self.sizes.sum()) + len(self.sizes))
             self.cost[self.first + problem.heads] = 0.0
             self.shares = 1.0 - self.cost
@@ -141,7 +136,7 @@ class TreeTrainer(StoredPlaneTrainer):
         super().widen()
         self.grams = np.pad(self.grams, ((0, 0), (0, room), (0, room)))
 
-    def take(self, lam: float) -> tuple[Array]:
+    def take(self, lam: float) -> tuple[Array, Array]:
         """Bring alpha into its simplices and theta to the mixture's; return a copy of it."""
         self.into_simplices()
         self.theta[:] = 0.0
@@ -149,7 +144,7 @@ class TreeTrainer(StoredPlaneTrainer):
         kernels.parser.mixture(*self.problem.arrays, self.held, weight, self.used, self.theta)
         if self.game:
             self.shares = self.shares_of_heads()
-        return (self.theta.copy(),)
+        return self.theta.copy()[None], np.zeros(0)
 
     def shares_of_heads(self) -> Array:
         """Return the shares of the heads of every word in the mixture, sum of n (n + 1) numbers over sentences."""
@@ -161,30 +156,21 @@ class TreeTrainer(StoredPlaneTrainer):
             shares[self.first + self.held[begin + p * self.sizes]] += self.alpha[owner, p]
         return shares
 
-    def targets(self) -> Array | None:
-        """Return the targets p of the heads of every word as they are now; None for surrogates that have none."""
-        return 1.0 - self.cost if self.game else None
-
-    def primal(self, lam: float, weights: tuple[Array]) -> tuple[float, float]:
-        """Return what P is at most, and the part of it that searches leave open."""
-        cuts = self.problem.all_cuts(weights[0], np.zeros(0), self.cost)
-        above = float(self.share @ cuts.upper)
-        return 0.5 * lam * squared(weights[0], np.zeros(0)) + above, above - float(self.share @ cuts.value)
-
-    def dual(self, lam: float, weights: tuple[Array]) -> float:
-        """Return D of the mixture."""
+    def losses(self) -> Array:
+        """Return the constants of the examples' mixtures, (S,)."""
         if self.game:
-            loss = np.add.reduceat(1.0 - np.maximum.reduceat(self.shares, self.first), self.start[:-1])
-            return float(self.share @ loss) - 0.5 * lam * squared(weights[0], np.zeros(0))
-        return float(self.share @ (self.alpha * self.offset).sum(axis=1)) - 0.5 * lam * squared(weights[0], np.zeros(0))
+            return np.asarray(np.add.reduceat(1.0 - np.maximum.reduceat(self.shares, self.first), self.start[:-1]))
+        return super().losses()
+
+    def surveyed(self, W: Array, shared: Array) -> tuple[Array, Array]:
+        """Return the surrogate of every sentence as the search found it, and its bound."""
+        cuts = self.problem.all_cuts(W, shared, self.cost)
+        return cuts.value, cuts.upper
 
     def sweep(self, lam: float, skip: float, seed: int) -> int:
         """Visit every sentence whose gap is above ``skip`` once; return how many had no room."""
-        with np.errstate(divide="ignore"):
-            strength = lam / self.share
         problem, stored = self.problem, (self.held, self.alpha, self.scale, self.offset, self.used)
-        delta = 2.0 * lam / float(self.share.mean()) / self.unit
-        steps = strength, delta, skip, self.gap, STEPS, problem.tolerance, seed
+        steps = *self.strengths(lam), skip, self.gap, STEPS, problem.tolerance, seed
         state = *stored, self.grams, self.cost, self.shares
         full, _ = kernels.parser.sweep(problem.kind, problem.beta, *problem.arrays, self.theta, *state, *steps)
         return int(full)
