@@ -22,6 +22,7 @@ from .thresholds import THRESHOLD_MODELS, ThresholdModel
 from .trees import DependencyTrees
 
 _OUTCOME_ROWS = 256  # rows that are looked at with all outcomes at once
+_STRUCTURED: dict[str, Any] = {"dependency_trees": DependencyTrees, "chain": SequencesOfLabels, "sets": SetsOfLabels}
 
 
 class Refereed(Protocol):
@@ -218,12 +219,6 @@ def method_of(options: Mapping[str, Any], labels: list[str], ordered: bool, hier
         return _ByProbabilities(options, labels, hierarchy)
     if options["name"] in THRESHOLD_MODELS:
         return ThresholdModel(options, len(labels), labels)
-    if learner == "dependency_trees":
-        return DependencyTrees(options, len(labels))
-    if learner == "chain":
-        return SequencesOfLabels(options, len(labels))
-    if learner == "hierarchical_sets":
-        return SetsOfLeaves(options, labels, hierarchy)
-    if learner == "sets":
-        return SetsOfLabels(options, len(labels))
-    return _BySurrogate(options, labels, hierarchy)
+    if learner in _STRUCTURED:
+        return _STRUCTURED[learner](options, len(labels))
+    return (SetsOfLeaves if learner == "hierarchical_sets" else _BySurrogate)(options, labels, hierarchy)

@@ -14,8 +14,8 @@ Rounding is monotone, so that the largest of sums made term by term is the sum m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +51,7 @@ class SequencesOfLabels(Structured):
         U, A = self._scores(features, X, arrays["theta"])
         start = starts_of(groups, X.shape[0])
         possible = np.zeros((len(U.mid), self.k), dtype=bool)
-        for batch in _batches(start, self.k):
+        for _, batch in self._batches(start):
             V = U.mid[batch]
             before, after = np.empty_like(V), np.zeros_like(V)
             before[:, 0] = V[:, 0]
@@ -91,10 +91,9 @@ class SequencesOfLabels(Structured):
     def above(self, U: Ball, A: Array, y: NDArray[np.intp], start: Starts, cost: Array) -> Ball:
         """Return the surrogate of every sequence (S,) at scores U (n, k) and A (k, k); ``cost`` (n, k) are costs that add."""
         mid, rad = np.empty(len(start) - 1), np.empty(len(start) - 1)
-        place = np.searchsorted(start, np.arange(len(y)), side="right") - 1
         by_levels = self.psi is not None and self.psi.name != "margin"
-        for batch in _batches(start, self.k, levels=by_levels):
-            V, truth, chain = U.mid[batch], y[batch], place[batch[:, 0]]
+        for chain, batch in self._batches(start, by_levels):
+            V, truth = U.mid[batch], y[batch]
             error = _error(U, A, batch, most=0.0 if by_levels else float(cost.max(initial=0.0)))
             truths = np.take_along_axis(V[:, 0], truth[:, :1], axis=1)[:, 0]
             for t in range(1, V.shape[1]):
@@ -117,22 +116,12 @@ class SequencesOfLabels(Structured):
 
     def _mixture(self, stored: Array, y: NDArray[np.intp], start: Starts, counts: Array) -> tuple[Ball, Ball, Ball]:
         """Return n times what stored sequences give D: constants, the mixture less the truth by row (n, k) and by transition (k, k)."""
-        k, sizes = self.k, np.diff(start)
-        owner, alpha, tangent, labels = sequences_of(stored, sizes, k)
-        rows = _ranges(start[owner], sizes[owner])
-        plane = np.repeat(np.arange(len(owner)), sizes[owner])
-        true = y[rows]
-        wrong = np.bincount(plane, weights=labels != true, minlength=len(owner)).astype(np.float64)
-        if self.psi is None:
-            slope, constant = ball(np.ones(len(owner))), ball(np.zeros(len(owner)))
-        else:
-            slope, constant = self.psi.tangent(tangent, wrong, np.zeros(len(owner)))
-        weight = ball(alpha) * counts[owner]
-        coefficient = weight * slope
+        k = self.k
+        found = sequences_of(stored, start, k, y, counts, self.psi)
+        plane, rows, labels, true, coefficient = found.plane, found.rows, found.labels, found.true, found.coefficient
         differs = np.flatnonzero(labels != true)
         shares = coefficient[plane[differs]]
-        terms = int(np.bincount(owner, minlength=1).max(initial=1)) + 1
-        added, removed = (sums(shares, rows[differs] * k + side[differs], len(y) * k, terms) for side in (labels, true))
+        added, removed = (sums(shares, rows[differs] * k + side[differs], len(y) * k, found.terms) for side in (labels, true))
         unary = added - removed
         inner = np.flatnonzero(plane[1:] == plane[:-1]) + 1
         inner = inner[(labels[inner] != true[inner]) | (labels[inner - 1] != true[inner - 1])]
@@ -141,11 +130,14 @@ class SequencesOfLabels(Structured):
         together = added - removed
         unary = Ball(unary.mid.reshape(-1, k), unary.rad.reshape(-1, k))
         if self.psi is not None:
-            return (weight * constant).sum(), unary, together
+            return found.constant, unary, together
         # no prediction is expected to do better than the likeliest label of each row
-        count = np.repeat(counts, sizes)
+        count = np.repeat(counts, np.diff(start))
         shares = unary + np.where(np.arange(k) == y[:, None], count[:, None], 0.0)
         return (ball(count) - shares.max(axis=1)).sum(), unary, together
+
+    def _batches(self, start: Starts, levels: bool = False) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        return batches(start, lambda T: self.k * self.k * (T + 1 if levels else 1) + T * self.k)
 
 
 def starts_of(groups: Any, n: int) -> Starts:
@@ -155,14 +147,29 @@ def starts_of(groups: Any, n: int) -> Starts:
     return np.concatenate([[0], np.flatnonzero(groups[1:] != groups[:-1]) + 1, [n]]).astype(np.intp)
 
 
-def sequences_of(stored: Array, sizes: NDArray[np.intp], k: int) -> tuple[Any, Array, Array, Any]:
-    """Return the sequences, weights, margins and labels of stored planes, which stand one behind the other.
+class StoredSequences(NamedTuple):
+    """Stored planes (p,) with the rows of their sequences, one behind the other (r,)."""
+
+    owner: NDArray[np.intp]  # sequence of each plane (p,)
+    plane: NDArray[np.intp]  # of each row (r,)
+    rows: NDArray[np.intp]  # where it stands (r,)
+    labels: NDArray[np.intp]  # (r,)
+    true: NDArray[np.intp]  # the true ones (r,)
+    coefficient: Ball  # slopes times weights (p,)
+    constant: Ball  # sum of the constants times weights
+    terms: int  # above the number of planes of any sequence
+
+
+def sequences_of(
+    stored: Array, start: Starts, k: int, truth: NDArray[np.intp], counts: Array, psi: SurrogateOfMargin | None
+) -> StoredSequences:
+    """Return stored planes, which stand one behind the other, of sequences with true labels (n,); without ``psi`` h + 0 for psi.
 
     A plane is its sequence, its weight, the margin of its tangent and the labels of the sequence. Weights are cut as in `planes_of`.
     """
     if stored.ndim != 1:
         raise ValueError(f"r has the shape {stored.shape}, not one axis")
-    place, heads = 0, []
+    place, heads, sizes = 0, [], np.diff(start)
     while place < len(stored):
         s = stored[place]
         if not (0 <= s < len(sizes) and s == int(s)):
@@ -177,7 +184,13 @@ def sequences_of(stored: Array, sizes: NDArray[np.intp], k: int) -> tuple[Any, A
     labels = names.astype(np.intp)
     if not ((labels == names) & (labels >= 0) & (labels < k)).all():
         raise ValueError("r names a label that there is not")
-    return owner, cut(stored[head + 1], owner, len(sizes)), stored[head + 2], labels
+    rows, plane = _ranges(start[owner], sizes[owner]), np.repeat(np.arange(len(owner)), sizes[owner])
+    true, none = truth[rows], np.zeros(len(owner))
+    wrong = np.bincount(plane, weights=labels != true, minlength=len(owner)).astype(np.float64)
+    slope, constant = (ball(none + 1.0), ball(none)) if psi is None else psi.tangent(stored[head + 2], wrong, none)
+    weight = ball(cut(stored[head + 1], owner, len(sizes))) * counts[owner]
+    terms = int(np.bincount(owner, minlength=1).max(initial=1)) + 1
+    return StoredSequences(owner, plane, rows, labels, true, weight * slope, (weight * constant).sum(), terms)
 
 
 def _ranges(first: Any, sizes: Any) -> NDArray[np.intp]:
@@ -186,14 +199,14 @@ def _ranges(first: Any, sizes: Any) -> NDArray[np.intp]:
     return np.asarray(np.repeat(first, sizes) + np.arange(int(np.sum(sizes))) - before, dtype=np.intp)
 
 
-def _batches(start: Starts, k: int, levels: bool = False) -> Iterator[NDArray[np.intp]]:
-    """Yield the rows (b, T) of sequences of the same length T."""
+def batches(start: Starts, held: Callable[[int], int]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Yield numbers of sequences of the same length T (b,), of which each needs ``held(T)`` numbers, and their rows (b, T)."""
     sizes = np.diff(start)
     for T in np.unique(sizes).tolist():
-        first = start[:-1][sizes == T]
-        step = max(1, _HELD // (k * k * (T + 1 if levels else 1) + T * k))
-        for place in range(0, len(first), step):
-            yield first[place : place + step, None] + np.arange(T)
+        which, step = np.flatnonzero(sizes == T), max(1, _HELD // held(T))
+        for place in range(0, len(which), step):
+            part = which[place : place + step]
+            yield part, start[part][:, None] + np.arange(T)
 
 
 def _error(U: Ball, A: Array, batch: NDArray[np.intp], most: float = 0.0) -> Array:

@@ -25,7 +25,7 @@ from .bounds import UNIT, Ball, ball, inverse, outward
 from .decisions import computed
 from .gap import Bounds, LearnedRows, ScoreMap, bound
 from .label_sets import Structured, SurrogateOfMargin
-from .sequences import sequences_of, starts_of, sums
+from .sequences import batches, sequences_of, starts_of, sums
 from .surrogates import CannotError, Surrogate
 
 _HELD = 2**22  # numbers that are held at once
@@ -316,17 +316,11 @@ class DependencyTrees(Structured):
 
     def _batches(self, start: NDArray[np.intp], levels: bool) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Yield numbers of sentences of the same length T (b,), and their rows (b, T)."""
-        sizes = np.diff(start)
-        for T in np.unique(sizes).tolist():
-            if levels and T > _LONGEST:
-                raise CannotError(
-                    f"a sentence of {T} words: the checker looks at trees of at most {_LONGEST} words by number of wrong heads"
-                )
-            which = np.flatnonzero(sizes == T)
-            held = (T + 1) ** 2 * (T + 2 if levels else 2)
-            for place in range(0, len(which), max(1, _HELD // held)):
-                part = which[place : place + max(1, _HELD // held)]
-                yield part, start[part][:, None] + np.arange(T)
+        long = [T for T in np.diff(start).tolist() if levels and T > _LONGEST]
+        if long:
+            limit = f"the checker looks at trees of at most {_LONGEST} words by number of wrong heads"
+            raise CannotError(f"a sentence of {min(long)} words: {limit}")
+        return batches(start, lambda T: (T + 1) ** 2 * (T + 2 if levels else 2))
 
     def _truth(self, y: NDArray[np.intp], start: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the trees that are learned: the true ones where they are projective, else the nearest."""
@@ -389,21 +383,13 @@ class DependencyTrees(Structured):
     def _mixture(self, X: Array, stored: Array, truth: NDArray[np.intp], start: NDArray[np.intp], counts: Array) -> tuple[Ball, Ball]:
         """Return n times what stored trees give D: constants, and the square of the mixture's features less those of the true trees."""
         sizes = np.diff(start)
-        owner, alpha, tangent, heads = sequences_of(stored, sizes, int(sizes.max(initial=0)) + 1)
-        plane = np.repeat(np.arange(len(owner)), sizes[owner])
-        place = np.arange(len(heads)) - np.repeat(np.cumsum(sizes[owner]) - sizes[owner], sizes[owner])
-        true = truth[start[owner][plane] + place]
+        found = sequences_of(stored, start, int(sizes.max(initial=0)) + 1, truth, counts, self.psi)
+        owner, plane, heads, true = found.owner, found.plane, found.labels, found.true
+        place = found.rows - start[owner][plane]
         if (heads > sizes[owner][plane]).any() or (heads == place + 1).any():
             raise ValueError("r names a head that there is not")
-        wrong = np.bincount(plane, weights=heads != true, minlength=len(owner)).astype(np.float64)
-        if self.psi is None:
-            slope, constant = ball(np.ones(len(owner))), ball(np.zeros(len(owner)))
-        else:
-            slope, constant = self.psi.tangent(tangent, wrong, np.zeros(len(owner)))
-        weight = ball(alpha) * counts[owner]
-        coefficient = weight * slope
         at = np.flatnonzero(heads != true)
-        values = coefficient[plane[at]]
+        values = found.coefficient[plane[at]]
         mid, size, number = (np.zeros(2**self.bits) for _ in range(3))
         rad = np.zeros(2**self.bits)
         spread = np.broadcast_to(values.rad, values.mid.shape)
@@ -424,11 +410,10 @@ class DependencyTrees(Structured):
                         np.add.at(number, position, 1.0)
         moments = Ball(mid, outward(rad + 1.01 * (number + 2.0) * UNIT * size, 4096))
         if self.psi is not None:
-            return (weight * constant).sum(), (moments * moments).sum()
+            return found.constant, (moments * moments).sum()
         # no prediction is expected to do better than the likeliest head of each word
-        row, first, words = start[owner][plane] + place, _first_heads(sizes), np.repeat(counts, sizes)
-        total, terms = int((sizes * (sizes + 1)).sum()), int(np.bincount(owner, minlength=1).max(initial=1)) + 1
-        added, removed = (sums(values, first[row[at]] + side[at], total, terms) for side in (heads, true))
+        first, words, total = _first_heads(sizes), np.repeat(counts, sizes), int((sizes * (sizes + 1)).sum())
+        added, removed = (sums(values, first[found.rows[at]] + side[at], total, found.terms) for side in (heads, true))
         truths = np.zeros(total)
         truths[first + truth] = words
         shares = added - removed + truths

@@ -1586,8 +1586,8 @@ CHECKER = tuple(
         ("advcli/verify/label_sets.py", "np.where(sums[owner] > 1.0, alpha /", "np.where(sums[owner] > 9.0, alpha /", CUT),
         (
             "advcli/verify/sequences.py",
-            "return owner, cut(stored[head + 1], owner, len(sizes)), stored",
-            "return owner, stored[head + 1], stored",
+            "ball(cut(stored[head + 1], owner, len(sizes)))",
+            "ball(stored[head + 1])",
             "tests/verify/test_verify_sequences.py -k cut",
         ),
         (
