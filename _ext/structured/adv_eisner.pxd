@@ -69,7 +69,7 @@ cdef inline void fill(const double *scores, Py_ssize_t n, double *charts) noexce
 
 
 cdef inline double trace(const double *scores, Py_ssize_t n, const double *charts, int *spans, int *heads) noexcept nogil:
-    """Return the largest score of a tree and fill its heads, 0 the root; ``spans`` has room for 3 (3 n + 3) numbers."""
+    """Return the largest score of a tree and fill its heads, 0 the root; ``spans`` has room for 4 (3 n + 3) numbers."""
     cdef const double *right = charts
     cdef const double *right_to = charts + n * n
     cdef const double *left = charts + 2 * n * n
@@ -84,31 +84,31 @@ cdef inline double trace(const double *scores, Py_ssize_t n, const double *chart
         if whole > best:
             best, top = whole, c
     heads[top] = 0
-    waiting = push(spans, push(spans, 0, LEFT, 0, top), RIGHT, top, n - 1)
+    waiting = push(spans, push(spans, 0, LEFT, 0, top, 0), RIGHT, top, n - 1, 0)
     while waiting > 0:
         waiting -= 1
-        shape, a, b = spans[3 * waiting], spans[3 * waiting + 1], spans[3 * waiting + 2]
+        shape, a, b = spans[4 * waiting], spans[4 * waiting + 1], spans[4 * waiting + 2]
         if shape == RIGHT:
             c = a + 1 + first_best(open_right + a * n + a + 1, right_to + b * n + a + 1, b - a)
-            waiting = push(spans, push(spans, waiting, RIGHT, c, b), OPEN_RIGHT, a, c)
+            waiting = push(spans, push(spans, waiting, RIGHT, c, b, 0), OPEN_RIGHT, a, c, 0)
         elif shape == LEFT:
             c = a + first_best(left + a * n + a, open_left_to + b * n + a, b - a)
-            waiting = push(spans, push(spans, waiting, LEFT, a, c), OPEN_LEFT, c, b)
+            waiting = push(spans, push(spans, waiting, LEFT, a, c, 0), OPEN_LEFT, c, b, 0)
         else:
             if shape == OPEN_RIGHT:
                 heads[b] = <int>a + 1
             else:
                 heads[a] = <int>b + 1
             c = a + first_best(right + a * n + a, left_to + b * n + a + 1, b - a)
-            waiting = push(spans, push(spans, waiting, RIGHT, a, c), LEFT, c + 1, b)
+            waiting = push(spans, push(spans, waiting, RIGHT, a, c, 0), LEFT, c + 1, b, 0)
     return best
 
 
-cdef inline Py_ssize_t push(int *spans, Py_ssize_t waiting, int shape, Py_ssize_t a, Py_ssize_t b) noexcept nogil:
-    """Put a span of several words on the stack; return how many wait there."""
+cdef inline Py_ssize_t push(int *spans, Py_ssize_t waiting, int shape, Py_ssize_t a, Py_ssize_t b, Py_ssize_t g) noexcept nogil:
+    """Put a span of several words, with g wrong heads where these count, on the stack; return how many wait there."""
     if a == b:
         return waiting
-    spans[3 * waiting], spans[3 * waiting + 1], spans[3 * waiting + 2] = shape, <int>a, <int>b
+    spans[4 * waiting], spans[4 * waiting + 1], spans[4 * waiting + 2], spans[4 * waiting + 3] = shape, <int>a, <int>b, <int>g
     return waiting + 1
 
 
@@ -185,13 +185,6 @@ cdef inline void fill_levels(const double *scores, const int *truth, Py_ssize_t 
                     level[s + g + (truth[i] != 0)] = x + right[g]
 
 
-cdef inline Py_ssize_t push_level(int *spans, Py_ssize_t waiting, int shape, Py_ssize_t a, Py_ssize_t b, Py_ssize_t g) noexcept nogil:
-    if a == b:
-        return waiting
-    spans[4 * waiting], spans[4 * waiting + 1], spans[4 * waiting + 2], spans[4 * waiting + 3] = shape, <int>a, <int>b, <int>g
-    return waiting + 1
-
-
 cdef inline Py_ssize_t split_level(
     double *charts, Py_ssize_t n, int one, int other, Py_ssize_t a, Py_ssize_t b, int by_open, double value, Py_ssize_t g, Py_ssize_t *left
 ) noexcept nogil:
@@ -233,7 +226,7 @@ cdef inline void trace_levels(
         if found:
             break
     heads[top] = 0
-    waiting = push_level(spans, push_level(spans, 0, LEFT, 0, top, s), RIGHT, top, n - 1, g - (truth[top] != 0) - s)
+    waiting = push(spans, push(spans, 0, LEFT, 0, top, s), RIGHT, top, n - 1, g - (truth[top] != 0) - s)
     while waiting > 0:
         waiting -= 1
         shape, a, b, g = spans[4 * waiting], spans[4 * waiting + 1], spans[4 * waiting + 2], spans[4 * waiting + 3]
@@ -242,10 +235,10 @@ cdef inline void trace_levels(
         best = span_of(charts, n, shape, a, b)[g]
         if shape == RIGHT:
             c = split_level(charts, n, OPEN_RIGHT, RIGHT, a, b, OPEN_RIGHT, best, g, &e)
-            waiting = push_level(spans, push_level(spans, waiting, RIGHT, c, b, g - e), OPEN_RIGHT, a, c, e)
+            waiting = push(spans, push(spans, waiting, RIGHT, c, b, g - e), OPEN_RIGHT, a, c, e)
         elif shape == LEFT:
             c = split_level(charts, n, LEFT, OPEN_LEFT, a, b, LEFT, best, g, &e)
-            waiting = push_level(spans, push_level(spans, waiting, LEFT, a, c, e), OPEN_LEFT, c, b, g - e)
+            waiting = push(spans, push(spans, waiting, LEFT, a, c, e), OPEN_LEFT, c, b, g - e)
         else:
             if shape == OPEN_RIGHT:
                 heads[b] = <int>a + 1
@@ -261,4 +254,4 @@ cdef inline void trace_levels(
                         best, s, top = right[e] + left[g - e], e, c
             if best == -INFINITY:
                 top, s = a, 0
-            waiting = push_level(spans, push_level(spans, waiting, RIGHT, a, top, s), LEFT, top + 1, b, g - s)
+            waiting = push(spans, push(spans, waiting, RIGHT, a, top, s), LEFT, top + 1, b, g - s)

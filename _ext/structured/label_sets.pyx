@@ -429,39 +429,34 @@ def sweep(const double[::1] values, const int[::1] columns, const long long[::1]
     moved = <int *>malloc(Mp * sizeof(int))
     work = <double *>malloc(((3 * ROWS + 4) * <Py_ssize_t>Mp + ROWS * width + child.shape[0]) * sizeof(double))
     theta = &Z[0, 0] if rows.start != NULL else <double *>malloc((d * <Py_ssize_t>Mp + 1) * sizeof(double))
-    if order == NULL or moved == NULL or work == NULL or theta == NULL:
-        free(order)
-        free(moved)
-        free(work)
-        if rows.start == NULL:
-            free(theta)
-        raise MemoryError("no memory for the fit of label sets")
-    f, r = work, work + ROWS * Mp
-    inverse = r + ROWS * Mp
-    curvature, weight, scratch = inverse + Mp, inverse + 2 * Mp, inverse + 3 * Mp
-    lanes.u = scratch + Mp
-    lanes.nu = lanes.u + ROWS * Mp
-    joint = lanes.nu + ROWS * width
-    g.M, g.edges, g.start, g.child = M, child.shape[0], &start[0], &child[0]
-    lanes.inverse, lanes.curvature, lanes.joint = inverse, curvature, joint
-    for v in range(M):
-        largest = max(largest, factor[v])
-    for v in range(Mp):
-        weight[v] = factor[v] if v < M else 0.0
-    inverse[0] = curvature[0] = 0.0
-    for v in range(1, M):
-        # Nodes of little or no weight get the curvature of the heaviest: with its own, a light node would move freely beside heavy children, and
-        # the multipliers between them would take thousands of sweeps. How far a row goes is found with the true curvature.
-        curvature[v] = factor[v] if factor[v] >= LIGHT * largest else largest
-        inverse[v] = 1.0 / curvature[v]
-    for v in range(M):
-        for e in range(start[v], start[v + 1]):
-            joint[e] = 1.0 / (inverse[v] + inverse[child[e]])
-    for i in range(n):
-        if square[i] > 0.0 and sample[i] > 0.0:
-            order[count] = i
-            count += 1
     try:
+        if order == NULL or moved == NULL or work == NULL or theta == NULL:
+            raise MemoryError("no memory for the fit of label sets")
+        f, r = work, work + ROWS * Mp
+        inverse = r + ROWS * Mp
+        curvature, weight, scratch = inverse + Mp, inverse + 2 * Mp, inverse + 3 * Mp
+        lanes.u = scratch + Mp
+        lanes.nu = lanes.u + ROWS * Mp
+        joint = lanes.nu + ROWS * width
+        g.M, g.edges, g.start, g.child = M, child.shape[0], &start[0], &child[0]
+        lanes.inverse, lanes.curvature, lanes.joint = inverse, curvature, joint
+        for v in range(M):
+            largest = max(largest, factor[v])
+        for v in range(Mp):
+            weight[v] = factor[v] if v < M else 0.0
+        inverse[0] = curvature[0] = 0.0
+        for v in range(1, M):
+            # Nodes of little or no weight get the curvature of the heaviest: with its own, a light node would move freely beside heavy children,
+            # and the multipliers between them would take thousands of sweeps. How far a row goes is found with the true curvature.
+            curvature[v] = factor[v] if factor[v] >= LIGHT * largest else largest
+            inverse[v] = 1.0 / curvature[v]
+        for v in range(M):
+            for e in range(start[v], start[v + 1]):
+                joint[e] = 1.0 / (inverse[v] + inverse[child[e]])
+        for i in range(n):
+            if square[i] > 0.0 and sample[i] > 0.0:
+                order[count] = i
+                count += 1
         with nogil:
             if rows.start == NULL:
                 tile(&Z[0, 0], rows.d, Mp, theta, False)

@@ -63,7 +63,7 @@ cdef struct Work:       # of one sentence of up to `most` words
     double *margin      # (P,) f of a stored tree less f of the true one
 
 
-cdef int work_new(Work *work, Py_ssize_t most, Py_ssize_t P) noexcept nogil:
+cdef int work_new(Work *work, Py_ssize_t most, Py_ssize_t P) except -1:
     cdef Py_ssize_t square = (most + 1) * (most + 1)
     memset(work, 0, sizeof(Work))
     work.parts = <uint64_t *>malloc((most + 1) * (ROLES + 2) * sizeof(uint64_t))
@@ -71,7 +71,8 @@ cdef int work_new(Work *work, Py_ssize_t most, Py_ssize_t P) noexcept nogil:
     work.seen = <char *>malloc(most + 1)
     work.U = <double *>calloc(4 * square + CHARTS * most * most + 2 * (most + 1) + 2 * P, sizeof(double))
     if work.parts == NULL or work.kind == NULL or work.seen == NULL or work.U == NULL:
-        return -1
+        work_free(work)
+        raise MemoryError("no memory for the scores of a sentence")
     work.kinds = work.parts + (most + 1) * ROLES
     work.between = work.kinds + most + 1
     work.found = work.kind + most + 1
@@ -95,17 +96,26 @@ cdef void work_free(Work *work) noexcept nogil:
     free(work.seen)
     free(work.U)
     free(work.levels)
+    memset(work, 0, sizeof(Work))
 
 
 cdef inline void see(Work *work, const long long *words, const long long *tags, Py_ssize_t n) noexcept nogil:
     parts_of(words, tags, n, work.parts, work.kind, work.kinds, &work.count)
 
 
-cdef inline void score(Work *work, const double *theta, int shift, Py_ssize_t n) noexcept nogil:
+cdef inline void score(
+    Work *work, const long long *words, const long long *tags, Py_ssize_t n, const double *theta, int shift
+) noexcept nogil:
+    see(work, words, tags, n)
     score_arcs(theta, shift, work.parts, work.kind, work.count, n, work.seen, work.between, work.U)
 
 
-cdef inline double tree_score(const double *scores, const int *heads, Py_ssize_t n) noexcept nogil:
+ctypedef fused head:
+    short
+    int
+
+
+cdef inline double tree_score(const double *scores, const head *heads, Py_ssize_t n) noexcept nogil:
     cdef double total = 0.0
     cdef Py_ssize_t m
     for m in range(n):
@@ -167,8 +177,8 @@ cdef inline double psi_at_most(const Work *work, int kind, double beta, Py_ssize
 cdef int worst(
     Work *work, int kind, double beta, const int *truth, Py_ssize_t n, double own, double tolerance, double enough,
     double *value, double *upper, double *slope, double *constant
-) noexcept nogil:
-    """Set the largest psi of a tree that was met, in work.found, a bound of all, and scale and offset of its plane; return oracle calls, -1 without memory.
+) except -1 nogil:
+    """Set the largest psi of a tree that was met, in work.found, a bound of all, and scale and offset of its plane; return oracle calls.
 
     K(l) = max h + l g bounds h by K(l) - l g at every g. l is 0, then so large that g alone counts, then the slope between the two trees that
     were met beside the g of the largest bound; where no tree lies above them and psi of those that were met is not above ``enough``, the best tree
@@ -233,7 +243,8 @@ cdef int worst(
         work.levels = <double *>malloc(level_numbers(n) * sizeof(double))
         if work.levels == NULL:
             work.room = 0
-            return -1
+            with gil:
+                raise MemoryError("no memory for the trees of a sentence by number of wrong heads")
     fill_levels(work.U, truth, n, most, work.levels, work.level)
     at = 0
     for g in range(1, most + 1):
@@ -294,7 +305,7 @@ cdef inline double difference(Work *work, int shift, const int *truth, const sho
     return total
 
 
-cdef inline void collect(Work *work, const int *truth, const short *heads, Py_ssize_t n, double factor) noexcept nogil:
+cdef inline void collect(Work *work, const int *truth, const head *heads, Py_ssize_t n, double factor) noexcept nogil:
     """work.coef += factor times the arcs of heads less those of the truth."""
     cdef Py_ssize_t m
     for m in range(n):
@@ -336,11 +347,15 @@ cdef inline Py_ssize_t check_sentences(const long long[::1] words, const long lo
     return most
 
 
-cdef inline Py_ssize_t arcs_of(const long long[::1] start) noexcept nogil:
-    """Return how many scores the arcs of all sentences have."""
-    cdef Py_ssize_t s, filled = 0
+cdef inline Py_ssize_t numbers_of(const long long[::1] start, int root, Py_ssize_t *place) noexcept nogil:
+    """Return how many numbers all sentences have of (n + root) (n + 1) each: the scores of their arcs, or without ``root`` the costs of their
+    heads; write where each sentence's begin, unless ``place`` is NULL."""
+    cdef Py_ssize_t s, n, filled = 0
     for s in range(start.shape[0] - 1):
-        filled += (start[s + 1] - start[s] + 1) * (start[s + 1] - start[s] + 1)
+        n = start[s + 1] - start[s]
+        if place != NULL:
+            place[s] = filled
+        filled += (n + root) * (n + 1)
     return filled
 
 
@@ -354,14 +369,6 @@ cdef inline int check_heads(const int[::1] heads, const long long[::1] start) ex
             outside |= heads[m] < 0 or heads[m] > start[s + 1] - start[s] or heads[m] == m - start[s] + 1
     demand(not outside, "heads must lie in [0, words of the sentence], and no word is its own")
     return 0
-
-
-cdef inline Py_ssize_t heads_of(const long long[::1] start) noexcept nogil:
-    """Return how many costs the heads of all words have."""
-    cdef Py_ssize_t s, filled = 0
-    for s in range(start.shape[0] - 1):
-        filled += (start[s + 1] - start[s]) * (start[s + 1] - start[s] + 1)
-    return filled
 
 
 cdef inline int check_held(const short[::1] held, Py_ssize_t P, const int[::1] used, const long long[::1] start) except -1:
@@ -387,15 +394,12 @@ def scores(const long long[::1] words, const long long[::1] tags, const long lon
     cdef Py_ssize_t most = check_sentences(words, tags, start), s, n, at = 0
     cdef int shift = shift_of(theta.shape[0])
     cdef Work work
-    demand(out.shape[0] == arcs_of(start), f"these sentences have {arcs_of(start)} scores")
-    if work_new(&work, most, 1) != 0:
-        work_free(&work)
-        raise MemoryError("no memory for the scores of a sentence")
+    demand(out.shape[0] == numbers_of(start, 1, NULL), f"these sentences have {numbers_of(start, 1, NULL)} scores")
+    work_new(&work, most, 1)
     with nogil:
         for s in range(start.shape[0] - 1):
             n = start[s + 1] - start[s]
-            see(&work, &words[start[s]], &tags[start[s]], n)
-            score(&work, &theta[0], shift, n)
+            score(&work, &words[start[s]], &tags[start[s]], n, &theta[0], shift)
             memcpy(&out[at], work.U, (n + 1) * (n + 1) * sizeof(double))
             at += (n + 1) * (n + 1)
     work_free(&work)
@@ -408,14 +412,11 @@ def best(const long long[::1] words, const long long[::1] tags, const long long[
     cdef Work work
     demand(value.shape[0] == S, f"value must be {S} numbers")
     demand(heads.shape[0] == words.shape[0], f"heads must be {words.shape[0]} numbers")
-    if work_new(&work, most, 1) != 0:
-        work_free(&work)
-        raise MemoryError("no memory for the scores of a sentence")
+    work_new(&work, most, 1)
     with nogil:
         for s in range(S):
             n = start[s + 1] - start[s]
-            see(&work, &words[start[s]], &tags[start[s]], n)
-            score(&work, &theta[0], shift, n)
+            score(&work, &words[start[s]], &tags[start[s]], n, &theta[0], shift)
             fill(work.U, n, work.charts)
             value[s] = trace(work.U, n, work.charts, work.spans, &heads[start[s]])
     work_free(&work)
@@ -429,26 +430,24 @@ def survey(
     """Fill the largest psi of every sentence, ``value`` of a tree that was found, (S,), its ``heads`` (N,), the scale and the offset of its plane (S,),
     and what no tree exceeds, ``upper`` (S,); return the calls of the oracle. A search ends where both are within ``tolerance``. The max-min margin has
     a ``cost`` of every head; it is empty else."""
-    cdef Py_ssize_t most = check_sentences(words, tags, start), s, n, S = start.shape[0] - 1, at = 0
+    cdef Py_ssize_t most = check_sentences(words, tags, start), s, n, S = start.shape[0] - 1, at = 0, costs = numbers_of(start, 0, NULL)
     cdef long long total = 0
     cdef int shift = shift_of(theta.shape[0]), calls = 0
     cdef Work work
     check_heads(truth, start)
     demand(MARGIN <= kind <= MAXMIN, "no such surrogate of trees")
-    demand(cost.shape[0] == (heads_of(start) if kind == MAXMIN else 0), f"costs must be {heads_of(start)} numbers for the max-min margin, else none")
+    demand(cost.shape[0] == (costs if kind == MAXMIN else 0), f"costs must be {costs} numbers for the max-min margin, else none")
     demand(value.shape[0] == S and upper.shape[0] == S, f"there are {S} sentences")
     demand(slope.shape[0] == S and constant.shape[0] == S, f"there are {S} sentences")
     demand(heads.shape[0] == words.shape[0], f"heads must be {words.shape[0]} numbers")
     try:
-        if work_new(&work, most, 1) != 0:
-            raise MemoryError("no memory for the scores of a sentence")
+        work_new(&work, most, 1)
         for s in range(S):
             if s % 256 == 255:
                 PyErr_CheckSignals()
             n = start[s + 1] - start[s]
             with nogil:
-                see(&work, &words[start[s]], &tags[start[s]], n)
-                score(&work, &theta[0], shift, n)
+                score(&work, &words[start[s]], &tags[start[s]], n, &theta[0], shift)
                 if kind == MAXMIN:
                     value[s] = upper[s] = costliest(&work, n, &cost[at], work.found) - tree_score(work.U, &truth[start[s]], n)
                     slope[s], constant[s], calls, at = 1.0, 0.0, 1, at + n * (n + 1)
@@ -458,8 +457,6 @@ def survey(
                         &value[s], &upper[s], &slope[s], &constant[s]
                     )
                 memcpy(&heads[start[s]], work.found, n * sizeof(int))
-            if calls < 0:
-                raise MemoryError("no memory for the trees of a sentence by number of wrong heads")
             total += calls
     finally:
         work_free(&work)
@@ -477,9 +474,7 @@ def mixture(
     check_heads(truth, start)
     check_held(held, P, used, start)
     demand(weight.shape[0] == S, f"weights must have {S} rows")
-    if work_new(&work, most, 1) != 0:
-        work_free(&work)
-        raise MemoryError("no memory for a sentence")
+    work_new(&work, most, 1)
     with nogil:
         for s in range(S):
             n = start[s + 1] - start[s]
@@ -526,6 +521,7 @@ def sweep(
     cdef int shift = shift_of(theta.shape[0]), u, high, low, calls = 0
     cdef bint game = kind == MAXMIN
     cdef long long total = 0
+    cdef Py_ssize_t costs = numbers_of(start, 0, NULL)
     cdef uint64_t state = <uint64_t>seed
     cdef Work work
     cdef double own, value, upper, tangent, constant, mean, amount, curvature, ahead, x
@@ -538,7 +534,7 @@ def sweep(
     check_heads(truth, start)
     check_held(held, P, used, start)
     demand(MARGIN <= kind <= MAXMIN, "no such surrogate of trees")
-    demand(cost.shape[0] == (heads_of(start) if game else 0), f"costs must be {heads_of(start)} numbers for the max-min margin, else none")
+    demand(cost.shape[0] == (costs if game else 0), f"costs must be {costs} numbers for the max-min margin, else none")
     demand(shares.shape[0] == cost.shape[0], f"shares must be {cost.shape[0]} numbers")
     demand(alpha.shape[0] == S, f"alpha must have {S} rows")
     demand(scale.shape[0] == S and scale.shape[1] == P, f"scale must have shape ({S}, {P})")
@@ -551,12 +547,12 @@ def sweep(
         spread = <double *>calloc(theta.shape[0], sizeof(double))
         before = <double *>malloc(P * sizeof(double))
         place = <Py_ssize_t *>malloc(S * sizeof(Py_ssize_t))
-        if work_new(&work, most, P) != 0 or order == NULL or place == NULL or spread == NULL or before == NULL:
+        work_new(&work, most, P)
+        if order == NULL or place == NULL or spread == NULL or before == NULL:
             raise MemoryError("no memory for the scores of a sentence")
-        at = 0
+        numbers_of(start, 0, place)
         for s in range(S):
-            order[s], place[s] = s, at
-            at += (start[s + 1] - start[s]) * (start[s + 1] - start[s] + 1)
+            order[s] = s
         shuffle(order, S, &state)
         for at in range(S):
             if at % 256 == 255:
@@ -569,15 +565,11 @@ def sweep(
             mine = &held[start[s] * P]
             G = &gram[s, 0, 0]
             with nogil:
-                see(&work, &words[start[s]], &tags[start[s]], n)
-                score(&work, &theta[0], shift, n)
+                score(&work, &words[start[s]], &tags[start[s]], n, &theta[0], shift)
                 own, mean = tree_score(work.U, right, n), 0.0
                 for u in range(used[s]):
-                    x = 0.0
-                    for m in range(n):
-                        x += work.U[mine[u * n + m] * (n + 1) + m + 1]
-                    work.margin[u] = x - own
-                    work.value[u] = scale[s, u] * (x - own) + offset[s, u]
+                    work.margin[u] = tree_score(work.U, mine + u * n, n) - own
+                    work.value[u] = scale[s, u] * work.margin[u] + offset[s, u]
                     before[u] = alpha[s, u]
                     mean = work.value[u] if u == 0 or work.value[u] > mean else mean
                 if game:
@@ -592,10 +584,7 @@ def sweep(
                     tangent, constant, calls = 1.0, 0.0, 1
                 else:
                     calls = worst(&work, kind, beta, right, n, own, tolerance, mean + tolerance, &value, &upper, &tangent, &constant)
-            if calls < 0:
-                raise MemoryError("no memory for the trees of a sentence by number of wrong heads")
-            total += calls
-            with nogil:
+                total += calls
                 mean = 0.0
                 for u in range(used[s]):
                     mean += alpha[s, u] * work.value[u]
@@ -671,31 +660,30 @@ def mean_sweep(
     made < 0: block-coordinate Frank-Wolfe, theta being w. From 0 on: subgradients after that many, parts and constant being sums over the steps,
     theta the sum of planes times S share, w = -1/(lam made) of it, and late a sum of these times the number of the step.
     """
-    cdef Py_ssize_t most = check_sentences(words, tags, start), s, n, S = start.shape[0] - 1, at, m, i, filled = 0
+    cdef Py_ssize_t most = check_sentences(words, tags, start), s, n, S = start.shape[0] - 1, at, m, i
     cdef int shift = shift_of(theta.shape[0]), calls = 0
     cdef long long total = 0
     cdef bint gradients = made >= 0
     cdef Work work
     cdef double own, value, upper, tangent, offset, ahead, square, gamma, factor, times
     cdef double *spread = NULL
-    cdef long long *place = NULL
+    cdef Py_ssize_t *place = NULL
     check_heads(truth, start)
     demand(MARGIN <= kind <= PROB, "no such surrogate of trees")
     demand(order.shape[0] == S and constant.shape[0] == S and share.shape[0] == S, f"there are {S} sentences")
     check_positions(order, S, "order")
-    demand(parts.shape[0] == arcs_of(start), f"parts must be {arcs_of(start)} numbers")
+    demand(parts.shape[0] == numbers_of(start, 1, NULL), f"parts must be {numbers_of(start, 1, NULL)} numbers")
     demand(lam > 0.0, "lambda must be positive")
     demand(made < <long long>1 << 62, "too many steps")
     demand(late.shape[0] == (theta.shape[0] if gradients else 0), "late must have the shape of theta, or be empty")
     memset(&work, 0, sizeof(Work))
     try:
-        place = <long long *>malloc(S * sizeof(long long))
+        place = <Py_ssize_t *>malloc(S * sizeof(Py_ssize_t))
         spread = <double *>calloc(theta.shape[0], sizeof(double))
-        if work_new(&work, most, 1) != 0 or place == NULL or spread == NULL:
+        work_new(&work, most, 1)
+        if place == NULL or spread == NULL:
             raise MemoryError("no memory for the scores of a sentence")
-        for s in range(S):
-            place[s] = filled
-            filled += (start[s + 1] - start[s] + 1) * (start[s + 1] - start[s] + 1)
+        numbers_of(start, 1, place)
         for at in range(S):
             if at % 256 == 255:
                 PyErr_CheckSignals()
@@ -704,26 +692,19 @@ def mean_sweep(
             right = &truth[start[s]]
             mean = &parts[place[s]]
             with nogil:
-                see(&work, &words[start[s]], &tags[start[s]], n)
-                score(&work, &theta[0], shift, n)
+                score(&work, &words[start[s]], &tags[start[s]], n, &theta[0], shift)
                 if gradients:
                     times = -1.0 / (lam * (made if made > 0 else 1))
                     for i in range((n + 1) * (n + 1)):
                         work.U[i] *= times
                 own = tree_score(work.U, right, n)
                 calls = worst(&work, kind, beta, right, n, own, tolerance, INFINITY, &value, &upper, &tangent, &offset)
-            if calls < 0:
-                raise MemoryError("no memory for the trees of a sentence by number of wrong heads")
-            total += calls
-            with nogil:
+                total += calls
                 # the way to the worst plane: from the mean one, or from 0
                 if not gradients:
                     for i in range((n + 1) * (n + 1)):
                         work.coef[i] = -mean[i]
-                for m in range(n):
-                    if work.found[m] != right[m]:
-                        work.coef[work.found[m] * (n + 1) + m + 1] += tangent
-                        work.coef[right[m] * (n + 1) + m + 1] -= tangent
+                collect(&work, right, work.found, n, tangent)
                 gamma = 1.0
                 if gradients:
                     made += 1
@@ -775,11 +756,9 @@ def arc_mixture(
     cdef Py_ssize_t most = check_sentences(words, tags, start), s, n, S = start.shape[0] - 1, at = 0
     cdef int shift = shift_of(theta.shape[0])
     cdef Work work
-    demand(parts.shape[0] == arcs_of(start), f"parts must be {arcs_of(start)} numbers")
+    demand(parts.shape[0] == numbers_of(start, 1, NULL), f"parts must be {numbers_of(start, 1, NULL)} numbers")
     demand(share.shape[0] == S, f"there are {S} sentences")
-    if work_new(&work, most, 1) != 0:
-        work_free(&work)
-        raise MemoryError("no memory for a sentence")
+    work_new(&work, most, 1)
     with nogil:
         for s in range(S):
             n = start[s + 1] - start[s]

@@ -27,7 +27,7 @@ def best(const double[::1] scores, const long long[::1] start, double[::1] value
         filled += (n + 1) * (n + 1)
     demand(scores.shape[0] == filled, f"these sentences have {filled} scores")
     charts = <double *>malloc(CHARTS * longest * longest * sizeof(double) + 1)
-    spans = <int *>malloc(9 * (longest + 1) * sizeof(int))
+    spans = <int *>malloc(12 * (longest + 1) * sizeof(int))
     try:
         if charts == NULL or spans == NULL:
             raise MemoryError
