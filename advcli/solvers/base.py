@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -34,6 +35,12 @@ class Limits:
     max_seconds: float = float("inf")  # after which no further work begins; one factorisation or a few passes under way are ended
     turn: float = float("inf")  # passes after which another solver takes over; a round under way may exceed them
     look: float = float("inf")  # passes after which it may already, where the fall of the gap says that the turn will not be enough
+
+    def spent(self, passes: float, started: float) -> str:
+        """Return the limit that leaves no room for work up to so many passes, at a start by `time.perf_counter`; empty if there is some."""
+        if passes > self.max_passes:
+            return "max_passes"
+        return "max_seconds" if time.perf_counter() - started > self.max_seconds else ""
 
 
 class Solver(ABC):

@@ -62,10 +62,8 @@ def _follow(problem: Problem, best: Best, limits: Limits, started: float) -> tup
     point: _Iterate | None = None
     idle = iterations = 0
     while not best.reached(limits.tol):
-        if best.passes + 3.0 > limits.max_passes:  # an iteration and the value of one point
-            return "max_passes", iterations
-        if time.perf_counter() - started > limits.max_seconds:
-            return "max_seconds", iterations
+        if spent := limits.spent(best.passes + 3.0, started):  # an iteration and the value of one point
+            return spent, iterations
         if idle > _IDLE or iterations >= _MOST:
             return "stalled", iterations
         point = _Iterate(problem) if point is None else point

@@ -89,10 +89,8 @@ class ProximalRun:
         best, limits = self.best, self.limits
         self.mu, theta, idle = mu, best.theta, 0
         while not best.reached(limits.tol):
-            if self.passes + 1.0 > limits.max_passes:
-                return "max_passes"
-            if time.perf_counter() - self.started > limits.max_seconds:
-                return "max_seconds"
+            if spent := limits.spent(self.passes + 1.0, self.started):
+                return spent
             smoothed = self.smooth(centre, self.mu)
             before = best.primal, best.dual
             point, iterations = self._lbfgs(smoothed, theta)
@@ -125,8 +123,8 @@ class ProximalRun:
         def enough(point: Any) -> bool:
             primal, dual, mismatch, R = smoothed.gaps(point)
             best.take(point.theta, primal, R, dual)
-            spent = passes + smoothed.evaluations + 1.0 > limits.max_passes or time.perf_counter() - self.started > limits.max_seconds
-            return spent or best.reached(limits.tol) or primal - dual - mismatch <= 0.3 * mismatch
+            spent = limits.spent(passes + smoothed.evaluations + 1.0, self.started)
+            return bool(spent) or best.reached(limits.tol) or primal - dual - mismatch <= 0.3 * mismatch
 
         def callback(intermediate_result: object) -> None:
             nonlocal iterations, accepted

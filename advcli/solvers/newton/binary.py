@@ -278,7 +278,7 @@ class _ColumnStep(ProximalMethod):
     # ---- what `proximal` asks -----------------------------------------------------------------------------------------
     def solve(self, a: Array, v: Array, limits: Limits) -> str:
         """Begin from the whole problem's dual numbers a and parameters v; return what stopped it."""
-        self.tol, self.limits, self.deadline = limits.tol, limits, time.perf_counter() + limits.max_seconds
+        self.tol, self.limits, self.started = limits.tol, limits, time.perf_counter()
         self.rho, self.least = 1e-3 * self.unit, 1e-13 * self.unit
         self.steps, self.failures, self.too_large = 0, 0, False
         self.center, v = a[self.rows].copy(), self.within(v)
@@ -301,9 +301,7 @@ class _ColumnStep(ProximalMethod):
         return self.best.reached(self.tol) or 0.5 * self.inner(r, r, self.pull) <= CLOSE * (hinges - float(a @ slack))
 
     def limit(self) -> str:
-        if self.steps >= self.limits.max_passes:
-            return "max_passes"
-        return "max_seconds" if time.perf_counter() > self.deadline else ""
+        return self.limits.spent(self.steps + 1, self.started)
 
     def ended(self, descent: NewtonRun) -> str:
         """Return the status of a fit that ends here; it has stalled where its next system is too large."""

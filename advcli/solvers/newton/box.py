@@ -48,7 +48,7 @@ class _BoxStep(ProximalMethod):
     most_inner = _MAX_INNER
 
     def __init__(self, problem: Problem, limits: Limits, start: Solution | None) -> None:
-        self.problem, self.limits, self.tol, self.deadline = problem, limits, limits.tol, time.perf_counter() + limits.max_seconds
+        self.problem, self.limits, self.tol, self.started = problem, limits, limits.tol, time.perf_counter()
         self.sample, self.cost = problem.counts, problem.costs
         assert problem.tolerance is not None
         self.tolerance = problem.tolerance
@@ -119,9 +119,7 @@ class _BoxStep(ProximalMethod):
 
     # ---- what `proximal` asks -----------------------------------------------------------------------------------------
     def limit(self) -> str:
-        if self.projections + 1 > self.limits.max_passes:
-            return "max_passes"
-        return "max_seconds" if time.perf_counter() > self.deadline else ""
+        return self.limits.spent(self.projections + 1, self.started)
 
     def judge(self, point: _Point, steps: int) -> bool:
         """Return whether the defect is small beside the way from the center."""

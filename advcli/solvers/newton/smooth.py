@@ -94,11 +94,8 @@ class _NewtonDescent:
             if best.reached(limits.tol):
                 status = "converged"
                 break
-            if self.passes + _LEAST > limits.max_passes:
-                status = "max_passes"
-                break
-            if time.perf_counter() - self.started > limits.max_seconds:
-                status = "max_seconds"
+            if spent := limits.spent(self.passes + _LEAST, self.started):
+                status = spent
                 break
             step, residual = self._step(F, gradient, primal)
             moved = self._scores(step)
@@ -173,8 +170,7 @@ class _NewtonDescent:
                 break
             step, residual = step + square / bend * direction, residual - square / bend * image
             after = float(np.vdot(residual, residual))
-            late = self.passes + _LEAST > self.limits.max_passes or time.perf_counter() - self.started > self.limits.max_seconds
-            if after <= within**2 or late:
+            if after <= within**2 or self.limits.spent(self.passes + _LEAST, self.started):
                 break
             direction, square = residual + after / square * direction, after
         return (step, residual) if step.any() else (-gradient, residual)

@@ -142,23 +142,17 @@ class StochasticSolver(Solver):
         best = Best(problem, start, limits.max_passes)
         n = len(problem.y)
         descent: Descent | None = None
-        made, check = 0, 1
-        while True:
-            if best.reached(limits.tol):
-                status = "converged"
-                break
-            if made + best.passes + 2.0 > limits.max_passes:  # a pass and the value of one point
-                status = "max_passes"
-                break
-            if time.perf_counter() - started > limits.max_seconds:
-                status = "max_seconds"
+        made, check, status = 0, 1, ""
+        while not best.reached(limits.tol):
+            if status := limits.spent(made + best.passes + 2.0, started):  # a pass and the value of one point
                 break
             if descent is None:
                 descent = self.begin(problem, best, start, random)
-            while made < check and made + best.passes + 2.0 <= limits.max_passes and time.perf_counter() - started <= limits.max_seconds:
+            while made < check and not limits.spent(made + best.passes + 2.0, started):
                 descent.run(random.integers(n, size=n) if self.replacement else random.permutation(n))
                 made += 1
             best.most = limits.max_passes - made
             descent.offer(best)
             check = int(1.4 * check) + 1
-        return Solution(best.theta, best.R, problem.lam, self.name, made + best.passes, time.perf_counter() - started, status)
+        seconds = time.perf_counter() - started
+        return Solution(best.theta, best.R, problem.lam, self.name, made + best.passes, seconds, status or "converged")

@@ -64,11 +64,8 @@ class SagSolver(Solver):
         done, since, interval, status = best.passes, 0, 1, "converged"
         while not best.reached(limits.tol):
             interval = int(min(interval, limits.max_passes - done - 1.0))  # the values afterwards are a pass
-            if interval < 1:
-                status = "max_passes"
-                break
-            if time.perf_counter() - started > limits.max_seconds:
-                status = "max_seconds"
+            if spent := limits.spent(done + 2.0, started):
+                status = spent
                 break
             step = self.step / (heaviest / mu + problem.lam)
             for _ in range(interval):
