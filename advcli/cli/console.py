@@ -50,11 +50,6 @@ def short(path: Path) -> str:
     return str(path)
 
 
-def counted(cells: int) -> str:
-    """Return a number of cells in words."""
-    return "1 cell" if cells == 1 else f"{cells} cells"
-
-
 def hyper_words(values: Mapping[str, Any], fixed: Iterable[str]) -> list[str]:
     """Return hyper-parameters as people read them; fixed ones are marked."""
     from ..results.tables import hyper_text

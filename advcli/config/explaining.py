@@ -8,7 +8,6 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-import hydra
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf.errors import OmegaConfBaseException
 
@@ -55,15 +54,11 @@ def explain(error: Exception, words: Sequence[str]) -> ConfigError | None:
 
 def _raised_in_hydra(error: Exception) -> bool:
     """Return whether Hydra or OmegaConf made the error, themselves or through a call of the standard library."""
-    theirs = {Path(hydra.__file__).parent, Path(str(sys.modules["omegaconf"].__file__)).parent, _joblib_launcher()}
+    names = ("hydra", "omegaconf", "hydra_plugins.hydra_joblib_launcher")
+    theirs = {Path(str(module.__file__)).parent for name in names if (module := sys.modules.get(name)) is not None}
     ours = Path(__file__).parents[1]
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         above = Path(frame.filename).parents
         if theirs & set(above) or ours in above:
             return not isinstance(error, AdvcliError) and ours not in above
     return False
-
-
-def _joblib_launcher() -> Path | None:
-    module = sys.modules.get("hydra_plugins.hydra_joblib_launcher")
-    return None if module is None else Path(str(module.__file__)).parent

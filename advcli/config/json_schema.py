@@ -8,10 +8,12 @@ from dataclasses import fields
 from typing import Any
 
 from .meanings import Key, choices, defaults, described, groups, keys_of, named_keys
-from .schema import GROUPS, NODES, top_level
+from .schema import GROUPS, NODES, TOP
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
+# of a key without a schema by the type of its default: any number where that is a number
+_TYPES_OF_DEFAULTS = {bool: "boolean", int: "number", float: "number", str: "string", list: "array", dict: "object"}
 
 
 def json_schema() -> dict[str, Any]:
@@ -29,7 +31,7 @@ def json_schema() -> dict[str, Any]:
     """
     chosen = defaults()
     top = [key for key in named_keys() if key.name.partition(".")[0] not in chosen]
-    properties = _properties(top, {"": top_level(), **{f"{name}.": node for name, node in NODES.items()}})
+    properties = _properties(top, {"": TOP, **{f"{name}.": node for name, node in NODES.items()}})
     for group, choice in chosen.items():
         alternatives = [_choice(group, name) for name in choices(group)]
         properties[group] = {"type": "object", "default": choice, "anyOf": alternatives}
@@ -65,7 +67,7 @@ def _property(key: Key, annotation: Any, rule: Mapping[str, Any]) -> dict[str, A
     """Return the schema of one key: of the type in its own schema, or of the type of its default."""
     value = _value(key.default)
     if annotation is None:
-        about = {} if value is None else {"type": _type_of(value)}
+        about = {} if value is None else {"type": _TYPES_OF_DEFAULTS[type(value)]}
     else:
         about = _annotated(annotation.__name__ if isinstance(annotation, type) else str(annotation), rule)
         if about.get("type") in ("string", ["string", "null"]) and value is not None:
@@ -96,9 +98,3 @@ def _value(text: str) -> Any:
         return json.loads(text) if text else None
     except ValueError:
         return text
-
-
-def _type_of(value: Any) -> Any:
-    """Return the JSON types that a key without a schema may have, by its default: any number where that is a number."""
-    names = {bool: "boolean", int: "number", float: "number", str: "string", list: "array", dict: "object"}
-    return names[type(value)]

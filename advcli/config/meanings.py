@@ -53,7 +53,7 @@ def _folders() -> list[Path]:
 
 def defaults() -> dict[str, str]:
     """Return the choice of each group in the default configuration."""
-    entries = _content(conf_dir() / "config.yaml")["defaults"]
+    entries = read_yaml(conf_dir() / "config.yaml")["defaults"]
     return {group: name for entry in entries if isinstance(entry, dict) for group, name in entry.items() if group in GROUPS}
 
 
@@ -114,14 +114,15 @@ def _top(file: Path) -> str:
     return " ".join(lines)
 
 
-def _content(file: Path) -> Any:
+def read_yaml(file: Path) -> Any:
+    """Return the content of a file, interpolations as they are written."""
     return OmegaConf.to_container(OmegaConf.load(file), resolve=False)
 
 
 def _keys(file: Path, prefix: str) -> dict[str, Key]:
     """Return the keys of a file and of its bases, by name; a key without a comment has the comment of the base."""
     known: dict[str, Key] = {}
-    content = _content(file) or {}
+    content = read_yaml(file) or {}
     for entry in content.pop("defaults", ()):
         base = entry.partition("@")[0] if isinstance(entry, str) else "_self_"
         if base != "_self_":

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from omegaconf import OmegaConf
 
-from .meanings import choices, defaults, described, first_sentence
+from .meanings import choices, defaults, described, first_sentence, read_yaml
 from .schema import leaves
 
 
@@ -72,7 +71,7 @@ def names() -> list[str]:
 def about(name: str) -> Preset:
     """Return what the file of a preset says; `KeyError` if there is none."""
     file = choices("experiment")[name]
-    config: Any = OmegaConf.to_container(OmegaConf.load(file), resolve=False)
+    config = read_yaml(file)
     params = ((config.pop("hydra", None) or {}).get("sweeper") or {}).get("params") or {}
     parser = OverridesParser.create()
     sweep = {}
@@ -90,9 +89,7 @@ def about(name: str) -> Preset:
 
 def _datasets(file: Path) -> list[str]:
     """Return the data set that a file chooses in its list of defaults, or for itself; none where it leaves the choice to others."""
-    config: Any = OmegaConf.to_container(OmegaConf.load(file), resolve=False)
+    config = read_yaml(file)
     named = (config.get("dataset") or {}).get("name")
-    chosen = [
-        entry["override /dataset"] for entry in config.get("defaults", ()) if isinstance(entry, dict) and "override /dataset" in entry
-    ]
-    return [named] if named else chosen
+    chosen = [entry.get("override /dataset") for entry in config.get("defaults", ()) if isinstance(entry, dict)]
+    return [named] if named else [name for name in chosen if name is not None]

@@ -43,7 +43,7 @@ _POSITIVE, _LIMIT, _WHOLE, _SOME = (float, POSITIVE), (float | None, POSITIVE), 
 _AMOUNTS = (dict[str, float], rule("a finite number of at least 0", lambda value: isinstance(value, str) or NOT_NEGATIVE["valid"](value)))
 _IGNORED = (str, choice("refuse", "ignore"))
 _CHOICE = _group(True, name=_NAME)
-_TOP = _group(
+TOP = _group(
     name=(str, FOLDER_NAME),
     seed=(int, SEED),
     results_dir=_NAME,
@@ -58,13 +58,7 @@ _TOP = _group(
     **dict.fromkeys(("calibrate", "published", "figure", "baseline", "junit", "summary", "out", "model", "input"), _TEXT),
     chunk_rows=_WHOLE,
 )
-"""The top-level keys beside the groups."""
-
-
-def top_level() -> type:
-    """Return the schema of the top-level keys beside the groups."""
-    return _TOP
-
+"""The schema of the top-level keys beside the groups."""
 
 GROUPS: dict[str, type] = {
     "dataset": _group(True, name=_NAME, source=_NAME),
@@ -188,7 +182,7 @@ def check(values: Mapping[str, Any]) -> Settings:
 
     Cells of a sweep share most of their groups; a group that was checked once is not checked again.
     """
-    known = [*(entry.name for entry in fields(_TOP)), *GROUPS, *NODES, "hyper"]
+    known = [*(entry.name for entry in fields(TOP)), *GROUPS, *NODES, "hyper"]
     for key in values:
         if key not in known:
             raise UnknownNameError(f"unknown key {key!r}; {nearest(key, known)}")
@@ -196,7 +190,7 @@ def check(values: Mapping[str, Any]) -> Settings:
         if key not in values:
             raise ConfigError(f"key {key!r} is missing; do not delete it")
     # false, as people switch a question off, is no number
-    top = _check(_TOP, {entry.name: values[entry.name] for entry in fields(_TOP)} | _question(values["confirm"]), "")
+    top = _check(TOP, {entry.name: values[entry.name] for entry in fields(TOP)} | _question(values["confirm"]), "")
     groups: dict[str, Any] = {group: _check(schema, values[group], group) for group, schema in {**GROUPS, **NODES}.items()}
     groups["protocol"] = Protocol(**groups["protocol"])
     calibrate = top.pop("calibrate")

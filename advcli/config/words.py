@@ -138,9 +138,9 @@ def _described(estimator: Any) -> dict[str, Any]:
 
 
 def _is_plain(value: Any) -> bool:
-    if isinstance(value, list | tuple | dict):
-        if isinstance(value, dict):
-            return all(isinstance(key, str) and _is_plain(item) for key, item in value.items())
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_plain(item) for key, item in value.items())
+    if isinstance(value, list | tuple):
         return all(map(_is_plain, value))
     return value is None or isinstance(value, bool | int | float | str) or hasattr(value, "tolist")
 
@@ -190,9 +190,8 @@ def unknown_choice(group: str, name: str, names: Iterable[str]) -> ConfigError:
         return ConfigError(f"dataset={shown} is no name of a data set; for a file write dataset={kind}={shown} dataset.{last}")
     plugin = next((file for file in plugins.files(group) if file.stem == name), None)
     if plugin is not None:
-        return ConfigError(
-            f"{plugin} has no YAML file beside it; write {plugin.with_suffix('.yaml').name} with name: {name} and its options"
-        )
+        yaml = plugin.with_suffix(".yaml").name
+        return ConfigError(f"{plugin} has no YAML file beside it; write {yaml} with name: {name} and its options")
     meant = elsewhere(group, path.name)
     if meant:
         return UnknownNameError(f"unknown {group} {name!r}; did you mean {' or '.join(meant)}? (advcli help {group}={meant[0]})")

@@ -8,8 +8,10 @@ file.
 from __future__ import annotations
 
 import contextlib
+import csv
 import errno
 import hashlib
+import io
 import itertools
 import json
 import os
@@ -173,6 +175,13 @@ def atomic_bytes(
 ) -> contextlib.AbstractContextManager[IO[bytes]]:
     """Open a binary file that appears like `atomic_file`."""
     return atomic_file(path, remedy, "wb", streams=streams, flushed=flushed)
+
+
+def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+    """Return rows as the text of a CSV file."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
 def write_text(path: Path, text: str, remedy: str = _REMEDY, *, streams: bool = False, flushed: bool = True) -> None:

@@ -35,10 +35,9 @@ def beyond(cell: Cell, stored: tuple[int, list[str]]) -> list[str]:
     """Return in words what a stored cell has more than the command asks for."""
     n_splits = cell.protocol.n_splits
     others = [name for name in stored[1] if name not in {*cell.protocol.metrics, cell.protocol.metric}]
-    remarks = (
-        [noted("ADV119", f"{stored[0]} splits are kept and all of them count, {n_splits} were asked for")] if stored[0] > n_splits else []
-    )
-    return remarks + ([noted("ADV119", f"metrics that were not asked for are kept: {', '.join(others)}")] if others else [])
+    remarks = [f"{stored[0]} splits are kept and all of them count, {n_splits} were asked for"] if stored[0] > n_splits else []
+    remarks += [f"metrics that were not asked for are kept: {', '.join(others)}"] if others else []
+    return [noted("ADV119", remark) for remark in remarks]
 
 
 def content_of(dataset: Mapping[str, Any], splits: str) -> str:

@@ -75,9 +75,8 @@ class Cell:
         """Options of loss, features, noise, protocol and hyper-parameters in one text: what tells cells of one method apart."""
         values_by_key: dict[str, Any] = {"protocol.name": self.protocol.name}
         if self.protocol.rough_per_class is not None:
-            values_by_key |= {
-                f"protocol.{key}": getattr(self.protocol, key) for key in ("rough_per_class", "labelled_share", "rough_updates")
-            }
+            rough = ("rough_per_class", "labelled_share", "rough_updates")
+            values_by_key |= {f"protocol.{key}": getattr(self.protocol, key) for key in rough}
         if self.protocol.splits not in PLAIN_SPLITS:
             values_by_key["protocol.splits"] = splits_by_name(self.protocol)
         groups = {name: by_name(name, getattr(self, name)) or {} for name in ("loss", "features", "noise")} | {"hyper": self.hyper}

@@ -132,11 +132,8 @@ class Fits:
 
     def notes(self) -> list[str]:
         """Return notes on the fits."""
-        method = self._recipe.cell.method
-        return [
-            *self.counted["notes"],
-            *(noted("ADV117", f"{method}: {remark} ({count} of {self._n} fits)") for remark, count in self.counted["remarks"].items()),
-        ]
+        remarks = [f"{remark} ({count} of {self._n} fits)" for remark, count in self.counted["remarks"].items()]
+        return [*self.counted["notes"], *(noted("ADV117", f"{self._recipe.cell.method}: {remark}") for remark in remarks)]
 
     def about(self) -> dict[str, Any]:
         """Return what the cell's file keeps for figures."""

@@ -89,14 +89,12 @@ def _splits_of(cell: Mapping[str, Any]) -> str | None:
 
 def splits_by_content(protocol: Any) -> Any:
     """Return the rule of a protocol's splits; the checksum of a file replaces its path."""
-    digest = None if protocol.splits_file is None else file_sha256(path_of(protocol.splits_file))
-    return protocol.splits if digest is None else {"file": digest}
+    return protocol.splits if protocol.splits_file is None else _content(SPLITS, protocol.splits_file)
 
 
 def splits_by_name(protocol: Any) -> str:
     """Return the rule of a protocol's splits, or the name of their file and the beginning of its checksum, for people."""
-    digest = None if protocol.splits_file is None else file_sha256(path_of(protocol.splits_file))
-    return str(protocol.splits) if digest is None else f"{Path(protocol.splits_file).name}#{digest[:8]}"
+    return str(protocol.splits) if protocol.splits_file is None else _named(SPLITS, protocol.splits_file)
 
 
 def path_keys(groups: Mapping[str, Any]) -> set[str]:
@@ -126,19 +124,19 @@ def _paths(groups: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, str]:
 
 def by_content(group: str, options: Any) -> Any:
     """Return the plain options of a group in which the checksum of a file replaces its path."""
-
-    def content(_: str, text: str) -> Any:
-        digest = file_sha256(path_of(text))
-        return text if digest is None else {"file": digest}
-
-    return plain(with_paths(group, options, content))
+    return plain(with_paths(group, options, _content))
 
 
 def by_name(group: str, options: Any) -> Any:
     """Return the options of a group in which a file's name and the beginning of its checksum replace its path, for people."""
+    return with_paths(group, options, _named)
 
-    def named(_: str, text: str) -> str:
-        digest = file_sha256(path_of(text))
-        return text if digest is None else f"{Path(text).name}#{digest[:8]}"
 
-    return with_paths(group, options, named)
+def _content(_: str, text: str) -> Any:
+    digest = file_sha256(path_of(text))
+    return text if digest is None else {"file": digest}
+
+
+def _named(_: str, text: str) -> str:
+    digest = file_sha256(path_of(text))
+    return text if digest is None else f"{Path(text).name}#{digest[:8]}"

@@ -100,9 +100,8 @@ def _rough_labels(cell: Cell, X: Any, truth: Labels, classes: tuple[Any, ...], s
         if not len(rows):
             raise DataError(f"data set {seeds.dataset!r}: class {classes[label]} has no row in the training part of split {seeds.split}")
         if len(rows) < m:
-            notes.append(
-                noted("ADV114", f"protocol.rough_per_class={m} takes all rows of class {classes[label]} where a training part has fewer")
-            )
+            text = f"protocol.rough_per_class={m} takes all rows of class {classes[label]} where a training part has fewer"
+            notes.append(noted("ADV114", text))
         chosen.append(rows)
     rough_rows = np.concatenate(chosen).astype(np.intp)
     # a separate order: the perceptron's rows come first in the other one

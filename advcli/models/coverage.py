@@ -105,10 +105,8 @@ def write(report: CoverageReport, out: Path, draw: Callable[..., Any]) -> None:
 
     def paint(axes: Axes) -> None:
         axes.step(curve.coverage, curve.risk, where="post", color="C0")
-        axes.set_xlim(0.0, 1.0)
-        axes.set_ylim(bottom=0.0)
-        axes.set_xlabel("coverage: share of rows that are accepted")
-        axes.set_ylabel("risk: share of these that are wrong")
+        axes.set(xlim=(0.0, 1.0), ylim=(0.0, None))
+        axes.set(xlabel="coverage: share of rows that are accepted", ylabel="risk: share of these that are wrong")
 
     figure = draw("curve", f"Risk over coverage on {report.rows} rows; AURC {curve.aurc:.4f}.", (5.0, 3.5), paint)
     write_text(out / "curve.svg", figure.svg)

@@ -55,11 +55,8 @@ def in_given_order(frame: pd.DataFrame, order: Mapping[str, Sequence[str]]) -> p
         categories[column] = pd.Categorical(frame[column], names)
     ordered = frame.assign(**categories)
     ordered.attrs = dict(frame.attrs)
-    return (
-        ordered.sort_values([name for name in ("dataset", "method") if name in categories], kind="stable", ignore_index=True)
-        if categories
-        else ordered
-    )
+    keys = [name for name in ("dataset", "method") if name in categories]
+    return ordered.sort_values(keys, kind="stable", ignore_index=True) if keys else ordered
 
 
 def _by_number(name: str) -> list[tuple[float, str]]:

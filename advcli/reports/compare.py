@@ -133,9 +133,8 @@ def compare(
     frame, groups = _with_groups(frame, groups)
     cv = cv if cv is None or isinstance(cv, str | int) or hasattr(cv, "split") else list(cv)
     text = str(frame.to_csv(index=False, lineterminator="\n")).encode()
-    name = (
-        f"compared-{hashlib.sha256(text + repr((target, order, sorted(keys.items()), *_described(cv, groups))).encode()).hexdigest()[:12]}"
-    )
+    asked = repr((target, order, sorted(keys.items()), *_described(cv, groups)))
+    name = f"compared-{hashlib.sha256(text + asked.encode()).hexdigest()[:12]}"
     place = Path("results", name) if folder is None else expanded(folder)
     source = place.parent / f"{place.name}.csv"
     common = {"dataset": "csv", "dataset.path": str(source.absolute()), "dataset.target": target, "dataset.name": place.name}
@@ -274,9 +273,8 @@ def _flat(frame: Any) -> pd.DataFrame:
         raise ConfigError(f"compare: {type(frame).__name__} has no columns; give a DataFrame")
     names = [str(name).strip() for name in frame.columns]
     if not isinstance(frame, pd.DataFrame):
-        orders = {name: own_order(frame[name]) for name in frame.columns}
-        columns = {name: frame[name].to_list() for name in frame.columns}
+        cells = {name: (frame[name].to_list(), own_order(frame[name])) for name in frame.columns}
         frame = pd.DataFrame(
-            {name: pd.Categorical(columns[name], orders[name], ordered=True) if orders[name] else columns[name] for name in columns}
+            {name: pd.Categorical(values, order, ordered=True) if order else values for name, (values, order) in cells.items()}
         )
     return frame.set_axis(names, axis=1)

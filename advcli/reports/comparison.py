@@ -235,10 +235,9 @@ def selected_by(runs: pd.DataFrame, selected: Mapping[str, str]) -> dict[str, li
     cells = runs.drop_duplicates("cell")
     chosen: dict[str, list[str]] = {}
     for method in in_order(cells["method"]):
-        for cell in cells.loc[cells["method"] == method, "cell"]:
-            methods = chosen.setdefault(selected[str(cell)], []) if str(cell) in selected else None
-            if methods is not None and method not in methods:
-                methods.append(method)
+        keys = map(str, cells.loc[cells["method"] == method, "cell"])
+        for metric in dict.fromkeys(selected[key] for key in keys if key in selected):
+            chosen.setdefault(metric, []).append(method)
     return chosen
 
 

@@ -154,8 +154,7 @@ def legend(axes: Axes, labels: Sequence[str]) -> None:
 
 def finish(axes: Axes, x: str, y: str, labels: Sequence[str]) -> None:
     """Name the axes, and draw the grid and the legend."""
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
+    axes.set(xlabel=x, ylabel=y)
     axes.grid()
     legend(axes, labels)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from ..core.errors import AdvcliError, ConfigError, ResultsError, UnknownNameError, nearest
-from ..core.files import write_bytes, write_text
+from ..core.files import csv_text, write_bytes, write_text
 from ..core.spreadsheets import as_text
 from ..metrics import names as metric_names
 from ..results.folder import ResultsFolder
@@ -157,20 +157,14 @@ def _refuse_unknown(metric: str, runs: pd.DataFrame, sources: Sources) -> None:
 
 
 def _csv(frame: pd.DataFrame) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(frame.columns)
-    for row in frame.itertuples(index=False):
-        # An undefined number is an empty field, as in runs.csv.
-        writer.writerow(["" if value != value else format_value(value) for value in map(plain, row)])
-    return text.getvalue()
+    # An undefined number is an empty field, as in runs.csv.
+    rows = (["" if value != value else format_value(value) for value in map(plain, row)] for row in frame.itertuples(index=False))
+    return csv_text([frame.columns, *rows])
 
 
 def _as_texts(table: str) -> str:
     """Return a table in CSV whose cells that look like formulas are texts."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([as_text(cell) for cell in row] for row in csv.reader(io.StringIO(table)))
-    return text.getvalue()
+    return csv_text([as_text(cell) for cell in row] for row in csv.reader(io.StringIO(table)))
 
 
 def _texts(report: Contents, summary: pd.DataFrame, points: pd.DataFrame) -> dict[str, str]:

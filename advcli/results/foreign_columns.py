@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..core.errors import ConfigError, DataError, UnknownNameError, nearest
@@ -40,7 +40,7 @@ class Layout:
     unit: Sequence[str]
     values: Sequence[tuple[str, str, str]]
     sizes: Mapping[str, str | int | None]
-    said: Sequence[str]
+    said: Sequence[str] = ()
 
 
 def text_of(raw: Any) -> str:
@@ -117,11 +117,11 @@ class _ScoreColumns:
 
     def units(self) -> tuple[str, list[str]]:
         """Return whether the table has splits or items, and their columns."""
-        for kind in ("split", "item"):
-            columns = self.named(kind)
-            other = self.named("item" if kind == "split" else "split")
-            if columns and other:
-                raise ConfigError(f"split={columns[0]} and item={other[0]}: a table has splits or items, not both; leave one out")
+        named = {kind: self.named(kind) for kind in ("split", "item")}
+        if all(named.values()):
+            both = " and ".join(f"{kind}={columns[0]}" for kind, columns in named.items())
+            raise ConfigError(f"{both}: a table has splits or items, not both; leave one out")
+        for kind, columns in named.items():
             if columns:
                 self.take(columns)
                 return kind, columns
@@ -161,8 +161,8 @@ class _ScoreColumns:
         one_metric = self._one_metric()
         if one_metric is not None:
             self.keys.pop("metric")
-        for role in ("dataset", "method", "metric", "split", "item", "value", "n_train", "n_test"):
-            if role not in wide and role in self.keys and role not in ("n_train", "n_test"):
+        for role in ("dataset", "method", "metric", "split", "item", "value"):
+            if role not in wide:
                 self.take(self.named(role))
         sizes = self.sizes()
         kind, unit = self.units()
@@ -178,7 +178,8 @@ class _ScoreColumns:
             raise ConfigError("a column for each method: metric=NAME says what the numbers are, such as metric=accuracy")
         if "method" not in named and role != "method":
             raise DataError(f"no column names the methods; name it: method=COLUMN (columns: {', '.join(self.columns)})")
-        return Layout(named, fixed, kind, unit, values, sizes, self._said(named, fixed, kind, unit, role, columns, sizes))
+        found = Layout(named, fixed, kind, unit, values, sizes)
+        return replace(found, said=self._said(found))
 
     def _wide_named(self, role: str) -> list[str]:
         given = self.keys.get(role)
@@ -242,20 +243,12 @@ class _ScoreColumns:
         self.guessed |= {*self.free}
         return [*self.free]
 
-    def _said(
-        self,
-        named: Mapping[str, str],
-        fixed: Mapping[str, str],
-        kind: str,
-        unit: Sequence[str],
-        role: str,
-        columns: Sequence[str],
-        sizes: Mapping[str, str | int | None],
-    ) -> list[str]:
-        parts = [f"{what} = {column!r}" for what, column in named.items()]
-        parts += [f"data set = {fixed['dataset']}"] if "dataset" in fixed else []
-        parts += [f"{kind} = {' and '.join(map(repr, unit))}"] if kind else []
-        parts += [f"{size} = {of if isinstance(of, int) else repr(of)}" for size, of in sizes.items() if of is not None]
+    def _said(self, found: Layout) -> list[str]:
+        columns, (_, role, _) = [column for column, *_ in found.values], found.values[0]
+        parts = [f"{what} = {column!r}" for what, column in found.named.items()]
+        parts += [f"data set = {found.fixed['dataset']}"] if "dataset" in found.fixed else []
+        parts += [f"{found.kind} = {' and '.join(map(repr, found.unit))}"] if found.kind else []
+        parts += [f"{size} = {of if isinstance(of, int) else repr(of)}" for size, of in found.sizes.items() if of is not None]
         shown = ", ".join(map(repr, columns[:4])) + (f" and {len(columns) - 4} more" if len(columns) > 4 else "")
         parts.append(f"a column for each {role}: {shown}" if role else f"value = {shown}")
         left = [column for column in self.free if column]

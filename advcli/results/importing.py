@@ -373,11 +373,10 @@ def _gaps(scores: Iterable[Score], kind: str) -> list[tuple[str, str, str]]:
         wanted = set().union(*present.values())
         for method in methods:
             lacking = sorted(wanted - present.get(method, set()), key=_natural)
-            if lacking and method not in present:
-                gaps.append((dataset, method, f"{method} has no {metric} on {dataset}"))
-            elif lacking:
-                of = f"{kind} {lacking[0]}" + (f" and {len(lacking) - 1} more" if len(lacking) > 1 else "")
-                gaps.append((dataset, method, f"{method} has no {metric} on {dataset}, {of}"))
+            if lacking:
+                more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+                of = f", {kind} {lacking[0]}{more}" if method in present else ""
+                gaps.append((dataset, method, f"{method} has no {metric} on {dataset}{of}"))
     return gaps
 
 

@@ -75,7 +75,7 @@ class Makers:
         for words, count in sets:
             if text := ", ".join(f"{name} {words[name]}" for name in differing if name in words):
                 groups[text] = groups.get(text, 0) + count
-        listed = "; ".join(f"{text} ({_cells(count)})" for text, count in groups.items())
+        listed = "; ".join(f"{text} ({counted(count)})" for text, count in groups.items())
         return f"the cells were not made by one set of versions and processors: {listed}" if differing else ""
 
     def mixtures(self) -> list[str]:
@@ -83,12 +83,13 @@ class Makers:
         of_data = []
         for name, counts in sorted(self.data.items()):
             if len(counts) > 1:
-                listed = ", ".join(f"{sha256[:8]} ({_cells(count)})" for sha256, count in counts.items())
+                listed = ", ".join(f"{sha256[:8]} ({counted(count)})" for sha256, count in counts.items())
                 of_data.append(f"the cells of {name} were not made from one content: {listed}")
         return [*filter(None, [self.mixture()]), *of_data]
 
 
-def _cells(count: int) -> str:
+def counted(count: int) -> str:
+    """Return a number of cells in words."""
     return f"{count} cell{'' if count == 1 else 's'}"
 
 

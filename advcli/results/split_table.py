@@ -9,9 +9,7 @@ rows counts.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import DataError
-from ..core.files import reason
+from ..core.files import csv_text, reason
 
 COLUMNS = ("dataset", "sha256", "split", "part", "rows")
 """Columns of a table of splits."""
@@ -86,11 +84,7 @@ def lines_of(dataset: str, sha256: str, splits: Sequence[GivenSplit]) -> list[tu
 
 def table_text(lines: Iterable[Sequence[str]]) -> str:
     """Return the text of a table with these lines."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(lines)
-    return text.getvalue()
+    return csv_text([COLUMNS, *lines])
 
 
 def digest_of(splits: Iterable[GivenSplit]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,15 +30,6 @@ class Interval(NamedTuple):
     estimate: float
     low: float
     high: float
-
-
-def _paired(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    if first.ndim != 1 or first.shape != second.shape or not len(first):
-        raise DataError(f"both methods need one score for each of the same items, got {first.shape} and {second.shape}")
-    if not np.isfinite([first, second]).all():
-        raise DataError("a score of an item is not finite")
-    return first, second
 
 
 def paired_bootstrap(a: ArrayLike, b: ArrayLike, level: float = 0.95, n_resamples: int = RESAMPLES, seed: int = 0) -> Interval:
@@ -76,25 +67,26 @@ def paired_bootstrap(a: ArrayLike, b: ArrayLike, level: float = 0.95, n_resample
     >>> found.estimate, round(found.low, 2), round(found.high, 2)
     (0.5, 0.1, 0.9)
     """
-    first, second = _paired(a, b)
-    _check(level, n_resamples)
+    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if first.ndim != 1 or first.shape != second.shape or not len(first):
+        raise DataError(f"both methods need one score for each of the same items, got {first.shape} and {second.shape}")
+    if not np.isfinite([first, second]).all():
+        raise DataError("a score of an item is not finite")
     values, counts = np.unique(first - second, return_counts=True)
-    n, generator, means = len(first), np.random.default_rng(seed), []
-    chunk = max(1, _AT_ONCE // len(values))
-    for start in range(0, n_resamples, chunk):
-        drawn = generator.multinomial(n, counts / n, size=min(chunk, n_resamples - start))
-        means.append(drawn @ values / n)
-    low, high = np.quantile(np.concatenate(means), _tails(level))
+    low, high = _ends(values, counts, level, n_resamples, seed)
     return Interval(float((first - second).mean()), float(low), float(high))
 
 
-def _check(level: float, n_resamples: int) -> None:
+def _ends(values: NDArray[Any], counts: NDArray[Any], level: float, n_resamples: int, seed: int) -> NDArray[np.float64]:
+    """Return the ends of the bootstrap intervals of means over n items, of which ``counts`` (m,) have each of ``values`` (m,) or (m, k)."""
     refuse_parameter("the level of an interval", level, FRACTION)
     refuse_parameter("the number of resamples", n_resamples, at_least(1))
-
-
-def _tails(level: float) -> tuple[float, float]:
-    return (1.0 - level) / 2.0, (1.0 + level) / 2.0
+    n, generator, means = int(counts.sum()), np.random.default_rng(seed), []
+    chunk = max(1, _AT_ONCE // max(values.shape))
+    for start in range(0, n_resamples, chunk):
+        drawn = generator.multinomial(n, counts / n, size=min(chunk, n_resamples - start))
+        means.append(drawn @ values / n)
+    return np.quantile(np.concatenate(means), ((1.0 - level) / 2.0, (1.0 + level) / 2.0), axis=0)
 
 
 def bootstrap_means(table: ArrayLike, level: float = 0.95, n_resamples: int = RESAMPLES, seed: int = 0) -> list[Interval]:
@@ -126,13 +118,7 @@ def bootstrap_means(table: ArrayLike, level: float = 0.95, n_resamples: int = RE
     rows = np.asarray(table, dtype=np.float64)
     if rows.ndim != 2 or not rows.size or not np.isfinite(rows).all():
         raise DataError(f"the bootstrap over data sets needs a table of finite numbers (n_datasets, n_methods), got {rows.shape}")
-    _check(level, n_resamples)
-    n, generator, means = len(rows), np.random.default_rng(seed), []
-    chunk = max(1, _AT_ONCE // max(rows.shape))
-    for start in range(0, n_resamples, chunk):
-        drawn = generator.multinomial(n, np.full(n, 1.0 / n), size=min(chunk, n_resamples - start))
-        means.append(drawn @ rows / n)
-    low, high = np.quantile(np.concatenate(means), _tails(level), axis=0)
+    low, high = _ends(rows, np.ones(len(rows)), level, n_resamples, seed)
     return [Interval(*map(float, parts)) for parts in zip(rows.mean(axis=0), low, high, strict=True)]
 
 

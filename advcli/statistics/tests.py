@@ -285,15 +285,12 @@ def paired_test(test: str, a: ArrayLike, b: ArrayLike, n_train: float = math.nan
     >>> round(paired_test("ttest", a, b).p_value, 4)
     0.0086
     """
-    if test in ("wilcoxon", "wilcoxon_items"):
-        return wilcoxon(a, b)
-    if test == "mcnemar":
-        return mcnemar(a, b)
-    if test == "ttest":
-        return paired_t(a, b)
     if test == "corrected_ttest":
         return corrected_t(a, b, n_train, n_test)
-    raise UnknownNameError(f"no test {test!r}; {nearest(test, TESTS)}")
+    others = {"ttest": paired_t, "wilcoxon": wilcoxon, "wilcoxon_items": wilcoxon, "mcnemar": mcnemar}
+    if test not in others:
+        raise UnknownNameError(f"no test {test!r}; {nearest(test, TESTS)}")
+    return others[test](a, b)
 
 
 def holm(p_values: Sequence[float]) -> NDArray[np.float64]:

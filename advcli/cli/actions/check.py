@@ -63,10 +63,9 @@ class Check(Task):
         file = self.needed(settings.baseline, "baseline=FILE.csv; with --update it writes one")
         folder = ResultsFolder(existing_folder(settings))
         previous = baselines.read_baseline(file) if file.exists() or not settings.update else None
-        if previous is None and settings.junit is not None:
-            raise ConfigError(f"junit=... needs a baseline to compare with, and {short(file)} is not there yet; leave it out")
-        if previous is None and settings.summary is not None:
-            raise ConfigError(f"summary=... needs a baseline to compare with, and {short(file)} is not there yet; leave it out")
+        for key in ("junit", "summary"):
+            if previous is None and getattr(settings, key) is not None:
+                raise ConfigError(f"{key}=... needs a baseline to compare with, and {short(file)} is not there yet; leave it out")
         finding = folder.disagreement()
         if finding:
             remedy = command("report", results=short(folder.path))

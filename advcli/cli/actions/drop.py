@@ -5,7 +5,8 @@ from __future__ import annotations
 from ...config import Settings
 from ...config.words import command
 from ...core.errors import ConfigError, UnknownNameError, nearest
-from ..console import counted, short, warn
+from ...results.provenance import counted
+from ..console import short, warn
 from ..folders import existing_folder
 from ..task import Task
 

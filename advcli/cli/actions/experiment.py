@@ -53,7 +53,8 @@ class Experiment(Task):
         if self.choice == "show":
             print_lines(about(self.name).lines(_fits(self.name)))
             return
-        absent = {entry.name for entry in list_datasets(settings.data_dir)} - _here(settings.data_dir)
+        entries = list_datasets(settings.data_dir)
+        absent = {entry.name for entry in entries} - {entry.name for entry in entries if entry.here}
         presets = [about(name) for name in names()]
         for heading, starts in SECTIONS.items():
             members = [preset for preset in presets if preset.name.startswith(starts)]
@@ -63,11 +64,6 @@ class Experiment(Task):
                 print("\n".join([heading, *columns([HEADS, *rows], indent=2)]), end="\n\n")
         print(f"data folder: {short(settings.data_dir)} (data_dir=... or ADVCLI_DATA); time: of one core, or how many fits")
         print("advcli +experiment=NAME runs one, advcli experiment show NAME has its details")
-
-
-def _here(data_dir: Path) -> set[str]:
-    """Return the names of the data sets that can be loaded now."""
-    return {entry.name for entry in list_datasets(data_dir) if entry.here}
 
 
 def _data(preset: Preset, absent: set[str], data_dir: Path) -> str:

@@ -22,7 +22,8 @@ from ...core.errors import AdvcliError, ConfigError
 from ...core.files import read_json
 from ...core.notes import noted
 from ...results.progress import Journal, Progress
-from ..console import asks, confirmed, counted, hyper_words, print_table, say, short, warn
+from ...results.provenance import counted
+from ..console import asks, confirmed, hyper_words, print_table, say, short, warn
 from ..folders import unmake
 from ..task import METHOD, Task
 

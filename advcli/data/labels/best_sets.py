@@ -135,11 +135,9 @@ class LabelSets:
         inner = np.flatnonzero(counts)
         cover = len(edges) + np.cumsum(counts > 0)[parent] - 1
         ones = np.ones(len(edges))
-        ij = (
-            np.concatenate([edges, edges, len(edges) + np.arange(len(inner)), cover]),
-            np.concatenate([self.child, parent, inner, self.child]),
-        )
-        return sparse.csr_array((np.concatenate([ones, -ones, np.ones(len(inner)), -ones]), ij), shape=(len(edges) + len(inner), self.size))
+        row = np.concatenate([edges, edges, len(edges) + np.arange(len(inner)), cover])
+        column, values = np.concatenate([self.child, parent, inner, self.child]), np.concatenate([ones, -ones, np.ones(len(inner)), -ones])
+        return sparse.csr_array((values, (row, column)), shape=(len(edges) + len(inner), self.size))
 
     def best_within(self, r: Array, rows: Array, above: Array, banned: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8] | None:
         """Return the integral set z (M,) of the largest r.z with ``rows`` (c, M) z <= ``above`` (c,) that is not ``banned``; None if there

@@ -72,12 +72,8 @@ def read_label_sets(table: Table, notes: list[str]) -> CodedLabels:
         graph = LabelGraph.from_edges(edges, root=options.root, several_tops=options.several_tops)
         occurring = set(leaf_of.values())
         classes = [graph.names[leaf] for leaf in graph.leaves if graph.names[leaf] in occurring]
-        if len(classes) < len(graph.leaves):
-            notes.append(
-                noted(
-                    "ADV108", f"{len(graph.leaves) - len(classes)} of {len(graph.leaves)} leaves of the hierarchy are the label of no row"
-                )
-            )
+        if (unused := len(graph.leaves) - len(classes)) > 0:
+            notes.append(noted("ADV108", f"{unused} of {len(graph.leaves)} leaves of the hierarchy are the label of no row"))
     number = {label: code for code, label in enumerate(classes)}
     if not several:
         return CodedLabels(np.array([number[row[0]] for row in rows], dtype=np.intp), tuple(classes), edges, stubs)

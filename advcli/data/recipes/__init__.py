@@ -6,14 +6,13 @@ it returns maps the end of a file's name, before ``.csv.gz``, to a `TextTable`: 
 
 from __future__ import annotations
 
-import csv
 import gzip
 import importlib
-import io
 import zlib
 from collections.abc import Sequence
 
 from ...core.errors import DataError
+from ...core.files import csv_text
 from ..catalogue import Upstream
 from .rows import TextTable
 
@@ -29,18 +28,10 @@ def convert(upstream: Upstream, contents: Sequence[bytes], name: str) -> dict[st
     except Exception as error:  # whatever a changed file makes a reader raise
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(f"the public file of data set {name!r} is not {upstream.format} as expected: {reason}") from None
-    return {f"{name}{end}.csv.gz": _written(table) for end, table in tables.items()}
+    return {f"{name}{end}.csv.gz": csv_text([table.columns, *table.rows]).encode() for end, table in tables.items()}
 
 
 def pack(plain: bytes) -> bytes:
     """Return content as gzip: the bytes of the files in ``data/`` by zlib 1.2.13; other versions may give others with the same content."""
     packer = zlib.compressobj(level=9, wbits=_GZIP, memLevel=9)
     return packer.compress(plain) + packer.flush()
-
-
-def _written(table: TextTable) -> bytes:
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(table.columns)
-    writer.writerows(table.rows)
-    return out.getvalue().encode()

@@ -23,22 +23,7 @@ from ..tables.table import format_of, read_table
 from ..tables.tabular import table_dataset
 from ..tables.target import code_labels, cut_target, order_labels
 
-_OF_COLUMNS = (
-    "features",
-    "drop",
-    "categorical",
-    "weight",
-    "costs",
-    "annotators",
-    "hierarchy",
-    "label_separator",
-    "sequence",
-    "tokens",
-    "head",
-    "relation",
-    "group",
-    "time",
-)
+_OF_COLUMNS = ("features", "drop", "categorical", "weight", "costs", "annotators", "hierarchy", "label_separator")
 _ALWAYS, _EACH = 2**20, 100  # columns of a sparse file: so many, and so many for each of its values
 
 
@@ -61,7 +46,7 @@ def _load_svmlight(path: Path, options: Mapping[str, Any], chosen: TableOptions)
     from scipy.sparse import csr_array
     from sklearn.datasets import load_svmlight_file
 
-    for key in _OF_COLUMNS:
+    for key in (*_OF_COLUMNS, *SEQUENCE_OPTIONS, "group", "time"):
         if options[key]:
             raise ConfigError(f"dataset.{key} needs named columns; dataset.format=svmlight has none")
     content = unpacked(path)

@@ -88,12 +88,8 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         start = stop
     notes = [noted("ADV110", f"{options['runs']} runs, each with its own concept, training and test rows; the splits are the runs")]
     if emptied:
-        notes.append(
-            noted(
-                "ADV110",
-                f"the margin leaves {emptied / options['runs']:.1f} of {k} classes without rows in a run, on average; they are kept",
-            )
-        )
+        text = f"the margin leaves {emptied / options['runs']:.1f} of {k} classes without rows in a run, on average; they are kept"
+        notes.append(noted("ADV110", text))
     return make_dataset(
         X=np.vstack([X for X, _ in parts]),
         y=np.concatenate([y for _, y in parts]),

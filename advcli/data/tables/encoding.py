@@ -145,6 +145,14 @@ def number_faults(table: Table, name: str, values: Any, text: Any, purpose: str,
     return faults + _faults_of(table, "gap", name, "no value", gaps, remedies[2])
 
 
+def finite_numbers(table: Table, name: str, purpose: str, remedies: tuple[str, str]) -> NDArray[np.float64]:
+    """Return a column as finite numbers or say which cell is none; ``remedies`` of text and of other cells."""
+    values, text = numbers_of(table.frame[name], table.options.notation)
+    for fault in number_faults(table, name, values, text, purpose, (*remedies, remedies[1])):
+        raise DataError(fault.text)
+    return values
+
+
 # ---- rows that are elements of sequences, such as tokens of sentences -------------------------------------------------
 def read_groups(table: Table, column: str) -> NDArray[np.intp]:
     """Return the number of every row's sequence, shape (n,), counted from 0 in the order of the rows, which must stand together."""
@@ -248,9 +256,7 @@ class Encoding(Reading):
         """Columns that are read as text, so that 01 and 1 stay apart; None: all, as a reader of numbers takes 1.234 for one and a bit."""
         if self.notation != PLAIN:
             return None
-        named = tuple(
-            column.name for column in self.columns if column.categories is not None or column.attributes is not None or column.hashed
-        )
+        named = tuple(column.name for column in self.columns if not column.is_number)
         return named if self.sequence is None else (*named, self.sequence)
 
     def groups(self, table: Table) -> NDArray[np.intp] | None:

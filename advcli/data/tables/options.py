@@ -21,21 +21,10 @@ CUTS = ("none", "equal_width", "equal_frequency", "edges")
 
 _MOST_CLASSES = 10_000  # of a cut target
 
-_TEXTS = {
-    "target",
-    "weight",
-    "group",
-    "time",
-    "sequence",
-    "tokens",
-    "head",
-    "relation",
-    "hierarchy",
-    "missing",
-    "cut",
-    "cost_matrix",
-    "currency",
-}
+ONE_COLUMN = ("weight", "sequence", "tokens", "head", "relation", "group", "time")
+"""Options that name one column each."""
+
+_TEXTS = {"target", *ONE_COLUMN, "hierarchy", "missing", "cut", "cost_matrix", "currency"}
 _LISTS = ("drop", "keep", "categorical", "features", "annotators")  # of names of columns
 _RULES = {
     "missing": choice(*MISSING_WAYS),

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.errors import ConfigError, DataError
 from ...core.notes import noted
@@ -15,8 +14,7 @@ from ...core.typing import Array
 from ...losses import matrices
 from ..labels.annotators import dawid_skene
 from ..labels.soft import shares
-from .cells import numbers_of
-from .encoding import number_faults
+from .encoding import finite_numbers
 from .options import TableOptions
 from .table import Table
 from .target import match_labels
@@ -36,18 +34,12 @@ def read_shares(table: Table, notes: list[str]) -> tuple[Array, list[Any], bool]
         raise ConfigError(f"dataset.target=[{table.options.target}] means the columns {', '.join(columns)}, two classes of which are alike")
     if len(columns) < 2:
         raise DataError(f"{table.path}: dataset.target=[{table.options.target}] means one column, {columns[0]!r}; give one for each class")
-    cells = []
-    for name in columns:
-        values, text = numbers_of(table.frame[name], table.options.notation)
-        remedies = ("give columns of probabilities or votes", "correct it or remove the row", "correct it or remove the row")
-        for fault in number_faults(table, name, values, text, "as a probability or a count of votes", remedies):
-            raise DataError(fault.text)
-        cells.append(values)
+    purpose, remedies = "as a probability or a count of votes", ("give columns of probabilities or votes", "correct it or remove the row")
+    cells = [finite_numbers(table, name, purpose, remedies) for name in columns]
     P, votes = shares(np.column_stack(cells), str(table.path), table.place, columns)
     if votes:
-        notes.append(
-            noted("ADV120", f"votes for {len(classes)} classes in columns {columns[0]!r} to {columns[-1]!r} are divided by their sums")
-        )
+        text = f"votes for {len(classes)} classes in columns {columns[0]!r} to {columns[-1]!r} are divided by their sums"
+        notes.append(noted("ADV120", text))
     return _settled(P, classes, table, notes)
 
 
@@ -65,13 +57,8 @@ def read_annotators(table: Table, notes: list[str]) -> tuple[Array, list[Any], b
     crowd = dawid_skene(labels)
     skill = {name: float(np.average(np.diag(matrix), weights=crowd.prior)) for name, matrix in crowd.confusion.items()}
     best, worst = max(skill, key=skill.__getitem__), min(skill, key=skill.__getitem__)
-    notes.append(
-        noted(
-            "ADV120",
-            f"labels of {len(columns)} annotators as probabilities by Dawid and Skene (1979): estimated shares of right labels from "
-            f"{skill[worst]:.2f} ({worst}) to {skill[best]:.2f} ({best})",
-        )
-    )
+    estimated = f"estimated shares of right labels from {skill[worst]:.2f} ({worst}) to {skill[best]:.2f} ({best})"
+    notes.append(noted("ADV120", f"labels of {len(columns)} annotators as probabilities by Dawid and Skene (1979): {estimated}"))
     return _settled(crowd.probabilities.to_numpy(), [str(name) for name in crowd.probabilities.columns], table, notes)
 
 
@@ -84,10 +71,8 @@ def _settled(P: Array, classes: list[Any], table: Table, notes: list[str]) -> tu
         if len(set(named)) < len(classes) or len(named) != len(order):
             raise ConfigError(f"dataset.order={list(map(str, order))} must list each class once: {', '.join(map(str, classes))}")
         P, classes, ordered = np.ascontiguousarray(P[:, named]), [classes[place] for place in named], True
-    mean = P.mean(axis=0)
-    said = ", ".join(f"{label} {share:.3f}" for label, share in zip(classes[:12], mean, strict=False)) + (
-        ", ..." if len(classes) > 12 else ""
-    )
+    means = [f"{label} {share:.3f}" for label, share in zip(classes, P.mean(axis=0), strict=True)]
+    said = ", ".join(means[:_SHOWN]) + (", ..." if len(means) > _SHOWN else "")
     notes.append(noted("ADV120", f"rows have distributions over the classes, with the mean shares {said}"))
     return P, classes, ordered
 
@@ -111,8 +96,4 @@ def costs_of_labels(found: Mapping[str, Any], options: TableOptions, notes: list
         raise ConfigError(f"{where}, row {i + 1}, column {j + 1}, is {L[i, j]:g}; costs must be at least 0: add a constant to the column")
     unit = "" if options.currency is None else f" in {options.currency}"
     notes.append(noted("ADV120", f"predictions cost{unit} what {Path(options.cost_matrix).name} says, between {L.min():g} and {L.max():g}"))
-    return {"costs": _of_rows(L, found["y"], soft)}
-
-
-def _of_rows(L: Array, y: NDArray[Any], soft: Array | None) -> Array:
-    return np.ascontiguousarray(L[:, y].T if soft is None else soft @ L.T)
+    return {"costs": np.ascontiguousarray(L[:, found["y"]].T if soft is None else soft @ L.T)}

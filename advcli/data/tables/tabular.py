@@ -17,9 +17,9 @@ from ...core.notes import noted
 from ...core.trees import tree_fault
 from ..dataset import Dataset, make_dataset
 from ..labels.sets import read_label_sets
-from .cells import TRUTHS, cell_text, gaps_in, numbers_of, reads_as_numbers
-from .encoding import Column, Encoding, Fault, attribute_columns, number_faults, read_groups, refuse_faults
-from .options import Reading, TableOptions
+from .cells import TRUTHS, cell_text, gaps_in, reads_as_numbers
+from .encoding import Column, Encoding, Fault, attribute_columns, finite_numbers, read_groups, refuse_faults
+from .options import ONE_COLUMN, Reading, TableOptions
 from .roles import read_roles
 from .shares import costs_of_labels, read_annotators, read_shares
 from .suspects import SUSPECT, Inspection, looks_like, named_as_ids
@@ -126,17 +126,15 @@ def _classes(table: Table, notes: list[str]) -> dict[str, Any]:
 def _trees(table: Table) -> dict[str, Any]:
     """Return heads as labels: 0 for the root, and the numbers of words up to the longest sentence."""
     name = str(table.options.head)
-    heads = _numbers(
-        table, name, "as the number of a head", ("give 0 for the root, else the number of a word", "fill it or remove the sentence")
-    )
+    remedies = "give 0 for the root, else the number of a word", "fill it or remove the sentence"
+    heads = finite_numbers(table, name, "as the number of a head", remedies)
     groups = read_groups(table, str(table.options.sequence))
     start = group_starts(groups, len(groups))
     fractional = np.flatnonzero((heads != np.floor(heads)) | (np.abs(heads) > 2**53))
-    fault = (
-        (int(fractional[0]), f"{heads[fractional[0]]:g} is no number of a word")
-        if len(fractional)
-        else tree_fault(heads.astype(np.intp), start)
-    )
+    if len(fractional):
+        fault: tuple[int, str] | None = (int(fractional[0]), f"{heads[fractional[0]]:g} is no number of a word")
+    else:
+        fault = tree_fault(heads.astype(np.intp), start)
     if fault is not None:
         raise DataError(f"{table.path}: column {name!r}, {table.place(fault[0])}: {fault[1]}")
     found = {"y": heads.astype(np.intp), "classes": list(range(int(np.diff(start).max()) + 1)), "ordered": False}
@@ -163,11 +161,7 @@ def feature_columns(table: Table, ignore: Sequence[str] = ()) -> list[str]:
         "categorical": options.categorical or (),
         "costs": options.costs,
         "keep": options.keep,
-        **{
-            key: (name,)
-            for key in ("weight", "sequence", "tokens", "head", "relation", "group", "time")
-            if (name := getattr(options, key)) is not None
-        },
+        **{key: (name,) for key in ONE_COLUMN if (name := getattr(options, key)) is not None},
     }
     for key, wished in roles.items():
         for name in wished:
@@ -339,26 +333,15 @@ def _cell_problems(table: Table, encoding: Encoding, cells: Any, faults: list[Fa
         nothing = np.isnan(cells).all(axis=0).tolist()
         empty |= {column.name for column, every in zip(encoding.columns, nothing, strict=True) if every}
     empty -= {fault.column for fault in faults if fault.kind == "text"}
-    lines = [
-        f"{table.path}: column {column.name!r} has no value in any row; use dataset.drop=[{column.name}]"
-        for column in encoding.columns
-        if column.name in empty
-    ]
+    gone = [column.name for column in encoding.columns if column.name in empty]
+    lines = [f"{table.path}: column {name!r} has no value in any row; use dataset.drop=[{name}]" for name in gone]
     return lines + refuse_faults([fault for fault in faults if fault.column not in empty])
-
-
-def _numbers(table: Table, name: str, purpose: str, remedies: tuple[str, str]) -> NDArray[np.float64]:
-    """Return a column as finite numbers or say which cell is none; ``remedies`` of text and of other cells."""
-    values, text = numbers_of(table.frame[name], table.options.notation)
-    for fault in number_faults(table, name, values, text, purpose, (*remedies, remedies[1])):
-        raise DataError(fault.text)
-    return values
 
 
 def _costs(table: Table, notes: list[str]) -> NDArray[np.float64]:
     """Return what every prediction costs on every row, (n, k)."""
     names, remedy = table.options.costs, "correct it or remove the row"
-    costs = np.column_stack([_numbers(table, name, "as a cost", ("choose columns of numbers", remedy)) for name in names])
+    costs = np.column_stack([finite_numbers(table, name, "as a cost", ("choose columns of numbers", remedy)) for name in names])
     bad = np.argwhere(costs < 0.0)
     if len(bad):
         row, column = bad[0]
@@ -374,7 +357,7 @@ def _weights(table: Table, notes: list[str]) -> dict[str, Any]:
     name, remedy = table.options.weight, "or use dataset.weight=null"
     if name is None:
         return {}
-    weights = _numbers(table, name, "as example weights", (f"correct it, {remedy}", f"correct it, remove the row {remedy}"))
+    weights = finite_numbers(table, name, "as example weights", (f"correct it, {remedy}", f"correct it, remove the row {remedy}"))
     bad = np.flatnonzero(weights <= 0)
     if bad.size:
         raise DataError(

@@ -110,18 +110,12 @@ def target_codes(table: Table, notes: list[str]) -> tuple[NDArray[np.intp], list
         notes += cut_notes
         return codes, list(levels), True
     codes, labels = code_labels(text, notation)
-    notes += [
-        noted(
-            "ADV106",
-            f"column {target!r} holds what {SUSPECT} one label in several writings, each a separate class: {', '.join(map(repr, group))}",
-        )
-        for group in written_alike(labels)
-    ]
+    alike = f"column {target!r} holds what {SUSPECT} one label in several writings, each a separate class"
+    notes += [noted("ADV106", f"{alike}: {', '.join(map(repr, group))}") for group in written_alike(labels)]
     likely = likely_order(labels) if isinstance(labels[0], str) else None
     if likely is not None and options.order is None and not options.ordered:
-        notes.append(
-            noted("ADV106", f"{ORDERED}; dataset.order={order_words(likely)} makes them so, for losses and metrics of ordered classes")
-        )
+        makes = f"dataset.order={order_words(likely)} makes them so, for losses and metrics of ordered classes"
+        notes.append(noted("ADV106", f"{ORDERED}; {makes}"))
     return order_labels(codes, labels, options, f"{table.path}: column {target!r}", notes)
 
 

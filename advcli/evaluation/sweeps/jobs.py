@@ -126,12 +126,8 @@ def _check_methods(cells: Sequence[Cell], note: Callable[[str], None]) -> None:
         if _scores_strategy(cell.protocol, method):
             games[name] = method
     if games:
-        note(
-            noted(
-                "ADV116",
-                f"probabilities of {', '.join(games)} are the strategy of a game, no estimate of chances; calibrate=vector estimates them",
-            )
-        )
+        text = f"probabilities of {', '.join(games)} are the strategy of a game, no estimate of chances; calibrate=vector estimates them"
+        note(noted("ADV116", text))
     for key, methods in unused.items():
         # some methods have no regularisation, so C may apply to none; for any other key a word is missing, such as features=rbf
         if key not in used and key not in SCALES:

@@ -81,9 +81,8 @@ def coverage(material: Material) -> Iterator[Figure]:
         lines: dict[str, tuple[Any, Any, Any]] = {}
         for line, rows in part.sort_values(["coverage", "risk"]).groupby("line", sort=True):
             lines[str(line)] = rows["coverage"].to_numpy(float), rows["risk"].to_numpy(float), None
-        caption = (
-            f"{dataset}: mean risk of the accepted over mean coverage, over the splits; a line joins the cells of one loss and feature map."
-        )
+        means = "mean risk of the accepted over mean coverage, over the splits"
+        caption = f"{dataset}: {means}; a line joins the cells of one loss and feature map."
         if 1 < len(part) <= MAX_POINTS and len(lines) <= MAX_METHODS:
             labels = ("coverage: share of rows that are accepted", "risk: share of these that are wrong")
             yield _lines(f"coverage-{file_word(str(dataset))}", caption, lines, labels, ylim=(0.0, None))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...core.checks import NOT_NEGATIVE, or_null, refuse_parameter
 from ...core.errors import ResultsError
-from ...core.files import write_text
+from ...core.files import csv_text, write_text
 from ...metrics import declare, meaning
 from ...results import provenance
 from ...results.folder import ResultsFolder
@@ -325,16 +323,13 @@ def value_of(text: str) -> float:
 
 def write_baseline(path: Path, baseline: pd.DataFrame) -> None:
     """Write a baseline atomically."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(BASELINE_COLUMNS)
-    for row in baseline[list(BASELINE_COLUMNS)].itertuples(index=False):
-        writer.writerow(["" if value != value else format_value(plain(value, whole=True)) for value in row])
+    rows = baseline[list(BASELINE_COLUMNS)].itertuples(index=False)
+    lines = (["" if value != value else format_value(plain(value, whole=True)) for value in row] for row in rows)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ResultsError(f"cannot create {path.parent}: {error.strerror}; choose another file") from error
-    write_text(path, text.getvalue(), "choose another file")
+    write_text(path, csv_text([BASELINE_COLUMNS, *lines]), "choose another file")
 
 
 def read_baseline(path: Path) -> pd.DataFrame:
@@ -373,12 +368,9 @@ def _valid(column: str, values: pd.Series) -> pd.Series:
     """Return which numbers a column may have; costs (`COST_COLUMNS`), deviations and, of imported rows, seed and sizes may be unknown."""
     if column == "std":
         return pd.Series(True, index=values.index)
-    if column == "n":
-        return (values >= 1) & (values % 1 == 0) & np.isfinite(values)
-    if column in COST_COLUMNS:
-        return values.isna() | ((values >= 0) & np.isfinite(values))
-    known = np.isfinite(values) & ((values >= 0) | (column != "tolerance"))
-    return known | (values.isna() & (column in ("seed", "n_train", "n_test")))
+    least = {"n": 1.0, **dict.fromkeys(("tolerance", *COST_COLUMNS), 0.0)}.get(column, -math.inf)
+    known = np.isfinite(values) & (values >= least) & ((values % 1 == 0) | (column != "n"))
+    return known | (values.isna() & (column in ("seed", "n_train", "n_test", *COST_COLUMNS)))
 
 
 def stored_entry(row: Mapping[Any, Any]) -> CheckedEntry:

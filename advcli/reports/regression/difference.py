@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from collections.abc import Iterable, Mapping
@@ -175,4 +174,4 @@ def _table(numbers: pd.DataFrame) -> list[str]:
         for row in numbers.to_dict("records")
     ]
     align = ("left",) * 3 + ("right",) * 4
-    return io.StringIO(tabulate(rows, heads, tablefmt="simple", disable_numparse=True, colalign=align)).read().splitlines()
+    return tabulate(rows, heads, tablefmt="simple", disable_numparse=True, colalign=align).splitlines()

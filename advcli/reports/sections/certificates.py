@@ -96,9 +96,8 @@ def _lines(fits: pd.DataFrame, facts: Facts) -> list[str]:
         lines.append(f"largest certified relative duality gap: {certified.max():.1e}{asked}")
     if len(certified) or not without:
         of_all = counted(len(certified), "fit")
-        lines.append(
-            f"{late} of {of_all} did not converge" if late else f"all {of_all} converged" if len(certified) > 1 else "the fit converged"
-        )
+        converged = f"all {of_all} converged" if len(certified) > 1 else "the fit converged"
+        lines.append(f"{late} of {of_all} did not converge" if late else converged)
     if without:
         lines.append(f"{counted(without, 'fit has', 'fits have')} no certificate: how far they are from an optimum is not known")
     return lines

@@ -40,10 +40,8 @@ def _shares(material: Material, found: dict[str, Samples]) -> list[ReportTable]:
     rows = []
     for dataset, part in found.items():
         for method, values in part.values.items() if _binary(part) else ():
-            ones = int(values.sum())
-            rows.append(
-                {"dataset": dataset, "method": method, "items": len(values), "ones": ones, "share": wilson(ones, len(values), LEVEL)}
-            )
+            n, ones = len(values), int(values.sum())
+            rows.append({"dataset": dataset, "method": method, "items": n, "ones": ones, "share": wilson(ones, n, LEVEL)})
     if not rows:
         return []
     columns = [

@@ -43,20 +43,15 @@ def _chosen(material: Material) -> list[ReportTable]:
     """Return the table of the chosen hyper-parameters, data sets against methods; none where nothing is chosen or methods are many."""
     fits = material.runs[material.runs["status"] != "failed"].drop_duplicates(["cell", "split"])
     hyper = hyper_names(fits)
-    texts = {
-        (str(dataset), str(method)): chosen_text(part, hyper)
-        for (dataset, method), part in fits.groupby(["dataset", "method"], observed=True)
-    }
+    cells = fits.groupby(["dataset", "method"], observed=True)
+    texts = {(str(dataset), str(method)): chosen_text(part, hyper) for (dataset, method), part in cells}
     methods = [method for method in in_order(fits["method"]) if any(text for (_, name), text in texts.items() if name == method)]
     if not methods or len(methods) > MOST_COLUMNS:
         return []
-    rows = [
-        {"dataset": dataset} | {method: texts.get((dataset, method), "") for method in methods} for dataset in in_order(fits["dataset"])
-    ]
+    datasets, columns = in_order(fits["dataset"]), [*map(ReportColumn, ("dataset", *methods))]
+    rows = [{"dataset": dataset} | {method: texts.get((dataset, method), "") for method in methods} for dataset in datasets]
     note = "of several splits the median and the range of the chosen values"
-    return [
-        lay_out("chosen", "Chosen hyper-parameters.", [ReportColumn(name) for name in ("dataset", *methods)], rows, [note], is_long=True)
-    ]
+    return [lay_out("chosen", "Chosen hyper-parameters.", columns, rows, [note], is_long=True)]
 
 
 def _with_published(table: ReportTable, material: Material) -> ReportTable:
@@ -97,9 +92,8 @@ def _overview(part: pd.DataFrame, wins: pd.DataFrame, across: Across) -> ReportT
         ReportColumn("not worse", whole, "bold", tested),
     ]
     columns += [*counts, ReportColumn("complete", whole), ReportColumn("with failures", alarm)]
-    over = (
-        f"mean rank: over the {counted(len(across.datasets), 'data set')} on which all ranked methods have complete results; 1 is the best"
-    )
+    common = counted(len(across.datasets), "data set")
+    over = f"mean rank: over the {common} on which all ranked methods have complete results; 1 is the best"
     best = "; best: data sets where the method is best; not worse: where it is best or not significantly worse than the best"
     notes = [
         over if ranks else "no method has complete results on a common data set with another",

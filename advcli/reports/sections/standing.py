@@ -109,11 +109,8 @@ def _single_table(material: Material, rows: list[dict[str, Any]], rivals: int) -
     ]
     if rivals > MOST_RIVALS:
         notes.append(f"the {MOST_RIVALS} methods with the next mean ranks; report.methods=[...] chooses others")
-    name, caption = (
-        f"single-{metric_word(material.metric)}",
-        f"The best method against others on single data sets: {title(material.metric)}.",
-    )
-    return lay_out(name, caption, columns, rows, notes, is_long=True)
+    caption = f"The best method against others on single data sets: {title(material.metric)}."
+    return lay_out(f"single-{metric_word(material.metric)}", caption, columns, rows, notes, is_long=True)
 
 
 def _testable(part: Samples) -> bool:
