@@ -225,10 +225,8 @@ def _refuse_sweepers(overrides: Sequence[str]) -> None:
     for word in overrides:
         key, _, name = word.lstrip("+~").partition("=")
         if key == "hydra/sweeper" and name != "cells":
-            raise ConfigError(
-                f"{word} is not supported: the cells of a sweep are checked before the first one starts; leave it out, each cell searches "
-                "its hyper-parameters itself (protocol.stage1, protocol.extend)"
-            )
+            remedy = "leave it out, each cell searches its hyper-parameters itself (protocol.stage1, protocol.extend)"
+            raise ConfigError(f"{word} is not supported: the cells of a sweep are checked before the first one starts; {remedy}")
 
 
 def _split_verb(words: list[str]) -> tuple[str, list[str]]:

@@ -128,9 +128,8 @@ def check_grid(name: str, values: Any) -> dict[str, list[float]]:
         if axis not in axes():
             raise UnknownNameError(f"unknown key '{name}.{axis}'; {nearest(f'{name}.{axis}', [f'{name}.{each}' for each in axes()])}")
         if not isinstance(candidates, Sequence) or isinstance(candidates, str):
-            raise ConfigError(
-                f"{name}.{axis}={candidates} is no list; give {name}.{axis}=[{candidates}], or fix a value with hyper.NAME=VALUE"
-            )
+            remedy = f"give {name}.{axis}=[{candidates}], or fix a value with hyper.NAME=VALUE"
+            raise ConfigError(f"{name}.{axis}={candidates} is no list; {remedy}")
         numbers = list(candidates)
         if not numbers:
             raise ConfigError(f"{name}.{axis}=[] is empty; give at least one value")

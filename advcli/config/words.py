@@ -122,18 +122,16 @@ def _described(estimator: Any) -> dict[str, Any]:
     if isinstance(estimator, type):
         raise ConfigError(f"{estimator.__name__} is a class; give an estimator, {estimator.__name__}()")
     if kind.__module__ == "__main__" or "<" in kind.__qualname__ or "." in kind.__qualname__:
-        raise ConfigError(
-            f"{kind.__name__} cannot be imported by other processes; put it into a file of its own (docs/howto/use/outside.md)"
-        )
+        remedy = "put it into a file of its own (docs/howto/use/outside.md)"
+        raise ConfigError(f"{kind.__name__} cannot be imported by other processes; {remedy}")
     public = ".".join(part for part in kind.__module__.split(".") if not part.startswith("_"))
     module = public if getattr(sys.modules.get(public), kind.__name__, None) is kind else kind.__module__
     default = {name: parameter.default for name, parameter in inspect.signature(kind).parameters.items()}
     options = {name: value for name, value in estimator.get_params(deep=False).items() if repr(value) != repr(default.get(name))}
     for name, value in options.items():
         if not _is_plain(value):
-            raise ConfigError(
-                f"{name}={type(value).__name__} of {kind.__name__} is no plain data; make it in a file (docs/howto/use/outside.md)"
-            )
+            remedy = "make it in a file (docs/howto/use/outside.md)"
+            raise ConfigError(f"{name}={type(value).__name__} of {kind.__name__} is no plain data; {remedy}")
     return {"name": kind.__name__, "estimator": f"{module}.{kind.__name__}", "options": options}
 
 

@@ -36,10 +36,8 @@ def load_author_splits(options: Mapping[str, Any], data_dir: Path, load: Callabl
     authors = published(name, options["source"])
     if authors is None:
         having = ",".join(facts.name for sets in CATALOGUE.values() for facts in sets.values() if facts.authors is not None)
-        raise DataError(
-            f"the authors published no splits for data set {name!r} of source {options['source']}; "
-            f"protocol=author_splits works with dataset={having}"
-        )
+        remedy = f"protocol=author_splits works with dataset={having}"
+        raise DataError(f"the authors published no splits for data set {name!r} of source {options['source']}; {remedy}")
     table, train, test = (_read(name, file, sha256, data_dir) for file, sha256 in authors.files.items())
     values = np.array([line.split(",") for line in table], dtype=np.float64)
     splits = _splits(name, train, test, values.shape[0], data_dir)
@@ -47,10 +45,8 @@ def load_author_splits(options: Mapping[str, Any], data_dir: Path, load: Callabl
         return _from_author_file(options, values, splits, authors)
     dataset = load(options, data_dir)
     if dataset.X.shape != (values.shape[0], values.shape[1] - 1) or not np.array_equal(np.asarray(dataset.X), values[:, :-1]):
-        raise DataError(
-            f"the rows of data set {name!r} differ from the rows of {data_dir / FOLDER / (name + '.csv')}: the authors' splits "
-            "do not apply; leave dataset.features and dataset.drop at their defaults or use protocol=standard"
-        )
+        remedy = "the authors' splits do not apply; leave dataset.features and dataset.drop at their defaults or use protocol=standard"
+        raise DataError(f"the rows of data set {name!r} differ from the rows of {data_dir / FOLDER / (name + '.csv')}: {remedy}")
     return dataclasses.replace(dataset, splits=splits, notes=(*dataset.notes, noted("ADV113", f"the authors' {len(splits)} splits")))
 
 
@@ -76,10 +72,8 @@ def _read(name: str, file: str, sha256: str, data_dir: Path) -> list[str]:
     try:
         raw = path.read_bytes()
     except OSError:
-        raise MissingDataError(
-            f"the authors' splits of {name} are not here: no file {path}; run `advcli data fetch {name}`, "
-            "or point data_dir= or ADVCLI_DATA to the folder that has them"
-        ) from None
+        remedy = f"run `advcli data fetch {name}`, or point data_dir= or ADVCLI_DATA to the folder that has them"
+        raise MissingDataError(f"the authors' splits of {name} are not here: no file {path}; {remedy}") from None
     if hashlib.sha256(raw).hexdigest() != sha256:
         raise DataError(f"{path} is not the file that the authors published (other checksum); run `advcli data fetch {name}`")
     return raw.decode().split()

@@ -260,10 +260,8 @@ def check_trainable(dataset: Dataset, folds: int) -> None:
     small = {label: count for label, count in counts.items() if count < folds}
     if small and not dataset.allow_small_classes:
         listed = ", ".join(f"{label} ({count})" for label, count in list(small.items())[:5]) + (", ..." if len(small) > 5 else "")
-        raise DataError(
-            f"data set {dataset.name!r} has classes with fewer rows than protocol.folds={folds}: {listed}; merge or remove them, "
-            "use fewer folds, or accept them with dataset.allow_small_classes=true"
-        )
+        remedy = "merge or remove them, use fewer folds, or accept them with dataset.allow_small_classes=true"
+        raise DataError(f"data set {dataset.name!r} has classes with fewer rows than protocol.folds={folds}: {listed}; {remedy}")
 
 
 def lonely_classes(dataset: Dataset) -> str:

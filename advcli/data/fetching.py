@@ -93,10 +93,8 @@ def _refuse_unknown(name: str, data_dir: Path, url: str | None) -> None:
         raise DataError(f"data set {name!r} needs no fetching: it comes with advcli or scikit-learn; use dataset={name}")
     if url is None and name not in read_manifest(data_dir):
         names = [known for sets in CATALOGUE.values() for known, facts in sets.items() if facts.files]
-        raise DataError(
-            f"no data set is named {name!r}; {nearest(name, names)} "
-            f"(a mirror may have more: advcli data fetch {name} url=http://... or {URL_VARIABLE})"
-        )
+        remedy = f"{nearest(name, names)} (a mirror may have more: advcli data fetch {name} url=http://... or {URL_VARIABLE})"
+        raise DataError(f"no data set is named {name!r}; {remedy}")
 
 
 def _make_folder(folder: Path) -> None:

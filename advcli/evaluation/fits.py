@@ -94,14 +94,13 @@ class Fits:
             names = dict.fromkeys([rows[0]["metric"], *self._recipe.protocol.metrics])
             missing = [name for name in names if name not in held]
             new |= dict.fromkeys(missing)
-            points = [point for point in self.learned if point["split"] == number] if missing else []
             values: dict[str, float] = {}
             if missing:
                 test = self._recipe.part(splits[number - 1][1])
                 values = self._values(missing, test, entry(number))
-            for point in points:
-                values_of = self._values(missing, test, entry(number, point["share"])) | point["values"]
-                point["values"] = {name: values_of[name] for name in dict.fromkeys([*names, *values_of])}
+                for point in (point for point in self.learned if point["split"] == number):
+                    values_of = self._values(missing, test, entry(number, point["share"])) | point["values"]
+                    point["values"] = {name: values_of[name] for name in dict.fromkeys([*names, *values_of])}
             # counts of the algorithm stand behind the metrics
             self.rows += [held.get(name) or rows[0] | {"metric": name, "value": values[name]} for name in dict.fromkeys([*names, *held])]
         more = len(splits) - len(by_split)

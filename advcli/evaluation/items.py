@@ -41,9 +41,8 @@ def item_scores(folder: ResultsFolder, key: str, data_dir: Path, metric: str | N
     about, rows = stored["about"], stored["rows"]
     named = f"{about['dataset']}, {about['method']}"
     if {row["split"] for row in rows} != {1}:
-        raise ResultsError(
-            f"{named}: several splits share test rows, and a test over examples takes one: use protocol.n_splits=1 or splits=official"
-        )
+        remedy = "use protocol.n_splits=1 or splits=official"
+        raise ResultsError(f"{named}: several splits share test rows, and a test over examples takes one: {remedy}")
     recipe = Recipe(Cell(**about["cell"]), data_dir)
     metric = metric or recipe.protocol.metric or str(rows[0]["metric"])
     test = recipe.part(recipe.splits()[0][0][1])

@@ -149,10 +149,8 @@ def _refuse_other_data(recipe: Recipe, folder: ResultsFolder) -> None:
     content = content_of(recipe.request.dataset, recipe.request.protocol.splits)
     sha256 = recipe.dataset.sha256
     if folder.stands_on.get(content, sha256) != sha256:
-        raise DataError(
-            f"the data of {content} have changed since other cells of the folder were made; advcli drop results={folder.path} "
-            f"dataset={recipe.dataset.name} takes those out, another name= keeps them"
-        )
+        remedy = f"advcli drop results={folder.path} dataset={recipe.dataset.name} takes those out, another name= keeps them"
+        raise DataError(f"the data of {content} have changed since other cells of the folder were made; {remedy}")
 
 
 class _CellRun:

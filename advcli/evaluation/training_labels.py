@@ -53,9 +53,8 @@ class TrainingLabels:
             return method, self.truth, None
         if kind in ("sample", "partial"):
             if self.sample is None:
-                raise ConfigError(
-                    f"loss={method.loss['name']} learns from a small clean sample; choose protocol=louche2015, which draws one"
-                )
+                remedy = "choose protocol=louche2015, which draws one"
+                raise ConfigError(f"loss={method.loss['name']} learns from a small clean sample; {remedy}")
             fitted = np.zeros(len(self.truth), dtype=bool)
             fitted[self.sample] = True
             codes = np.where(fitted, self.truth, -1 if kind == "partial" else self.seen)

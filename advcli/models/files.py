@@ -58,10 +58,8 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # the time of every member: the same fit gives t
 def check_storable(pickled: bool, path: str | Path, what: str) -> None:
     """Refuse to write a fit that a model file cannot hold to a file whose name does not say that it is a pickle."""
     if pickled and Path(path).suffix != PICKLED:
-        raise ConfigError(
-            f"{what} is learned by another package and kept by pickle alone, which executes what it reads: if you want that, let the name "
-            f"of the file end in {PICKLED} (advcli predict then needs trust=true)"
-        )
+        remedy = f"if you want that, let the name of the file end in {PICKLED} (advcli predict then needs trust=true)"
+        raise ConfigError(f"{what} is learned by another package and kept by pickle alone, which executes what it reads: {remedy}")
 
 
 def save(model: Model | Learner | Pipeline, path: str | Path) -> None:

@@ -38,9 +38,8 @@ def fit(cell: Cell, data_dir: Path) -> Model:
         raise ConfigError(f"advcli fit learns from the labels of the data; leave out noise={cell.noise['name']}")
     recipe = Recipe(cell, data_dir)
     if recipe.protocol.rough_per_class is not None:
-        raise ConfigError(
-            "protocol.rough_per_class makes labels for an experiment; advcli fit learns from the labels of the data: set it to null"
-        )
+        remedy = "advcli fit learns from the labels of the data: set it to null"
+        raise ConfigError(f"protocol.rough_per_class makes labels for an experiment; {remedy}")
     dataset, everything = recipe.dataset, recipe.part()
     with threadpool_limits(limits=1):
         selection = recipe.search(everything, ALL)

@@ -103,10 +103,8 @@ class Model:
     def refuse_own_threshold(self) -> None:
         """Refuse with `ConfigError` a threshold that the estimator itself does not have: nothing but this object knows it."""
         if self.tau is not None:
-            raise ConfigError(
-                f"{type(self.estimator).__name__} has no threshold that a file or a pipeline could keep: read the model and give tau where "
-                "it predicts (at_threshold, predict.tau)"
-            )
+            remedy = "read the model and give tau where it predicts (at_threshold, predict.tau)"
+            raise ConfigError(f"{type(self.estimator).__name__} has no threshold that a file or a pipeline could keep: {remedy}")
 
     def at_threshold(self, tau: float) -> Model:
         """Return the model that decides where the margin of its prediction exceeds ``tau`` and abstains elsewhere.

@@ -77,10 +77,8 @@ def packed(steps: Steps) -> NDArray[np.uint8]:
     for name, step in steps.named:
         kind = type(step)
         if TRANSFORMERS.get(kind.__name__) is not kind:
-            raise ConfigError(
-                f"cannot save this pipeline: a model file does not hold the step {name!r}, a {kind.__name__}; it holds "
-                f"{', '.join(TRANSFORMERS)}: transform X before, or keep the pipeline by joblib"
-            )
+            remedy = f"it holds {', '.join(TRANSFORMERS)}: transform X before, or keep the pipeline by joblib"
+            raise ConfigError(f"cannot save this pipeline: a model file does not hold the step {name!r}, a {kind.__name__}; {remedy}")
         check_is_fitted(step)
         parameters = step.get_params(deep=False)
         state = {key: value for key, value in vars(step).items() if key not in parameters}

@@ -146,24 +146,11 @@ def _beside(fact: Mapping[Any, Any], row: Mapping[str, Any], note: str) -> dict[
     mean = factor * (row["mean"] if row["metric"] == fact["metric"] else 1.0 - row["mean"])
     std, n_splits = factor * row["std"], int(row["n_splits"])
     z = z_score(mean, std, n_splits, fact["mean"], fact["std"], fact["n_splits"])
-    return {
-        "dataset": fact["dataset"],
-        "method": row["method"],
-        "metric": fact["metric"],
-        "published_method": f"{fact['method']} {fact['feature_map']}",
-        "printed": fact["printed"],
-        "published_mean": fact["mean"],
-        "published_std": fact["std"],
-        "published_n": fact["n_splits"],
-        "mean": mean,
-        "std": std,
-        "n_splits": n_splits,
-        "difference": mean - fact["mean"],
-        "z": z,
-        "far": abs(z) > FAR,
-        "source": f"{fact['paper']}, {fact['table']}",
-        "note": note,
-    }
+    theirs = {"published_mean": fact["mean"], "published_std": fact["std"], "published_n": fact["n_splits"]}
+    theirs |= {"published_method": f"{fact['method']} {fact['feature_map']}", "source": f"{fact['paper']}, {fact['table']}"}
+    ours = {"method": row["method"], "mean": mean, "std": std, "n_splits": n_splits}
+    difference = {"difference": mean - fact["mean"], "z": z, "far": abs(z) > FAR, "note": note}
+    return {name: fact[name] for name in ("dataset", "metric", "printed")} | theirs | ours | difference
 
 
 # ---- as tables ---------------------------------------------------------------------------------------------------------

@@ -149,10 +149,8 @@ def _refuse_unknown(metric: str, runs: pd.DataFrame, sources: Sources) -> None:
         return
     if metric in metric_names() and any(sources.about(cell).get("predictions") for cell in runs["cell"].unique()):
         listed = ",".join([*recorded, metric])
-        raise ConfigError(
-            f"report.metric={metric} is not recorded; predictions are kept: the sweep's own command with protocol.metrics=[{listed}] "
-            "adds it without a fit"
-        )
+        remedy = f"predictions are kept: the sweep's own command with protocol.metrics=[{listed}] adds it without a fit"
+        raise ConfigError(f"report.metric={metric} is not recorded; {remedy}")
     raise UnknownNameError(f"no rows with the metric {metric!r}; {nearest(metric, recorded)}")
 
 

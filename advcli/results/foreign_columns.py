@@ -127,10 +127,8 @@ class _ScoreColumns:
                 return kind, columns
         splits, items = self.usual("split"), self.usual("item")
         if splits and items:
-            raise ConfigError(
-                f"columns {splits[0]!r} (a split) and {items[0]!r} (an item): a table has splits or items, not both; "
-                f"name the one that counts: split={splits[0]} or item={items[0]}"
-            )
+            remedy = f"a table has splits or items, not both; name the one that counts: split={splits[0]} or item={items[0]}"
+            raise ConfigError(f"columns {splits[0]!r} (a split) and {items[0]!r} (an item): {remedy}")
         if len(items) > 1:
             raise ConfigError(f"columns {items[0]!r} and {items[1]!r} can both be the item; name one: item={items[0]}")
         columns = splits or items
@@ -216,9 +214,8 @@ class _ScoreColumns:
             raise DataError(f"no column of scores; name it: value=COLUMN (columns left: {', '.join(self.free) or 'none'})")
         if len(found) > 1 and (plain or "metric" in named or one_metric):
             shown = " and ".join(map(repr, found[:3])) + (" and more" if len(found) > 3 else "")
-            raise ConfigError(
-                f"columns {shown} can all be the scores; name them: value={found[0]}, or several: value=[{','.join(found[:2])}]"
-            )
+            remedy = f"name them: value={found[0]}, or several: value=[{','.join(found[:2])}]"
+            raise ConfigError(f"columns {shown} can all be the scores; {remedy}")
         self.guessed |= {*found}
         return ("metric" if len(found) > 1 else ""), found
 

@@ -210,9 +210,8 @@ def _split(path: Path, number: int, parts: Mapping[str, tuple[int, Rows]]) -> Gi
         folds.setdefault(int(match[1] or 1), {})[int(match[2])] = fit, held
     for stage, pairs in folds.items():
         if sorted(pairs) != list(range(1, len(pairs) + 1)):
-            raise DataError(
-                f"{path}: the folds of split {number} are {', '.join(map(str, sorted(pairs)))}; number them from 1 without a gap"
-            )
+            remedy = "number them from 1 without a gap"
+            raise DataError(f"{path}: the folds of split {number} are {', '.join(map(str, sorted(pairs)))}; {remedy}")
         if stage == 2 and 1 not in folds:
             raise DataError(f"{path}: split {number} has folds of stage 2 and none of stage 1")
     return GivenSplit(train, test, {stage: [pairs[k] for k in sorted(pairs)] for stage, pairs in folds.items()})

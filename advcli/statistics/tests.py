@@ -8,7 +8,7 @@ Bengio (2003, Machine Learning 52, section 3, "corrected resampled t-test") repl
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -306,13 +306,7 @@ def holm(p_values: Sequence[float]) -> NDArray[np.float64]:
     >>> [round(float(p), 2) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
     """
-    raw = np.asarray(p_values, dtype=float)
-    adjusted = np.full(raw.shape, np.nan)
-    tested = np.flatnonzero(~np.isnan(raw))
-    order = tested[np.argsort(raw[tested], kind="stable")]
-    factors = np.arange(len(order), 0, -1)
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(raw[order] * factors))
-    return adjusted
+    return _adjusted(p_values, lambda rising: np.maximum.accumulate(rising * np.arange(len(rising), 0, -1)))
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> NDArray[np.float64]:
@@ -331,12 +325,16 @@ def benjamini_hochberg(p_values: Sequence[float]) -> NDArray[np.float64]:
     >>> [round(float(p), 3) for p in benjamini_hochberg([0.01, 0.04, 0.03])]
     [0.03, 0.04, 0.04]
     """
+    return _adjusted(p_values, lambda rising: np.minimum.accumulate(rising[::-1] * (len(rising) / np.arange(len(rising), 0, -1)))[::-1])
+
+
+def _adjusted(p_values: Sequence[float], step: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return what ``step`` makes of p-values in rising order, at most 1, in the given order; nan stays nan and is not counted."""
     raw = np.asarray(p_values, dtype=float)
     adjusted = np.full(raw.shape, np.nan)
     tested = np.flatnonzero(~np.isnan(raw))
-    order = tested[np.argsort(raw[tested], kind="stable")][::-1]
-    factors = len(order) / np.arange(len(order), 0, -1)
-    adjusted[order] = np.minimum(1.0, np.minimum.accumulate(raw[order] * factors))
+    order = tested[np.argsort(raw[tested], kind="stable")]
+    adjusted[order] = np.minimum(1.0, step(raw[order]))
     return adjusted
 
 

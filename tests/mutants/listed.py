@@ -1260,7 +1260,12 @@ REPORTS = (
         STATISTICS,
     ),
     Mutant("advcli/statistics/marks.py", "p < significance.alpha and result.sign == better", "False", STATISTICS),
-    Mutant("advcli/statistics/tests.py", "np.maximum.accumulate(raw[order] * factors)", "raw[order] * factors", STATISTICS),
+    Mutant(
+        "advcli/statistics/tests.py",
+        "np.maximum.accumulate(rising * np.arange(len(rising), 0, -1))",
+        "rising * np.arange(len(rising), 0, -1)",
+        STATISTICS,
+    ),
     Mutant(
         "advcli/statistics/across.py",
         "n_methods * (n_methods + 1) / (6 * n_datasets)",

@@ -60,10 +60,8 @@ class LossCheck(Task):
                 raise ConfigError(f"{given[0]}= is for a loss by its name; {of} is the file of a cost matrix")
             costs = read_csv(of).align(None)
             if not costs.of_classes:
-                raise ConfigError(
-                    f"the rows of {of} are not its classes, so the largest score names no prediction; loss.rule=predictor, argmax of the "
-                    "predictor's distribution, is consistent for every matrix"
-                )
+                remedy = "loss.rule=predictor, argmax of the predictor's distribution, is consistent for every matrix"
+                raise ConfigError(f"the rows of {of} are not its classes, so the largest score names no prediction; {remedy}")
             matrix = costs.values
             verdict, about = decide_matrix(matrix), f"{of}, {matrix.shape[1]} classes, {matrix.shape[0]} predictions"
         self.code = 0 if verdict.consistent else 1

@@ -39,10 +39,8 @@ def given_codes(y: NDArray[Any], n_classes: int, unlabelled: bool = False, compa
         check_classification_targets(y)
     refuse("n_classes", n_classes, at_least(2, MOST_CLASSES), f"a whole number from 2 to {MOST_CLASSES}, or None")
     if n_classes > len(y) + MOST_EMPTY:
-        raise ConfigError(
-            f"n_classes={n_classes} is too many for {len(y)} rows: every class has weights and a score in every row, and "
-            f"at most {len(y)} classes occur; number those"
-        )
+        why = f"every class has weights and a score in every row, and at most {len(y)} classes occur; number those"
+        raise ConfigError(f"n_classes={n_classes} is too many for {len(y)} rows: {why}")
     codes, least = np.asarray(y), -1 if unlabelled else 0
     if codes.dtype.kind not in "iu" or codes.min() < least or codes.max() >= n_classes:
         raise ConfigError(f"n_classes={n_classes} needs labels that are whole numbers {least}..{n_classes - 1}")

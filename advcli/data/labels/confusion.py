@@ -48,17 +48,13 @@ def check_confusion(matrix: Any, n_classes: int, names: Sequence[Any] | None = N
     if np.abs(totals - 1.0).max() > _ROUNDING:
         column = int(np.argmax(np.abs(totals - 1.0)))
         hint = "; its rows do: transpose it" if np.abs(C.sum(axis=1) - 1.0).max() <= _ROUNDING else ""
-        raise ConfigError(
-            f"{where}: column {labels[column]} sums to {totals[column]:.6g}; every column is the distribution of the labels seen for one "
-            f"true class and must sum to 1{hint}"
-        )
+        rule = f"every column is the distribution of the labels seen for one true class and must sum to 1{hint}"
+        raise ConfigError(f"{where}: column {labels[column]} sums to {totals[column]:.6g}; {rule}")
     condition, at_fault = conditioning(C)
     fault = ", ".join(str(labels[label]) for label in at_fault)
     if condition > SINGULAR:
-        raise ConfigError(
-            f"{where} cannot be inverted: condition number {condition:.1e} (at most {SINGULAR:.0e}); its columns do not tell the classes "
-            f"{fault} apart: merge them or use more clean labels"
-        )
+        remedy = f"its columns do not tell the classes {fault} apart: merge them or use more clean labels"
+        raise ConfigError(f"{where} cannot be inverted: condition number {condition:.1e} (at most {SINGULAR:.0e}); {remedy}")
     if condition > ILL_CONDITIONED:
         warning = f"{where} has condition number {condition:.0f}: estimates for the classes {fault} are mostly noise"
         warnings.warn(warning, IllConditionedWarning, stacklevel=2)

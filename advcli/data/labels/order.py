@@ -138,10 +138,8 @@ def refuse_unordered(classes: NDArray[Any]) -> None:
     """Refuse labels that are text, which sorting would put in alphabetical order; numbers and dates have an order."""
     if not _is_text(classes):
         return
-    raise ConfigError(
-        f"steps between classes are counted, and the labels {_said(classes)} are text without an order: give order=[LOWEST,...,HIGHEST], "
-        "or y as an ordered pandas Categorical or a polars Enum"
-    )
+    remedy = "give order=[LOWEST,...,HIGHEST], or y as an ordered pandas Categorical or a polars Enum"
+    raise ConfigError(f"steps between classes are counted, and the labels {_said(classes)} are text without an order: {remedy}")
 
 
 def weighted_by_class(class_weight: Any, classes: NDArray[Any], codes: Labels, weights: Array | None) -> Array:

@@ -92,10 +92,8 @@ def _check_width(path: Path, X: Any) -> None:
     most = _ALWAYS + _EACH * X.nnz
     if X.shape[1] > most:
         row = int(np.searchsorted(X.indptr, np.argmax(X.indices), side="right"))
-        raise DataError(
-            f"{path}: row {row} has the index {X.shape[1]}, but {X.nnz} values are for {most} columns at most; correct it, or number the "
-            "columns that hold values"
-        )
+        remedy = "correct it, or number the columns that hold values"
+        raise DataError(f"{path}: row {row} has the index {X.shape[1]}, but {X.nnz} values are for {most} columns at most; {remedy}")
 
 
 def _ordered(options: Mapping[str, Any]) -> bool | None:
@@ -114,21 +112,15 @@ def _examples(folder: Path) -> list[dict[str, Any]]:
     (folder / "trees.csv").write_text("who,word,tag,head\n" + "".join(f"{i // 4},w{i * i % 7},{'AB'[i % 2]},{i % 4}\n" for i in range(40)))
     sparse.write_text("".join(f"{i % 3} {1 + i % 4}:{i + 1}\n" for i in range(24)))
     columns = {"name": "table", "path": str(table), "categorical": ["colour"]}
+    of_words = {"sequence": "who", "tokens": "word"}
     return [
         {**columns, "target": "label", "weight": "weight"},
         {**columns, "target": "label", "order": ["c3", "c1", "c2", "c0"]},
         {**columns, "target": "size", "cut": "edges", "edges": [2.5, 4], "features": ["colour", "weight"]},
         {**columns, "target": "label", "label_separator": "c", "drop": ["weight"]},
         {**columns, "target": "label", "costs": ["size", "weight"], "allow_small_classes": True},
-        {"name": "words", "path": str(folder / "words.csv"), "target": "tag", "sequence": "who", "tokens": "word"},
-        {
-            "name": "trees",
-            "path": str(folder / "trees.csv"),
-            "sequence": "who",
-            "tokens": "word",
-            "head": "head",
-            "allow_small_classes": True,
-        },
+        {**of_words, "name": "words", "path": str(folder / "words.csv"), "target": "tag"},
+        {**of_words, "name": "trees", "path": str(folder / "trees.csv"), "head": "head", "allow_small_classes": True},
         {"name": "sparse", "path": str(sparse), "format": "svmlight"},
     ]
 

@@ -157,9 +157,7 @@ def finite_numbers(table: Table, name: str, purpose: str, remedies: tuple[str, s
 def read_groups(table: Table, column: str) -> NDArray[np.intp]:
     """Return the number of every row's sequence, shape (n,), counted from 0 in the order of the rows, which must stand together."""
     text = table.text(column)
-    empty = np.flatnonzero(text == "")
-    if empty.size:
-        raise DataError(f"{table.path}: column {column!r} names no sequence in {table.place(int(empty[0]))}; fill it or remove the row")
+    table.refuse_where(text == "", column, "names no sequence")
     codes, distinct = pd.factorize(text)
     row = interrupted(codes, np.append(np.flatnonzero(np.append(True, codes[1:] != codes[:-1])), len(codes)).astype(np.int64))
     if row is not None:

@@ -25,7 +25,7 @@ def _groups(table: Table, name: str) -> NDArray[np.intp]:
     """Return the number of every row's group (n,), counted from 0 as the names or numbers of the groups rise."""
     column = table.frame[name]
     text = table.text(name)
-    _refuse_gaps(table, name, text, "no group")
+    table.refuse_where(gaps_in(text), name, "has no group")
     values = column if is_number(column) else text
     return np.unique(values.to_numpy(dtype=None if is_number(column) else object), return_inverse=True)[1].astype(np.intp)
 
@@ -33,7 +33,7 @@ def _groups(table: Table, name: str) -> NDArray[np.intp]:
 def _times(table: Table, name: str) -> NDArray[Any]:
     """Return the time of every row (n,): numbers as they are, dates as microseconds since 1970."""
     text = table.text(name)
-    _refuse_gaps(table, name, text, "no time")
+    table.refuse_where(gaps_in(text), name, "has no time")
     numbers, _ = numbers_of(table.frame[name], table.options.notation)
     if np.isfinite(numbers).all():
         return np.asarray(numbers, dtype=np.float64)
@@ -46,9 +46,3 @@ def _times(table: Table, name: str) -> NDArray[Any]:
             f"or dates such as {_ISO} for dataset.time"
         )
     return dates.dt.tz_localize(None).to_numpy().astype("datetime64[us]").astype(np.int64)
-
-
-def _refuse_gaps(table: Table, name: str, text: pd.Series, what: str) -> None:
-    empty = np.flatnonzero(gaps_in(text))
-    if empty.size:
-        raise DataError(f"{table.path}: column {name!r} has {what} in {table.place(int(empty[0]))}; fill it or remove the row")

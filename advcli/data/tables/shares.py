@@ -47,9 +47,8 @@ def read_annotators(table: Table, notes: list[str]) -> tuple[Array, list[Any], b
     """Return the distributions (n, k) that Dawid and Skene's algorithm finds in the columns of annotators, as `read_shares`."""
     columns = table.targets
     if len(columns) < 2:
-        raise DataError(
-            f"{table.path}: dataset.annotators means one column, {columns[0]!r}; give one for each annotator, or dataset.target"
-        )
+        remedy = "give one for each annotator, or dataset.target"
+        raise DataError(f"{table.path}: dataset.annotators means one column, {columns[0]!r}; {remedy}")
     labels = table.frame[columns].apply(lambda column: table.text(str(column.name)))
     empty = np.flatnonzero((labels == "").all(axis=1))
     if empty.size:

@@ -93,6 +93,12 @@ class Table:
         line = self.before + row + 2 if self.lines is None else int(self.lines[row])
         return f"row {self.before + row + 1} (line {line})"
 
+    def refuse_where(self, mask: Any, name: str, what: str, remedy: str = "fill it or remove the row") -> None:
+        """Refuse a column that something is wrong with in the rows of a mask (n,); the message names the first of them."""
+        rows = np.flatnonzero(mask)
+        if rows.size:
+            raise DataError(f"{self.path}: column {name!r} {what} in {self.place(int(rows[0]))}; {remedy}")
+
 
 def read_table(path: Path, options: TableOptions = DEFAULTS, form: str = "csv", raw: bytes | None = None) -> Table:
     """Read a file of any format; what is wrong with it is a `DataError`.

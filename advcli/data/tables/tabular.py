@@ -144,9 +144,7 @@ def _trees(table: Table) -> dict[str, Any]:
 def _relations(table: Table, name: str) -> NDArray[Any]:
     """Return the relation of every word to its head, (n,)."""
     texts = np.asarray(table.text(name), dtype=object)
-    empty = np.flatnonzero(texts == "")
-    if len(empty):
-        raise DataError(f"{table.path}: column {name!r} has no relation in {table.place(int(empty[0]))}; fill it or remove the sentence")
+    table.refuse_where(texts == "", name, "has no relation", "fill it or remove the sentence")
     return texts.astype(str)
 
 

@@ -127,10 +127,8 @@ def order_labels(
     if order is None:
         fractional = [number for number in label_numbers(labels, options.notation) or () if not number.is_integer()]
         if fractional and len(labels) > _MOST_FRACTIONAL:
-            raise DataError(
-                f"{where} holds {len(labels)} different numbers ({fractional[0]:g}, ...), not classes; "
-                "cut it with dataset.cut=equal_width dataset.n_classes=5"
-            )
+            remedy = "cut it with dataset.cut=equal_width dataset.n_classes=5"
+            raise DataError(f"{where} holds {len(labels)} different numbers ({fractional[0]:g}, ...), not classes; {remedy}")
         return codes, labels, options.ordered
     wanted = match_labels(order, labels)
     places = [place for place in wanted if place is not None]

@@ -23,7 +23,6 @@ def splitter_of(protocol: Protocol, seed: int) -> Splitter:
     """Return the rule of a protocol's splits; `ConfigError` for a name that is none."""
     name = "file" if protocol.splits_file is not None else protocol.splits
     if name not in SPLITTERS or (name == "file" and protocol.splits_file is None):
-        raise UnknownNameError(
-            f"protocol.splits={name} is not valid; {nearest(name, splitter_names())}, or give FILE.csv, a table of splits"
-        )
+        remedy = f"{nearest(name, splitter_names())}, or give FILE.csv, a table of splits"
+        raise UnknownNameError(f"protocol.splits={name} is not valid; {remedy}")
     return SPLITTERS.get(name)(protocol, seed)

@@ -66,9 +66,8 @@ class Splitter:
         for key in self.needs:
             if getattr(dataset, key) is None:
                 what = "of groups, such as a patient" if key == "group" else "of times"
-                raise ConfigError(
-                    f"protocol.splits={self.name} needs a column {what}; give dataset.{key}=COLUMN, or use protocol.splits=random"
-                )
+                remedy = f"give dataset.{key}=COLUMN, or use protocol.splits=random"
+                raise ConfigError(f"protocol.splits={self.name} needs a column {what}; {remedy}")
         return dataset
 
     def splits(self, dataset: Dataset) -> tuple[list[Split], list[str]]:

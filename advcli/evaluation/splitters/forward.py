@@ -78,8 +78,7 @@ def chained(time: Any, borders: list[int], what: str, key: str) -> tuple[list[Sp
     for border, first, end in zip(borders, firsts, ends, strict=True):
         if first == 0 or first == end:
             alike = int((ordered == ordered[border]).sum())
-            raise DataError(
-                f"{what}: {alike} rows have one time, which stay together and leave a part without rows; lower {key}, or give finer times"
-            )
+            remedy = f"lower {key}, or give finer times"
+            raise DataError(f"{what}: {alike} rows have one time, which stay together and leave a part without rows; {remedy}")
     moved = sum(border != first for border, first in zip(borders, firsts, strict=True))
     return [(order[:first].astype(np.intp), order[first:end].astype(np.intp)) for first, end in zip(firsts, ends, strict=True)], moved

@@ -145,9 +145,8 @@ def _run_jobs(cells: list[Settings], results: ResultsFolder, workers: int | None
                 pool = Parallel(processes, batch_size=1, pre_dispatch="all", **bound_to_this_process())
                 done = [cell for job in pool(work) for cell in job]
             except BrokenExecutor as error:
-                raise KilledError(
-                    "a worker process died (killed, or out of memory); finished cells are kept and the same call resumes, with workers=1"
-                ) from error
+                remedy = "finished cells are kept and the same call resumes, with workers=1"
+                raise KilledError(f"a worker process died (killed, or out of memory); {remedy}") from error
     for number, outcome, lines in done:
         if number not in progress.done and outcome.status == "failed":  # the journal could not take it
             _print("\n".join(lines))

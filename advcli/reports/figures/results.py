@@ -97,12 +97,8 @@ def _box(axes: Axes, values: Any, place: int) -> None:
     colour = look(place)["color"]
     if len(values) >= LEAST:
         line = {"color": colour, "linewidth": 1.2}
-        kinds: dict[str, Any] = {
-            "boxprops": line,
-            "whiskerprops": line,
-            "capprops": line,
-            "medianprops": {"color": "black", "linewidth": 2.4, "zorder": 3},
-        }
+        kinds: dict[str, Any] = dict.fromkeys(("boxprops", "whiskerprops", "capprops"), line)
+        kinds["medianprops"] = {"color": "black", "linewidth": 2.4, "zorder": 3}
         axes.boxplot([values], positions=[place], orientation="horizontal", widths=0.62, showfliers=False, **kinds)
     # points of one value side by side
     nudge = 0.44 * (((np.arange(len(values)) * 0.618034) % 1.0) - 0.5)

@@ -89,16 +89,12 @@ def _one(dataset: str, metric: str, strength: str, lines: dict[str, pd.DataFrame
             axes.tick_params(labelbottom=False)
         panels[-1].set_xlabel(strength)
 
-    caption = (
-        f"{dataset}: {title(metric)} of the search against {strength}, mean and standard error over its fits; "
-        "dotted: the chosen value, the median over the splits."
-        + (" Dashed: the first stage, on other folds." if any(line["stage"].nunique() > 1 for line in lines.values()) else "")
-        + (
-            " Below: the band between the smallest and the largest certified relative gap of these fits; dashed "
-            "line: the tolerance of the reported fits."
-            if certified
-            else ""
-        )
-    )
+    caption = f"{dataset}: {title(metric)} of the search against {strength}, mean and standard error over its fits; "
+    caption += "dotted: the chosen value, the median over the splits."
+    if any(line["stage"].nunique() > 1 for line in lines.values()):
+        caption += " Dashed: the first stage, on other folds."
+    if certified:
+        caption += " Below: the band between the smallest and the largest certified relative gap of these fits;"
+        caption += " dashed line: the tolerance of the reported fits."
     height = 2.6 + legend_height(list(lines)) + (1.6 if certified else 0.0)
     return draw(f"selection-{metric_word(metric)}-{file_word(dataset)}", caption, (WIDTH_INCHES, height), paint, (2 if certified else 1, 1))
