@@ -129,10 +129,8 @@ class LabelGraph:
         position[self.leaves] = np.arange(len(self.leaves))
         inner = [label for label in different if position[self.number[label]] < 0]
         if inner:
-            raise DataError(
-                f"label graph: {len(inner)} of {len(different)} labels are no leaves: {_listed(inner)}; give each a leaf of its own "
-                "(dataset.stub_leaves=true)"
-            )
+            remedy = "give each a leaf of its own (dataset.stub_leaves=true)"
+            raise DataError(f"label graph: {len(inner)} of {len(different)} labels are no leaves: {_listed(inner)}; {remedy}")
         return position[[self.number[label] for label in wanted]]
 
     def _check_tops(self, root: str | None, several_tops: bool) -> None:
@@ -143,10 +141,8 @@ class LabelGraph:
             if lost:
                 raise DataError(f"label graph: {_listed(lost)} cannot be reached from the root {root!r}; add the missing edges")
         elif len(self.tops) > 1 and not several_tops:
-            raise DataError(
-                f"label graph: {len(self.tops)} nodes have no parent: {_listed([self.names[n] for n in self.tops])}; add edges from one "
-                "root to them, or accept them with several_tops=true"
-            )
+            remedy = "add edges from one root to them, or accept them with several_tops=true"
+            raise DataError(f"label graph: {len(self.tops)} nodes have no parent: {_listed([self.names[n] for n in self.tops])}; {remedy}")
 
     def _below(self, top: int) -> NDArray[np.bool_]:
         reached = np.zeros(self.size, dtype=bool)

@@ -81,10 +81,8 @@ def _registered_name(loss: Any) -> str:
     name = getattr(loss, "name", None)
     if isinstance(loss, type) and isinstance(name, str) and name in registry and registry.get(name) is loss:
         return name
-    raise ConfigError(
-        f"cannot save this model: loss={loss_said(loss)} has no name that leads back to it; register the class (advcli.losses.register) "
-        "in a file of a folder that ADVCLI_PLUGINS names, and give the class or its name"
-    )
+    remedy = "register the class (advcli.losses.register) in a file of a folder that ADVCLI_PLUGINS names, and give the class or its name"
+    raise ConfigError(f"cannot save this model: loss={loss_said(loss)} has no name that leads back to it; {remedy}")
 
 
 def _self_contained(loss: Loss, options: Mapping[str, Any] | None) -> dict[str, Any] | None:

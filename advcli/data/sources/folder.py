@@ -50,10 +50,8 @@ def _load_folder(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         raise DataError(f"data set {name!r} is a set of sequences: load it with dataset.source=sequences, for example dataset={name}")
     if task not in _LOADABLE:
         loadable = [other for other in manifest if task_of(other, manifest[other]) in _LOADABLE]
-        raise DataError(
-            f"data set {name!r} is a {task} set, which cannot be loaded yet; only one class per row and numeric features can: "
-            f"{', '.join(loadable) or ', '.join(CATALOGUE['folder'])}"
-        )
+        remedy = f"only one class per row and numeric features can: {', '.join(loadable) or ', '.join(CATALOGUE['folder'])}"
+        raise DataError(f"data set {name!r} is a {task} set, which cannot be loaded yet; {remedy}")
     return _load_table(options, data_dir, manifest)
 
 

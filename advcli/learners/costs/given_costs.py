@@ -107,10 +107,8 @@ class LearnsFromCosts(Learner):
         if places is not None:
             table = np.ascontiguousarray(table[:, places])
         if table.shape != (X.shape[0], len(self.classes_)):
-            raise DataError(
-                f"costs have the shape {table.shape[0]} x {table.shape[1]}; give one row for each of the {X.shape[0]} rows and one column "
-                f"for each of the {len(self.classes_)} classes"
-            )
+            remedy = f"give one row for each of the {X.shape[0]} rows and one column for each of the {len(self.classes_)} classes"
+            raise DataError(f"costs have the shape {table.shape[0]} x {table.shape[1]}; {remedy}")
         return X, table.argmin(axis=1).astype(np.intp), table, weights
 
     @property

@@ -75,10 +75,8 @@ def check_memory(features: KernelMap) -> None:
     least = 2 * 8 * PIECE * n / _MEBIBYTE
     if not features.whole and memory_mb < least:
         every = 8 * (1 + GATHERED**2) * n * n / _MEBIBYTE
-        raise ConfigError(
-            f"features.memory_mb={memory_mb:g} is too small for {n} rows; give at least {np.ceil(least):.0f} "
-            f"({np.ceil(every):.0f} keep the whole kernel matrix)"
-        )
+        remedy = f"give at least {np.ceil(least):.0f} ({np.ceil(every):.0f} keep the whole kernel matrix)"
+        raise ConfigError(f"features.memory_mb={memory_mb:g} is too small for {n} rows; {remedy}")
 
 
 class _Ascent:
