@@ -20,7 +20,7 @@ cdef inline inlined dense_chain(double x, double z, double *t, int vectors, bint
 
 
 cdef inline inlined dense_chains(const double *x, const double *z, double *t, int kp, int vectors, int rows, bint moving,
-                              const vec *change, vec *sums) noexcept nogil:
+                                 const vec *change, vec *sums) noexcept nogil:
     """Do `dense_chain` for as many ``rows``, each with sums of its own. Written out: sums in a loop of loops would lie in memory."""
     dense_chain(x[0], z[0], t, vectors, moving, change, sums)
     if rows > 1:
@@ -36,7 +36,7 @@ cdef inline inlined dense_chains(const double *x, const double *z, double *t, in
 
 
 cdef inline inlined dense_columns(const double *x, const double *z, int d, double *theta, int kp, int v, int vectors, int chains, bint moving,
-                               const double *dr, vec step, double *f) noexcept nogil:
+                                  const double *dr, vec step, double *f) noexcept nogil:
     """Do `dense_product` for ``vectors`` vectors of columns; ``chains`` of additions for each hide the latency of a multiply-add."""
     cdef int j, c, q
     cdef double *t = theta + v * LANES
@@ -134,7 +134,7 @@ cdef inline void dense_update(const double *x, int d, double *theta, int kp, con
 
 
 cdef inline inlined dense_moves_columns(const double **x, int moves, int d, double *theta, int kp, int v, int vectors, const double *dr,
-                                     const double **z, double *F) noexcept nogil:
+                                        const double **z, double *F) noexcept nogil:
     """Do `dense_moves_scores` for ``vectors`` vectors of columns."""
     cdef int j, m, q
     cdef double *t = theta
