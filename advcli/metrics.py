@@ -22,6 +22,7 @@ from .core import plugins
 from .core.arrays import is_sparse
 from .core.errors import ConfigError, ResultsError
 from .core.groups import accepted_errors
+from .core.lapack import norm
 from .core.registry import Registry
 
 Codes = NDArray[np.intp]
@@ -496,7 +497,7 @@ def confusion_rate(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Map
     np.add.at(counts, (y_predicted, y_true), 1.0)
     confusion = counts / np.maximum(counts.sum(axis=0), 1.0)
     np.fill_diagonal(confusion, 0.0)
-    return float(np.linalg.norm(confusion))
+    return norm(confusion)
 
 
 @register("confusion_rate_scaled")

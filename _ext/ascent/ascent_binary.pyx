@@ -22,11 +22,11 @@ from adv_schedule cimport Schedule, ascend_rows, hear, schedule_new, shuffled, s
 cdef extern from *:
     """
     /* One column of parameters. The numbers after whole vectors are read and written under a mask: rows need no padding and no loop over the rest. */
-    #if ADV_LANES == 8
+    #if defined(__AVX512F__)
       static inline void adv_store_part(double *p, int count, adv_vec a) {
         _mm512_mask_storeu_pd(p, (__mmask8)((1u << count) - 1u), (__m512d)a);
       }
-    #elif ADV_LANES == 4 && defined(__AVX2__)
+    #elif defined(__AVX2__)
       static inline void adv_store_part(double *p, int count, adv_vec a) {
         _mm256_maskstore_pd(p, _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3)), (__m256d)a);
       }

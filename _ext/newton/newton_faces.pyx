@@ -47,9 +47,25 @@ cdef void *of_scipy(object module, str name, str kinds) except NULL:
     return PyCapsule_GetPointer(capsule, signature)
 
 
-cdef Syrk dsyrk = <Syrk>of_scipy(cython_blas, "dsyrk", "cciiddiddi")
-cdef Potrf dpotrf = <Potrf>of_scipy(cython_lapack, "dpotrf", "cidii")
-cdef Potrs dpotrs = <Potrs>of_scipy(cython_lapack, "dpotrs", "ciididii")
+cdef Syrk dsyrk
+cdef Potrf dpotrf
+cdef Potrs dpotrs
+
+
+def take(others=None):
+    """Take the functions of `arithmetic.blas` for SciPy's, or SciPy's again."""
+    global dsyrk, dpotrf, dpotrs
+    if others is None:
+        dsyrk = <Syrk>of_scipy(cython_blas, "dsyrk", "cciiddiddi")
+        dpotrf = <Potrf>of_scipy(cython_lapack, "dpotrf", "cidii")
+        dpotrs = <Potrs>of_scipy(cython_lapack, "dpotrs", "ciididii")
+    else:
+        dsyrk = <Syrk>PyCapsule_GetPointer(others[0], "dsyrk")
+        dpotrf = <Potrf>PyCapsule_GetPointer(others[1], "dpotrf")
+        dpotrs = <Potrs>PyCapsule_GetPointer(others[2], "dpotrs")
+
+
+take()
 
 
 cdef inline Py_ssize_t next_loose(const signed char[:, ::1] state, Py_ssize_t i) noexcept nogil:

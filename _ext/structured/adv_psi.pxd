@@ -1,7 +1,8 @@
 # Surrogates psi(h, g) of a margin h and a task loss g, for compiled loops over structured labels; the reference is
 # advcli/learners/structured/spaces/psi.py.
 
-from libc.math cimport erfc, exp, fabs, log1p, pow, sqrt, M_PI
+from adv_elementary cimport exp, log1p, pow
+from libc.math cimport erfc, fabs, sqrt, M_PI
 
 cdef enum:
     MARGIN = 0

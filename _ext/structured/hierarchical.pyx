@@ -16,7 +16,8 @@ One visit: the scores, the most violating label, then pairwise steps with exact 
 labels when they are few). Rows without a gap are left out for some passes.
 """
 
-from libc.math cimport sqrt, pow, INFINITY
+from adv_elementary cimport pow
+from libc.math cimport sqrt, INFINITY
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, malloc, realloc, free
 from libc.string cimport memset

@@ -1,5 +1,5 @@
-# Vectors of doubles whose width the compiler's target decides: 8 (AVX-512), 4 (AVX), 2 (SSE2, NEON) or 1 (plain scalar source, the
-# reference level, built with -DADV_SCALAR). Cython sees `vec` as a double, so `a + b`, `a * b` become vector operations;
+# Vectors of doubles: 8 with AVX-512, else 4, which the compiler makes of what the processor has, so that sums have one order everywhere; 1 where
+# the compiler (MSVC) has no vectors. Cython sees `vec` as a double, so `a + b`, `a * b` become vector operations;
 # everything that is not arithmetic goes through the functions below. All arrays of length `kp` are padded to whole vectors.
 
 cdef extern from *:
@@ -33,7 +33,7 @@ cdef extern from *:
       if (block != NULL) memset(block, 0, bytes);
       return block;
     }
-    #if defined(ADV_SCALAR) || !defined(__GNUC__)
+    #if !defined(__GNUC__)
       #define ADV_LANES 1
       typedef double adv_vec;
       static inline adv_vec adv_load(const double *p, int j) { return p[j]; }
@@ -51,32 +51,30 @@ cdef extern from *:
       #if defined(__AVX512F__)
         #include <immintrin.h>
         #define ADV_LANES 8
-      #elif defined(__AVX__)
-        #include <immintrin.h>
-        #define ADV_LANES 4
       #else
-        #if defined(__SSE2__)
-          #include <emmintrin.h>
+        #if defined(__AVX__)
+          #include <immintrin.h>
         #endif
-        #define ADV_LANES 2
+        #define ADV_LANES 4
       #endif
       typedef double adv_vec __attribute__((vector_size(8 * ADV_LANES)));
       typedef double adv_vec_u __attribute__((vector_size(8 * ADV_LANES), aligned(8), may_alias));
       typedef int64_t adv_mask __attribute__((vector_size(8 * ADV_LANES)));
       static inline adv_vec adv_load(const double *p, int j) { return *(const adv_vec_u *)(p + j * ADV_LANES); }
       static inline void adv_store(double *p, int j, adv_vec a) { *(adv_vec_u *)(p + j * ADV_LANES) = a; }
-      #if ADV_LANES == 8
+      #if defined(__AVX512F__)
         static inline adv_vec adv_load_first(const double *p, int count) {
           return (adv_vec)_mm512_maskz_loadu_pd((__mmask8)((1u << count) - 1u), p);
         }
-      #elif ADV_LANES == 4
+      #elif defined(__AVX2__)
         static inline adv_vec adv_load_first(const double *p, int count) {
           const __m256i lanes = _mm256_set_epi64x(3, 2, 1, 0);
           return (adv_vec)_mm256_maskload_pd(p, _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), lanes));
         }
       #else
         static inline adv_vec adv_load_first(const double *p, int count) {
-          adv_vec v = {count > 0 ? p[0] : 0.0, count > 1 ? p[1] : 0.0};
+          adv_vec v = {0.0};
+          for (int i = 0; i < count; i++) v[i] = p[i];
           return v;
         }
       #endif
@@ -84,26 +82,22 @@ cdef extern from *:
         adv_mask m = a > b;
         return (adv_vec)((m & (adv_mask)x) | (~m & (adv_mask)z));
       }
-      #if ADV_LANES == 8
+      #if defined(__AVX512F__)
         /* a loop over the lanes becomes eight masked moves */
         static inline adv_vec adv_set(double a) { return (adv_vec)_mm512_set1_pd(a); }
         static inline adv_vec adv_max(adv_vec a, adv_vec b) { return (adv_vec)_mm512_max_pd((__m512d)a, (__m512d)b); }
         static inline adv_vec adv_min(adv_vec a, adv_vec b) { return (adv_vec)_mm512_min_pd((__m512d)a, (__m512d)b); }
-      #elif ADV_LANES == 4
+      #elif defined(__AVX2__)
         static inline adv_vec adv_set(double a) { return (adv_vec)_mm256_set1_pd(a); }
         static inline adv_vec adv_max(adv_vec a, adv_vec b) { return (adv_vec)_mm256_max_pd((__m256d)a, (__m256d)b); }
         static inline adv_vec adv_min(adv_vec a, adv_vec b) { return (adv_vec)_mm256_min_pd((__m256d)a, (__m256d)b); }
-      #elif defined(__SSE2__)
-        static inline adv_vec adv_set(double a) { return (adv_vec)_mm_set1_pd(a); }
-        static inline adv_vec adv_max(adv_vec a, adv_vec b) { return (adv_vec)_mm_max_pd((__m128d)a, (__m128d)b); }
-        static inline adv_vec adv_min(adv_vec a, adv_vec b) { return (adv_vec)_mm_min_pd((__m128d)a, (__m128d)b); }
       #else
-        static inline adv_vec adv_set(double a) { adv_vec v = {a, a}; return v; }
+        static inline adv_vec adv_set(double a) { adv_vec v = {a, a, a, a}; return v; }
         static inline adv_vec adv_max(adv_vec a, adv_vec b) { return adv_if_gt(a, b, a, b); }
         static inline adv_vec adv_min(adv_vec a, adv_vec b) { return adv_if_gt(b, a, a, b); }
       #endif
       /* Reductions halve the vector: the compiler's own way takes the lanes out one by one. */
-      #if ADV_LANES == 8
+      #if defined(__AVX512F__)
         static inline __m256d adv_half_sum(adv_vec a) {
           return _mm256_add_pd(_mm512_castpd512_pd256((__m512d)a), _mm512_extractf64x4_pd((__m512d)a, 1));
         }
@@ -113,12 +107,12 @@ cdef extern from *:
         static inline int adv_count_gt(adv_vec a, adv_vec b) {
           return __builtin_popcount(_mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_GT_OQ));
         }
-      #elif ADV_LANES == 4
+      #elif defined(__AVX2__)
         static inline __m256d adv_half_sum(adv_vec a) { return (__m256d)a; }
         static inline __m256d adv_half_max(adv_vec a) { return (__m256d)a; }
         static inline int adv_count_gt(adv_vec a, adv_vec b) { return __builtin_popcount(_mm256_movemask_pd((__m256d)(a > b))); }
       #endif
-      #if ADV_LANES >= 4
+      #if defined(__AVX__)
         static inline double adv_sum(adv_vec a) {
           __m256d h = adv_half_sum(a);
           __m128d r = _mm_add_pd(_mm256_castpd256_pd128(h), _mm256_extractf128_pd(h, 1));
@@ -130,15 +124,20 @@ cdef extern from *:
           return _mm_cvtsd_f64(_mm_max_sd(r, _mm_unpackhi_pd(r, r)));
         }
       #else
-        static inline double adv_sum(adv_vec a) { return a[0] + a[1]; }
-        static inline double adv_hmax(adv_vec a) { return a[0] > a[1] ? a[0] : a[1]; }
+        static inline double adv_sum(adv_vec a) { return (a[0] + a[2]) + (a[1] + a[3]); }
+        static inline double adv_hmax(adv_vec a) {
+          double largest = a[0];
+          for (int i = 1; i < 4; i++) largest = largest > a[i] ? largest : a[i];
+          return largest;
+        }
         static inline int adv_count_gt(adv_vec a, adv_vec b) {
-          adv_mask m = a > b;
-          return -(int)(m[0] + m[1]);
+          int count = 0;
+          for (int i = 0; i < 4; i++) count += a[i] > b[i];
+          return count;
         }
       #endif
       static inline int adv_keep_gt(double *p, adv_vec a, adv_vec b) {
-      #if ADV_LANES == 8
+      #if defined(__AVX512F__)
         __mmask8 m = _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_GT_OQ);
         adv_store(p, 0, (adv_vec)_mm512_maskz_compress_pd(m, (__m512d)a));
         return __builtin_popcount(m);

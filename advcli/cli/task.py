@@ -11,6 +11,7 @@ from omegaconf import DictConfig
 
 from ..config import Settings, validate
 from ..config.words import refuse_added_keys
+from ..core.arithmetic import using
 from ..core.errors import ConfigError, UnknownNameError, nearest
 from .console import silence
 
@@ -96,7 +97,8 @@ class Task:
             refuse_added_keys(HydraConfig.get())
             settings = validate(config)
             self.begin(settings)
-            self.act(settings)
+            with using(settings.arithmetic):
+                self.act(settings)
         except Exception as error:
             self.error = error
 

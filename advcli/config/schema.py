@@ -19,6 +19,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 
 from ..core import paths, plugins
+from ..core.arithmetic import ARITHMETICS
 from ..core.checks import ANY, FRACTION, NAME, NOT_NEGATIVE, POSITIVE, SEED, at_least, choice, rule
 from ..core.errors import ConfigError, InvalidValueError, UnknownNameError, nearest
 from ..core.hyper import SCALES, STRENGTH, refuse_two_scales
@@ -46,6 +47,7 @@ _CHOICE = _group(True, name=_NAME)
 TOP = _group(
     name=(str, FOLDER_NAME),
     seed=(int, SEED),
+    arithmetic=(str, choice(*ARITHMETICS)),
     results_dir=_NAME,
     data_dir=_TEXT,
     workers=_SOME,
@@ -119,6 +121,7 @@ class Settings:
 
     name: str
     seed: int
+    arithmetic: str
     results_dir: Path
     data_dir: Path
     workers: int | None

@@ -1,9 +1,9 @@
 """The compiled modules, at the widest instruction set that this processor has, and the arrays that they take.
 
-Each module of `_ext` is built once per instruction set that it gains from (meson.build): ``scalar`` everywhere, ``avx2`` and ``avx512`` on
-x86-64. A module without the chosen level takes the next lower one; ADVCLI_SIMD chooses a level by name. Sums run over as many lanes as a
-vector has, so that levels agree to rounding. Every function checks lengths and positions before it follows a pointer
-(`_ext/support/adv_check.pxd`).
+Each module of `_ext` is built once per instruction set that it gains from (meson.build): ``portable`` everywhere, ``avx2`` and
+``avx512`` on x86-64. A module without the chosen level takes the next lower one; ADVCLI_SIMD chooses a level by name. ``portable`` and
+``avx2`` have the same bits: sums run over four lanes, and a product is rounded before it is added; ``avx512`` agrees with them to rounding.
+Every function checks lengths and positions before it follows a pointer (`_ext/support/adv_check.pxd`).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from .typing import Array, Labels
 
 Family = tuple[str, int, Array]  # (name, k, parameters)
 
-LEVELS = ("avx512", "avx2", "scalar")
+LEVELS = ("avx512", "avx2", "portable")
 # What the compiler may use at each level (x86-64-v4 and x86-64-v3).
 _FLAGS = {
     "avx512": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx2", "fma", "bmi2"},
     "avx2": {"avx2", "fma", "bmi1", "bmi2", "f16c", "movbe"},
-    "scalar": set(),
+    "portable": set(),
 }
 
 
@@ -129,9 +129,16 @@ class Kernels:
         level = level or levels[0]
         if level not in levels:
             raise UnknownNameError(f"ADVCLI_SIMD={level} cannot run here: {nearest(level, levels)}")
-        self.level = level
-        self._oracle = _at_most("oracle", level)
+        self.chosen = level
+        self.use(level)
         self._kinds = {name: kind for kind, name in enumerate(self._oracle.families())}
+
+    def use(self, level: str) -> None:
+        """Take the modules at another level that `usable_levels` names."""
+        self.level = level
+        for name in [name for name, value in vars(self).items() if isinstance(value, ModuleType)]:
+            delattr(self, name)
+        self._oracle = _at_most("oracle", level)
         short = level == "avx512" and "ascent_dense_avx2" in _built()
         self._short_ascent = _at_most("ascent_dense", "avx2") if short else self.ascent_dense
 

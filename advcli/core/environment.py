@@ -11,8 +11,8 @@ VARIABLES = {
     ),
     "ADVCLI_PLUGINS": ("Folders with Python files of your own, separated as in PATH; `--config-dir FOLDER` and the key plugins add more."),
     "ADVCLI_SIMD": (
-        "Instruction set of the compiled modules: scalar, avx2 or avx512. Unset: the widest that the build and the processor have. "
-        "Rows of two instruction sets may differ in their last digits."
+        "Instruction set of the compiled modules: portable, avx2 or avx512. Unset: the widest that the build and the processor have. "
+        "Rows of portable and avx2 are the same; those of avx512 may differ in their last digits, but under arithmetic=portable."
     ),
     "ADVCLI_STARTED": (
         "Default name of the results folder. The command line sets it, so that the workers of a sweep have the name of their parent."

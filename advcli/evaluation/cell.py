@@ -33,6 +33,8 @@ class Cell:
         Seed of the experiment.
     noise : mapping or None
         What corrupts the training labels (group ``noise``); None leaves them as they are.
+    arithmetic : str
+        One of `advcli.core.arithmetic.ARITHMETICS`.
     """
 
     dataset: Mapping[str, Any]
@@ -43,6 +45,7 @@ class Cell:
     hyper: Mapping[str, float] = field(default_factory=dict)
     seed: int = 0
     noise: Mapping[str, Any] | None = None
+    arithmetic: str = "fast"
 
     def __post_init__(self) -> None:
         if not isinstance(self.protocol, Protocol):
@@ -57,7 +60,7 @@ class Cell:
         """Return the cell of a checked configuration, on another data set where one is given."""
         noise = None if settings.noise["name"] == "none" else settings.noise
         groups = (settings.loss, settings.features, settings.solver, settings.protocol)
-        return cls(settings.dataset if dataset is None else dataset, *groups, settings.hyper, settings.seed, noise)
+        return cls(settings.dataset if dataset is None else dataset, *groups, settings.hyper, settings.seed, noise, settings.arithmetic)
 
     @property
     def in_sweep(self) -> Cell:
@@ -74,6 +77,8 @@ class Cell:
     def options(self) -> str:
         """Options of loss, features, noise, protocol and hyper-parameters in one text: what tells cells of one method apart."""
         values_by_key: dict[str, Any] = {"protocol.name": self.protocol.name}
+        if self.arithmetic != "fast":
+            values_by_key["arithmetic"] = self.arithmetic
         if self.protocol.rough_per_class is not None:
             rough = ("rough_per_class", "labelled_share", "rough_updates")
             values_by_key |= {f"protocol.{key}": getattr(self.protocol, key) for key in rough}
@@ -151,6 +156,7 @@ class Cell:
             "seed": int(self.seed),
             "noise": noise,
             "plugins": plugins.fingerprint(),
+            **({} if self.arithmetic == "fast" else {"arithmetic": self.arithmetic}),
         }
 
 

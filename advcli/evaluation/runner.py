@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..core.arithmetic import using
 from ..core.compiled import kernels
 from ..core.errors import AdvcliError, DataError, KilledError, NotConvergedWarning, ResultsError
 from ..core.notes import noted
@@ -99,7 +100,7 @@ def _thread_pools(modules: int) -> Any:
 def _compute(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool) -> CellOutcome:
     began = time.perf_counter()
     # a method that prints its progress is not to fail because nobody reads it
-    with standard_streams(output=""), _thread_pools(len(sys.modules)).limit(limits=1):
+    with standard_streams(output=""), _thread_pools(len(sys.modules)).limit(limits=1), using(cell.arithmetic):
         try:
             return _evaluate(cell, folder, data_dir, strict, began)
         except ResultsError:
@@ -298,7 +299,7 @@ class _CellRun:
 
 def _makers(cell: Cell, before: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
     """Return who made a cell: the makers of the stored cell that gets additions, and this process."""
-    ours = plain(maker(kernels.level, cell.loss.get("estimator")))
+    ours = plain(maker(kernels.level if cell.arithmetic == "fast" else "portable", cell.loss.get("estimator")))
     theirs = [] if before is None else before["about"]["made_by"]
     return [*(made for made in theirs if made != ours), ours]
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import ConfigError, DataError
+from ..core.lapack import norm
 from ..core.notes import noted
 from ..core.typing import Labels
 from ..data.labels.confusion import conditioning, estimate_confusion
@@ -78,7 +79,7 @@ def training_labels(cell: Cell, X: Any, truth: Labels, classes: tuple[Any, ...],
 def _facts(truth: Labels, seen: Labels, true: NDArray[np.float64], stated: NDArray[np.float64]) -> dict[str, float]:
     return {
         "label_error": float(np.mean(truth != seen)),
-        "confusion_norm": float(np.linalg.norm(true - np.diag(np.diag(true)))),
+        "confusion_norm": norm(true - np.diag(np.diag(true))),
         "condition": conditioning(stated)[0],
     }
 

@@ -17,6 +17,7 @@ from ..core.arrays import checked_csr, dense, is_sparse
 from ..core.checks import POSITIVE
 from ..core.errors import ConfigError, UnknownNameError, nearest
 from ..core.hyper import STRENGTH
+from ..core.lapack import inner
 from ..core.registry import Registry, refuse_unknown_options
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels
@@ -126,7 +127,7 @@ class FeatureMap(ABC):
     def square_norm(self, theta: Array) -> float:
         """Return |theta|^2 over the regularised parameters."""
         mask = self.regularised
-        return float(np.vdot(theta, theta if mask is None else theta * mask))
+        return inner(theta, theta if mask is None else theta * mask)
 
     @abstractmethod
     def scores(self, theta: Array) -> Array:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dsyrk
 
 from ..core.arrays import dense, is_sparse
 from ..core.compiled import CompiledRows, compiled_rows, kernels
+from ..core.lapack import dsyrk
 from ..core.threads import rows_by, shared
 from ..core.typing import Array, Labels
 from .base import Directions, ExplicitMap, register

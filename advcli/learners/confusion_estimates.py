@@ -24,6 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.neighbors import NearestNeighbors
 
+from ..core.arithmetic import refuse_portable
 from ..core.errors import DataError
 from ..core.typing import Array, Labels
 
@@ -112,6 +113,7 @@ def solve_counts(first: Array, second: Array, third: Array) -> tuple[Array, Arra
         rows = np.vstack([C.T * (slope_C.T - (C * slope_C).sum(axis=0)[:, None]), p * (slope_p - p @ slope_p)])
         return float(value), rows.ravel()
 
+    refuse_portable("confusion=hoc", "take anchors or joint")
     found = []
     for start in range(STARTS):
         logits = np.vstack([(1.5 + start) * np.eye(k), np.log(np.maximum(first, 1e-3))])

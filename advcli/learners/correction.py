@@ -22,6 +22,7 @@ import numpy as np
 
 from ..core.arrays import is_sparse
 from ..core.compiled import compiled_rows, kernels
+from ..core.lapack import eigh, inner, inv, solve
 from ..core.typing import Array, Labels
 from ..features.merging import merge_rows
 from ..losses import make_loss
@@ -40,14 +41,14 @@ class _CorrectedProblem:
         self.X, self.y, self.sample, self.mass, self.k, self.lam = X, y, sample, float(sample.sum()), k, lam
         self.loss, self.one_hot = make_loss("zero_one", k), np.eye(k)[y]
         self.M = noise.T @ noise if forward else np.eye(k)
-        self.targets = np.linalg.inv(noise).T[y]  # w_i
+        self.targets = inv(noise).T[y]  # w_i
         width = kernels.corrected.width(k)
         self.R, self.theta, self.padded_M = np.zeros((n, width)), np.zeros((d, width)), np.zeros((k, width))
         self.padded_M[:, :k] = self.M
         self.rows = compiled_rows(X)
         squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() if is_sparse(X) else np.einsum("ij,ij->i", X, X)
         self.squares = np.ascontiguousarray(squares, dtype=np.float64)
-        self.step = float(np.linalg.eigvalsh(self.M)[-1])
+        self.step = float(eigh(self.M)[0][-1])
 
     def bounds(self) -> tuple[float, float]:
         """Return primal and dual value, computed from the dual point alone, so that the certificate does not rest on sums of updates."""
@@ -56,7 +57,7 @@ class _CorrectedProblem:
         point = self.loss.project(np.ascontiguousarray(self.R[:, :k]), y)
         theta[:, :k] = -(self.X.T @ (self.sample[:, None] * ((point + self.one_hot - self.targets) @ self.M))) / (self.lam * self.mass)
         scores = np.ascontiguousarray(self.X @ theta[:, :k])
-        penalty = 0.5 * self.lam * float(np.vdot(np.linalg.solve(self.M, theta[:, :k].T), theta[:, :k].T))
+        penalty = 0.5 * self.lam * inner(solve(self.M, theta[:, :k].T), theta[:, :k].T)
         values = self.loss.value(scores, y) + scores[np.arange(len(y)), y] - np.einsum("ij,ij->i", self.targets, scores)
         return penalty + float(self.sample @ values) / self.mass, float(self.sample @ self.loss.offset(point, y)) / self.mass - penalty
 

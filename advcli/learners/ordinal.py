@@ -26,6 +26,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ..core.checks import NOT_NEGATIVE, refuse_parameter
 from ..core.errors import ConfigError, IncompatibleError, ModelError
+from ..core.lapack import inner
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels, Options
 from ..features import FeatureMap, make_features
@@ -255,7 +256,7 @@ class ThresholdLearner(Minimiser, RowLearner):
         C = 1.0 / (self.lam_ * float(weight.sum()))
         problem = self._problem_of(codes, weight, C)
         v = np.ascontiguousarray(self.coef_.T)
-        square = float(np.vdot(v, v)) if self.features_ is None or self.features_.euclidean else self.features_.square_norm(v)
+        square = inner(v, v) if self.features_ is None or self.features_.euclidean else self.features_.square_norm(v)
         unit = C * float(weight.sum())
         penalty = 0.5 * (square + float(self.thresholds_ @ problem.M @ self.thresholds_)) / unit
         return penalty, problem.primal(square, self._latent(mapped), self.thresholds_) / unit - penalty

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.errors import NotConvergedWarning
+from ..core.lapack import solve
 from ..core.typing import Array, Labels
 
 MOST_CLASSES = 2000
@@ -93,7 +94,7 @@ def _minimised(F: Array, T: Array, w: Array, v: Array) -> tuple[Array, float]:
         gradient = float(np.abs(slope).max())
         if gradient <= TOLERANCE:
             break
-        step = -np.linalg.solve(_curvature(F, P, w), slope)
+        step = -solve(_curvature(F, P, w), slope)
         length, gain = 1.0, float(slope @ step)
         while not value(v + length * step) <= now + _ENOUGH * length * gain and length > _SHORTEST:
             length *= 0.5

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 from sklearn.utils.extmath import row_norms
 
 from ..core.arrays import dense, is_sparse
 from ..core.checks import POSITIVE, refuse_parameter
 from ..core.errors import ConfigError
+from ..core.lapack import cho_factor, cho_solve, inner
 from ..core.typing import Array, Labels
 from .base import register
 from .linear import LinearLearner
@@ -90,7 +90,7 @@ class SemiSupervisedSVM(LinearLearner):
                 W = solve(codes[labels], W, enough)
         labels = np.where(unlabelled, np.argmax(X @ W, axis=1), y)
         errors = ((X @ W - codes[labels]) ** 2).sum(axis=1)
-        self.objective_ = float((base * np.where(unlabelled, self.ratio, 1.0)) @ errors + penalty * np.vdot(W, W))
+        self.objective_ = float((base * np.where(unlabelled, self.ratio, 1.0)) @ errors + penalty * inner(W, W))
         self.n_iter_ = max(1, rounds)
         self.remarks_ = ("weights and labels agree" if settled else "max_rounds was reached",)
         return np.ascontiguousarray(W.T)
@@ -133,13 +133,13 @@ class _Ridge:
             return lambda T, W, enough: self._iterate(root, T, W, enough)
         if self.primal:
             factor = self._factor(self.grams[0] + trust * self.grams[1])
-            return lambda T, *_: linalg.cho_solve(factor, self.X.T @ (weights[:, None] * T), check_finite=False)
+            return lambda T, *_: cho_solve(factor, self.X.T @ (weights[:, None] * T), check_finite=False)
         factor = self._factor(root * self.grams[0] * root.T)
-        return lambda T, *_: np.asarray(self.X.T @ (root * linalg.cho_solve(factor, root * T, check_finite=False)))
+        return lambda T, *_: np.asarray(self.X.T @ (root * cho_solve(factor, root * T, check_finite=False)))
 
     def _factor(self, gram: Array) -> Any:
         gram[np.diag_indices_from(gram)] += self.penalty
-        return linalg.cho_factor(gram, overwrite_a=True, check_finite=False)
+        return cho_factor(gram, overwrite_a=True, check_finite=False)
 
     def _iterate(self, root: Array, T: Array, W: Array, enough: float) -> Array:
         """Conjugate gradients, scaled by the diagonal, for (S X X'S + penalty I) B = S T, S = diag(root); then W = X'S B."""

@@ -20,6 +20,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
+from ..core.arithmetic import refuse_portable
 from ..core.arrays import dense
 from ..core.errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning, UnknownNameError, nearest
 from ..core.stored_arrays import Entries
@@ -143,6 +144,7 @@ class OutsideClassifier(RowLearner):
         bound.set_facts(self)
         X, model, weights = bound.own["X"], self.unfitted(), bound.weights
         kind = f"{type(model).__name__}"
+        refuse_portable(kind, "choose a loss of advcli")
         if sparse.issparse(X) and not get_tags(model).input_tags.sparse:
             raise IncompatibleError(kind, "dense rows", "these are sparse: choose another estimator, or features=nystroem")
         arguments = {}

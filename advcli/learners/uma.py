@@ -17,6 +17,7 @@ from sklearn.utils.extmath import row_norms
 from ..core.checks import NOT_NEGATIVE, at_least, refuse_parameter
 from ..core.compiled import compiled_rows, kernels
 from ..core.errors import ConfigError, ModelError
+from ..core.lapack import inv
 from ..core.paths import expanded
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels
@@ -149,7 +150,7 @@ class UMAClassifier(LearnsFromConfusion):
             raise ConfigError(f"unit_step={self.unit_step} must be true or false")
         k = len(self.classes_)
         self.confusion_, self.condition_ = confusion_matrix(self.confusion, k, list(self.order_), X, y)
-        inverse = np.ascontiguousarray(np.linalg.inv(self.confusion_))
+        inverse = np.ascontiguousarray(inv(self.confusion_))
         share = np.full(len(y), 1.0 / len(y)) if weights is None else weights / weights.sum()
         self.prior_ = inverse @ np.bincount(y, weights=share, minlength=k)
         W = np.ascontiguousarray(W, dtype=np.float64).copy()

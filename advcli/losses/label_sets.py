@@ -29,6 +29,7 @@ from scipy import sparse
 
 from ..core.checks import NOT_NEGATIVE, NUMBER, refuse
 from ..core.errors import ConfigError
+from ..core.lapack import solve
 from ..core.typing import Array, Labels
 from .base import Answer, SimplexLoss, register
 from .general import solve_games
@@ -203,7 +204,7 @@ def _corners(prices: tuple[float, ...]) -> Array:
                 if abs(np.linalg.det(system)) < 1e-12:
                     continue
                 mixture = np.zeros(k)
-                mixture[list(prefixes)] = np.linalg.solve(system, np.r_[np.zeros(size), 1.0])[:size]
+                mixture[list(prefixes)] = solve(system, np.r_[np.zeros(size), 1.0])[:size]
                 if mixture.min() >= 0.0 and (game[list(rows)] @ mixture).max() <= (game @ mixture).min() + 1e-12:
                     q = np.cumsum((mixture / np.arange(1.0, k + 1))[::-1])[::-1]
                     corners[tuple(np.round(q, 13))] = q

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import IncompatibleError
+from ..core.lapack import inner
 from ..core.typing import Array
 from ..features.base import FeatureMap, KernelMap
 
@@ -108,7 +109,7 @@ class BinaryProblems:
     def empirical(self, theta: Array) -> float:
         """Return the mean weighted hinges, summed over the problems."""
         hinges = np.maximum(self._margins - self.labels.T * self.scores(theta), 0.0)
-        return float(np.vdot(self.weights.T, self._counted(hinges))) / self.n
+        return inner(self.weights.T, self._counted(hinges)) / self.n
 
     def primal(self, theta: Array) -> float:
         """Return the sum of (1)."""

@@ -35,6 +35,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..core.arrays import is_sparse
+from ..core.lapack import inner
 from ..core.threads import rows_by, shared
 from ..core.typing import Array, Labels
 from ..features.base import FeatureMap
@@ -159,7 +160,7 @@ class Problem:
         """Return lambda/2 |theta|^2 + sum_j tolerance_j |theta_j|, under (4) the penalty of theta less its means over the classes."""
         if self.centred:
             theta = theta - theta.mean(axis=1, keepdims=True)
-        box = 0.0 if self.tolerance is None else float(np.vdot(self.tolerance, np.abs(theta)))
+        box = 0.0 if self.tolerance is None else inner(self.tolerance, np.abs(theta))
         return self.ridge(theta) + box
 
     def empirical(self, F: Array) -> float:

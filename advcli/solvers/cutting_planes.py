@@ -29,6 +29,7 @@ from sklearn.utils.extmath import row_norms
 from ..core.arrays import dense
 from ..core.compiled import aligned_zeros, compiled_rows, kernels
 from ..core.groups import rows_of
+from ..core.lapack import inner
 from ..core.typing import Array
 from .base import Limits
 
@@ -121,7 +122,7 @@ class CuttingPlaneProblem(ABC):
 
 def squared(W: Array, shared: Array) -> float:
     """Return |w|^2."""
-    return float(np.vdot(W, W) + shared @ shared)
+    return float(inner(W, W) + shared @ shared)
 
 
 class CuttingPlanes:

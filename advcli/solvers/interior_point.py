@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from ..core.arithmetic import is_portable
+from ..core.lapack import LinAlgError, cho_factor, cho_solve, eigh, inner, inv
 from ..core.typing import Array
 from ..problems.risk import Problem, Solution
 from .base import Limits, Solver, register
@@ -121,7 +122,7 @@ class _Iterate:
         (n, k), L = self.q.shape, self.L
         b = self.p / self.S
         K = np.zeros((n, k + 2, k + 2))
-        K[:, :k, :k] = np.einsum("il,lj,lm->ijm", b, L, L, optimize=True)
+        K[:, :k, :k] = np.einsum("il,lj,lm->ijm", b, L, L, optimize=not is_portable())
         K[:, range(k), range(k)] += self.z / self.q
         g = b @ L
         K[:, :k, k] = K[:, k, :k] = -g
@@ -131,12 +132,12 @@ class _Iterate:
         scale = np.ones((n, k + 2))
         scale[:, : k + 1] = 1.0 / np.sqrt(np.einsum("iaa->ia", K)[:, : k + 1])
         scale[:, k + 1] = 1.0 / scale[:, :k].max(axis=1)
-        inverses: Array = np.linalg.inv(K * scale[:, :, None] * scale[:, None, :]) * scale[:, :, None] * scale[:, None, :]
+        inverses: Array = inv(K * scale[:, :, None] * scale[:, None, :]) * scale[:, :, None] * scale[:, None, :]
         return inverses
 
     def _factor(self, M: Array) -> Any:
         """Return the Cholesky factor of theta's system for the rows' M (n, k, k)."""
-        weight, vectors = np.linalg.eigh(0.5 * (M + M.transpose(0, 2, 1)))
+        weight, vectors = eigh(0.5 * (M + M.transpose(0, 2, 1)))
         rows = (vectors * np.sqrt(np.maximum(weight, 0.0))[:, None, :]).transpose(0, 2, 1)
         used = self.sample > 0.0
         owner = np.repeat(np.flatnonzero(used), M.shape[1] - 1)
@@ -171,11 +172,11 @@ class _Iterate:
             return dtheta, dF, dq, dv, dtau, dz, dS, dp
 
         count = self.q.size + self.S.size
-        mu = (float(np.vdot(self.q, self.z)) + float(np.vdot(self.S, self.p))) / count
+        mu = (inner(self.q, self.z) + inner(self.S, self.p)) / count
         guess = step(-self.q * self.z, -self.S * self.p)
         dq, dz, dS, dp = guess[2], guess[5], guess[6], guess[7]
         t = self._room(dq, dz, dS, dp)
-        ahead = float(np.vdot(self.q + t * dq, self.z + t * dz)) + float(np.vdot(self.S + t * dS, self.p + t * dp))
+        ahead = inner(self.q + t * dq, self.z + t * dz) + inner(self.S + t * dS, self.p + t * dp)
         centre = mu * min(1.0, max(ahead / count / mu, 0.0) ** 3)
         moves = step(centre - self.q * self.z - dq * dz, centre - self.S * self.p - dS * dp)
         if not all(np.isfinite(move).all() for move in moves):

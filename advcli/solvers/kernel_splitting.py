@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..core.lapack import inner
 from ..core.typing import Array
 from ..features.base import KernelMap
 from ..features.kernels.pivots import Factor
@@ -221,7 +222,7 @@ class _Iteration:
         """Take the values of the iterates; refine the sketch where it, not the iteration, keeps the gap open."""
         problem, sketch = self.problem, self.sketch
         F = self.sigma * (X - G)
-        primal = 0.5 * problem.lam * max(-float(np.vdot(X, F)), 0.0) + problem.empirical(F)
+        primal = 0.5 * problem.lam * max(-inner(X, F), 0.0) + problem.empirical(F)
         expected = bound = 0.0
         if sketch is not None:
             bound, A = self.near.dual(R), problem.parameters(R)
@@ -251,7 +252,7 @@ class _Iteration:
     def _sketch_first(self, A: Array) -> None:
         """Begin with a sketch that should lose little of the dual value at coefficients as large as A, or with a smaller first one."""
         coarsest = _COARSE * self.sigma
-        loses = _MEAN_LEFT * self.lost * 0.5 * self.problem.lam * float(np.vdot(A, A))  # for each unit left
+        loses = _MEAN_LEFT * self.lost * 0.5 * self.problem.lam * inner(A, A)  # for each unit left
         left = min(_SHARE * self.allowed(self.best.primal, self.best.dual) / loses, coarsest) if loses > 0.0 else coarsest
         if pivots_for(self.features, coarsest, self.few_rows) is not None:
             self._take(left, 0, self.few_rows)

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.optimize import Bounds, minimize
 
+from ..core.arithmetic import refuse_portable
 from ..core.typing import Array
 from ..problems.risk import Problem, Solution
 from .base import Limits, Solver, register, warm_start, whole_option
@@ -137,6 +138,7 @@ class ProximalRun:
                 raise StopIteration
 
         if not enough(latest):
+            refuse_portable("solver=lbfgs", "take another solver")
             options: Any = {"maxcor": self.pairs, "maxiter": _INNER, "maxfun": 10 * _INNER, "ftol": 0.0, "gtol": 0.0}
             with suppress(_Spent):
                 minimize(evaluate, begin, jac=True, method="L-BFGS-B", bounds=variables.bounds, callback=callback, options=options)

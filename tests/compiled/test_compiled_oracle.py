@@ -23,12 +23,12 @@ def test_every_registered_loss_has_a_compiled_kernel():
 
 
 def test_the_scalar_level_is_always_there():
-    assert "scalar" in usable_levels()
-    assert Kernels("scalar").level == "scalar"
+    assert "portable" in usable_levels()
+    assert Kernels("portable").level == "portable"
 
 
 def test_an_unknown_level_is_refused_by_name():
-    with pytest.raises(ConfigError, match="scalar"):
+    with pytest.raises(ConfigError, match="portable"):
         Kernels("scaler")
 
 
@@ -208,7 +208,7 @@ def test_an_unknown_kind_is_refused(kernels):
 
 @pytest.mark.parametrize("name", cases.compiled_names())
 def test_levels_agree(name):
-    """The widest instruction set and the scalar source answer alike to rounding."""
+    """The widest instruction set and the portable level answer alike to rounding."""
     levels = [Kernels(level) for level in usable_levels()]
     for k in (3, 10, 26):
         F, y = cases.score_rows(k, 24)
@@ -231,13 +231,13 @@ def test_a_module_without_the_level_takes_the_next_lower_one(monkeypatch):
     module = compiled._module
 
     def built(kernel, level):
-        if kernel == "uma" and level != "scalar":
+        if kernel == "uma" and level != "portable":
             raise ImportError(level)
         return module(kernel, level)
 
     monkeypatch.setattr(compiled, "_module", built)
     made = Kernels(usable_levels()[0])
-    assert made.uma.__name__.endswith("uma_scalar")
+    assert made.uma.__name__.endswith("uma_portable")
     assert made.ascent_dense.__name__.endswith(f"ascent_dense_{made.level}")
 
 

@@ -18,7 +18,7 @@ class Mutant(NamedTuple):
     tests: str
     kernels: str = ""
     equivalent: str | None = None
-    level: str = "scalar"
+    level: str = "portable"
 
 
 BLOCK, DUAL, ORACLE = (
@@ -61,7 +61,7 @@ LISTS_OF_CLASSES = (
         "if a.kp > 4 else a.kp",
         f"{LISTS} -k bounds",
         "ascent_class_lists",
-        equivalent="the scalar level has no steps compiled for one kp",
+        equivalent="the portable level has no steps compiled for one kp",
     ),
     Mutant(
         "_ext/ascent/ascent_class_lists.pyx",

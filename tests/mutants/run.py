@@ -4,8 +4,8 @@
     .venv/bin/python tests/mutants/run.py [--only PATTERN] [--jobs N] [--python-only] [--trust]
 
 The user's tree is only read. Each worker has a copy of it in a temporary folder, with the compiled modules that this Python imports; for a
-change of a kernel a second copy with the scalar level alone, or with the level that the mutant names beside it, where meson and ninja build
-again what depends on the changed file. Tests are first run without any change, unless --trust says that they have just passed: what fails
+change of a kernel a second copy with the portable level alone, or with the level that the mutant names beside it, where meson and ninja
+build again what depends on the changed file. Tests are first run without any change, unless --trust says that they have just passed: what fails
 there proves nothing. Printed per mutant:
 
     killed      the tests fail, or do not end
@@ -181,7 +181,7 @@ def _listing() -> list[str]:
 
 
 def _compiled(level: str | None) -> list[Path]:
-    """Return the compiled modules of this checkout that this Python imports, all of them or those of one level and of scalar.
+    """Return the compiled modules of this checkout that this Python imports, all of them or those of one level and of portable.
 
     An editable install of the checkout builds them again where a source is newer. One of another checkout is not asked: it would build
     and hand over the other's modules.
@@ -192,7 +192,7 @@ def _compiled(level: str | None) -> list[Path]:
     sys.path.insert(0, str(ROOT))
     from advcli.core.compiled import LEVELS, usable_levels
 
-    levels = usable_levels() if level is None else ["scalar", level]
+    levels = usable_levels() if level is None else ["portable", level]
     kernels = sorted(path.stem for path in (ROOT / "_ext").rglob("*.pyx"))
     found = []
     # `utility` is what all others import

@@ -49,7 +49,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     bin_folder = str(Path(sys.executable).parent)
     # one instruction set: that each is built by default is asked of meson below, in a hundredth of the time
     # nor does a kernel that is built in a third of the time answer otherwise
-    options = ["-Dlevels=scalar", "-Doptimization=0"]
+    options = ["-Dlevels=portable", "-Doptimization=0"]
     settings = ["--no-deps", "--no-build-isolation", *(f"--config-settings=setup-args={option}" for option in options)]
     done = run(
         [sys.executable, "-m", "pip", "wheel", *settings, "--wheel-dir", folder, source],

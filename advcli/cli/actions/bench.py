@@ -25,7 +25,7 @@ class Bench(Task):
     usage = (("bench KEY=VALUE solver=A,B,...", "how fast solvers close the gap: convergence.csv and a figure"),)
     example = "advcli bench dataset=wine hyper.C=1 solver=dual,newton,lbfgs"
     groups = METHOD
-    keys = ("hyper", "bench", "name", "seed", "results_dir", "data_dir")
+    keys = ("hyper", "bench", "name", "seed", "arithmetic", "results_dir", "data_dir")
     single = False
 
     def __init__(self, words: list[str]) -> None:

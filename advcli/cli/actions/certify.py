@@ -18,7 +18,7 @@ class Certify(Task):
     usage = (("certify model=FILE.npz dataset=NAME loss=NAME", "how far weights of other programs are from the optimum"),)
     example = "advcli certify model=weights.npz dataset=iris loss=cs hyper.C=1"
     groups = METHOD
-    keys = ("model", "hyper", "seed", "data_dir")
+    keys = ("model", "hyper", "seed", "arithmetic", "data_dir")
 
     def act(self, settings: Settings) -> None:
         """Print the weights' objective, bounds of the optimum, and how far apart they are."""

@@ -22,7 +22,7 @@ class Fit(Task):
     usage = (("fit dataset=csv dataset.path=FILE.csv dataset.target=COLUMN out=MODEL", "search, fit on all rows, save"),)
     example = "advcli fit dataset=iris loss=zero_one out=iris.model"
     groups = (*METHOD, "protocol")
-    keys = ("out", "hyper", "calibrate", "seed", "data_dir")
+    keys = ("out", "hyper", "calibrate", "seed", "arithmetic", "data_dir")
 
     def act(self, settings: Settings) -> None:
         """Search, fit, save; print what was chosen and the certificate."""

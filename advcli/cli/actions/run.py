@@ -56,6 +56,7 @@ class Run(Task):
         "hyper",
         "name",
         "seed",
+        "arithmetic",
         "results_dir",
         "data_dir",
         "workers",

@@ -66,7 +66,7 @@ class GaussianFeatures(KernelFeatures):
         """The whole matrix K (n, n), exactly symmetric; computed once, of few dense columns by the compiled loop."""
         store = self.store
         # without vectors the loop's exponential is slower than NumPy's
-        fast = kernels.level != "scalar" and self.X.shape[1] <= _FEW_COLUMNS and not is_sparse(self.X)
+        fast = self.X.shape[1] <= _FEW_COLUMNS and not is_sparse(self.X)
         if store.matrix is None and fast:
             K = np.empty((self.n_rows, self.n_rows))
             kernels.gaussian.matrix(np.ascontiguousarray(self.X, dtype=np.float64), self.gamma, self.constant, K)

@@ -17,11 +17,11 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ...core.arrays import dense, is_sparse
 from ...core.checks import LARGEST, POSITIVE, refuse, refuse_huge
 from ...core.compiled import kernels
+from ...core.lapack import LinAlgError, cho_factor, cho_solve, inner
 from ...core.typing import Array, Labels
 from ..base import Directions, FeatureMap, KernelMap, register
 from ..linear import LinearFeatures
@@ -277,7 +277,7 @@ class KernelFeatures(KernelMap):
     def square_norm(self, theta: Array) -> float:
         """Return <A, K A>."""
         A, _ = self.split(theta)
-        return checked_square(self, float(np.vdot(A, self.values(A))), A)
+        return checked_square(self, inner(A, self.values(A)), A)
 
     def directions(self, B: Array, owner: Labels) -> Directions:
         """Kernel maps have no Jacobian rows to hand out."""
@@ -309,7 +309,7 @@ class SketchedFeatures(KernelFeatures):
     def square_norm(self, theta: Array) -> float:
         """Return |L'A|^2."""
         along = self.split(theta)[0].T @ self.rows.T
-        return float(np.vdot(along, along))
+        return inner(along, along)
 
     def proximal(self, G: Array, sigma: float) -> tuple[Array, Array]:
         """Return X = sigma (L L' + sigma I)^{-1} G = G - L (L'L + sigma I)^{-1} L'G, by Woodbury's formula, and its coefficients -X."""

@@ -8,8 +8,8 @@ from operator import neg
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack, solve_triangular
 
+from ...core.lapack import dpstrf, solve_triangular
 from ...core.typing import Array, Labels
 from ..base import KernelMap
 
@@ -54,7 +54,7 @@ class Pivots:
     @cached_property
     def factor(self) -> Factor:
         """The factor up to the numerical rank (Higham 2002, section 10.3)."""
-        packed, order, rank, _ = lapack.dpstrf(self.K, tol=_RANK * self.lefts[0], lower=1)
+        packed, order, rank, _ = dpstrf(self.K, tol=_RANK * self.lefts[0], lower=1)
         order = order[: len(self.K)] - 1
         L = np.empty((len(self.K), rank))
         L[order] = np.tril(packed)[:, :rank]
@@ -125,7 +125,7 @@ class Pivots:
         remainder = self.K[rows]
         if p:
             remainder -= self.rows[:p, rows].T @ self.rows[:p]
-        packed, order, rank, _ = lapack.dpstrf(remainder[:, rows], tol=max(_WEAKEST * top, self.least), lower=1)
+        packed, order, rank, _ = dpstrf(remainder[:, rows], tol=max(_WEAKEST * top, self.least), lower=1)
         if rank == 0:
             return False
         order = order[:rank] - 1

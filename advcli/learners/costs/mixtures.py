@@ -21,7 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
+from ...core.arithmetic import refuse_portable
 from ...core.highs import pass_program, quiet_solver
+from ...core.lapack import inner
 from ...core.typing import Array
 
 _FLOOR = 1e-9  # the least recall in sums and slopes: at 0 slopes of g_mean and h_mean have no bound, and no one class raises them
@@ -87,7 +89,7 @@ class _Climbed(Measure):
         weights, value, bound, steps = np.ones(0), -np.inf, np.inf, 0
         while steps < most:
             steps, member = steps + 1, step(self.costs(G))
-            reached = float(np.vdot(G, member.confusion)) + b
+            reached = inner(G, member.confusion) + b
             bound = min(bound, reached)
             seen = bool((member.confusion == stack).all(axis=(1, 2)).any())  # again: rounding hides what is left
             if seen or reached - value <= tol:
@@ -108,6 +110,7 @@ class _Climbed(Measure):
             C = np.tensordot(w, stack, 1)
             return -self.value(C, _FLOOR), -np.tensordot(stack, self.tangent(C)[0], 2)
 
+        refuse_portable("a mixture of classifiers", "take another loss")
         one: Any = {"type": "eq", "fun": lambda w: w.sum() - 1.0, "jac": np.ones_like}
         start: Any = weights if len(weights) == 1 else np.append(0.5 * weights[:-1], 0.5)  # where recalls are above 0
         limits: Any = {"bounds": [(0.0, 1.0)] * len(weights), "constraints": one, "options": {"ftol": 1e-12, "maxiter": 1000}}
@@ -194,7 +197,7 @@ class _MacroF1(_Climbed):
         G[:, at] = -2.0 * C[at, at] / totals**2
         G[at, at] += 2.0 / totals
         G /= len(at)
-        return G, self.value(C) - float(np.vdot(G, C))
+        return G, self.value(C) - inner(G, C)
 
 
 class _QuadraticKappa(Measure):
@@ -207,8 +210,8 @@ class _QuadraticKappa(Measure):
         self.N = self.D - W
 
     def value(self, C: Array, floor: float = 0.0) -> float:
-        chance = float(np.vdot(self.D, C))
-        return float(np.vdot(self.N, C)) / chance if chance > 0.0 else 0.0
+        chance = inner(self.D, C)
+        return inner(self.N, C) / chance if chance > 0.0 else 0.0
 
     def optimise(self, step: Step, most: int, tol: float) -> Mixture:
         """Bisect psi: an exact step that stays below the middle proves that all classifiers do."""

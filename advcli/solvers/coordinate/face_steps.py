@@ -18,10 +18,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.linalg.lapack import dposv
 
 from ...core.arrays import is_sparse
 from ...core.compiled import kernels
+from ...core.lapack import dposv, inner
 from ...core.typing import Array, Labels
 from ...problems.risk import Problem
 
@@ -124,8 +124,8 @@ class FaceSteps:
             trial = self.loss.inside(before + t * change, y)
             moments = X.T @ ((trial - before) * s[:, None])
             # D(trial) - D(before) in C form
-            gain = C * float((s * w) @ (self.loss.offset(trial, y) - base)) + C * float(np.vdot(moments, theta[:, :k]))
-            gain -= 0.5 * C * C * float(np.vdot(moments, moments))
+            gain = C * float((s * w) @ (self.loss.offset(trial, y) - base)) + C * inner(moments, theta[:, :k])
+            gain -= 0.5 * C * C * inner(moments, moments)
             trials += 1
             if gain > best:
                 best, chosen, raised, shift = gain, index, trial, moments

@@ -20,6 +20,7 @@ import numpy as np
 
 from ...core.compiled import kernels
 from ...core.errors import ConfigError
+from ...core.lapack import inner
 from ...core.typing import Array, Labels
 from ...features.base import KernelMap
 from ...features.kernels.checks import PIECE
@@ -261,7 +262,7 @@ def _start(problem: Problem, features: KernelMap, start: Solution | None) -> tup
     F = features.scores(theta)
     factor = problem.lam / start.lam
     if factor < 1.0:
-        square = float(np.vdot(theta, F))
+        square = inner(theta, F)
         unscaled = float(problem.weight @ problem.loss.offset(start.R, problem.y)) / problem.n - 0.5 * problem.lam * square / factor**2
         scaled = float(problem.weight @ problem.loss.offset(start.R * factor, problem.y)) / problem.n - 0.5 * problem.lam * square
         if scaled > unscaled:

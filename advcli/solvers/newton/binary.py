@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 
 from ...core.arrays import dense
 from ...core.compiled import compiled_rows, kernels
+from ...core.lapack import cho_factor, cho_solve
 from ...core.typing import Array
 from ...features.base import KernelMap
 from ...problems.binary import BinaryProblems, Signs

@@ -17,9 +17,9 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ...core.compiled import Face, kernels
+from ...core.lapack import LinAlgError, cho_factor, cho_solve, inner
 from ...core.typing import Array
 from ...problems.risk import Problem, Solution
 from ..base import Limits, Solver, register
@@ -96,7 +96,7 @@ class _BoxStep(ProximalMethod):
         step = point.theta - self.theta
         spread = np.einsum("ij,ij->i", point.R - self.center, point.R - self.center)
         multipliers = self.e * float(np.sum((point.v - self.v) ** 2))
-        return float(np.vdot(step, step)) / self.sigma + multipliers + self.c * float(self.problem.weight @ spread) / self.problem.n
+        return inner(step, step) / self.sigma + multipliers + self.c * float(self.problem.weight @ spread) / self.problem.n
 
     def step(self, point: _Point) -> Array:
         """Return the direction to the minimum of the quadratic model plus the penalty, over the coordinates that may move."""
@@ -124,7 +124,7 @@ class _BoxStep(ProximalMethod):
     def judge(self, point: _Point, steps: int) -> bool:
         """Return whether the defect is small beside the way from the center."""
         defect = self.defect(point)
-        error = self.sigma / (1.0 + self.sigma * self.problem.lam) * float(np.vdot(defect, defect))
+        error = self.sigma / (1.0 + self.sigma * self.problem.lam) * inner(defect, defect)
         return error <= 0.01 * self.moved(point)
 
     def advance(self, point: _Point) -> _Point | None:
@@ -150,8 +150,8 @@ class _BoxStep(ProximalMethod):
 
         def slopes(point: _Point) -> tuple[float, float]:
             """Return the derivatives along D to the left and to the right."""
-            smooth = float(np.vdot(point.gradient + tolerance * np.sign(point.theta), D))
-            jump = float(np.vdot(tolerance, np.abs(D) * (point.theta == 0.0)))
+            smooth = inner(point.gradient + tolerance * np.sign(point.theta), D)
+            jump = inner(tolerance, np.abs(D) * (point.theta == 0.0))
             return smooth - jump, smooth + jump
 
         def line(t: float) -> tuple[float, float, _Point]:

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 
 from ...core.compiled import kernels
+from ...core.lapack import cho_factor, cho_solve, inner
 from ...core.threads import rows_by, shared
 from ...core.typing import Array, Labels
 from ...features.base import FeatureMap, KernelMap
@@ -144,7 +144,7 @@ class CoefficientSmoothed(ProximalStep):
 
     def inner(self, theta: Array, other: Array, scores: Array) -> float:
         """Return <theta, K other>."""
-        return float(np.vdot(theta, scores))
+        return inner(theta, scores)
 
     def direction(self, point: NewtonPoint) -> tuple[Array, Array, float]:
         """Return D = -residual + Z'v with (diag(1/scale) + Z Z') v = Z residual for bases Z of the faces, its scores and its slope."""
@@ -154,7 +154,7 @@ class CoefficientSmoothed(ProximalStep):
         if len(owner):
             moved, scores = _System(self.kernel, B, owner, 1.0 / scale, self.problem.threads, self.whole).solve(point.pull)
             D, dF = D + moved, dF + scores
-        return D, dF, float(np.vdot(point.residual, dF))
+        return D, dF, inner(point.residual, dF)
 
 
 class SeparateCoefficients(CoefficientSmoothed, Separate):

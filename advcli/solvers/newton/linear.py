@@ -22,11 +22,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from ...core.arrays import dense
 from ...core.compiled import Family, kernels
+from ...core.lapack import LinAlgError, dpotrf, dpotri, dpotrs, inner, norm
 from ...core.typing import Array, Labels
 from ...features.linear import MAX_UPDATES, LinearFeatures, NewtonSystem, add_squares, most_changes
 from ...problems.risk import Problem, Solution
@@ -114,7 +113,7 @@ class ProximalStep(ProximalMethod):
 
     def inner(self, theta: Array, other: Array, scores: Array) -> float:
         """Return the inner product of theta with a direction and its scores (n, k), over the regularised parameters."""
-        return float(np.vdot(theta, other if self.mask is None else other * self.mask))
+        return inner(theta, other if self.mask is None else other * self.mask)
 
     def bases(self, point: NewtonPoint) -> tuple[Array, Labels]:
         """Return bases of the faces (m, k) and the example i of every basis vector (m,)."""
@@ -127,7 +126,7 @@ class ProximalStep(ProximalMethod):
     def direction(self, point: NewtonPoint) -> tuple[Array, Array, float]:
         """Return the Newton direction D, H D = -residual, its scores (n, k) and the slope of psi along it."""
         D = self.step(point)
-        return D, self.features.shared_scores(D, self.problem.threads), float(np.vdot(point.residual, D))
+        return D, self.features.shared_scores(D, self.problem.threads), inner(point.residual, D)
 
     def _take_sample(self, size: int) -> None:
         """Sum Hessians over ``size`` examples, among them the earlier ones, or over all where these are hardly more."""
@@ -246,7 +245,7 @@ class ProximalStep(ProximalMethod):
             return None
         t, F, R, where = self.search(point, D, dF, slope, int(min(self.limits.max_passes - self.projections, TRIALS)))
         following = self.at(point.theta + t * D, F, R, where)
-        if self.sampled < len(self.sample) and np.linalg.norm(following.residual) > _SLOW * np.linalg.norm(point.residual):
+        if self.sampled < len(self.sample) and norm(following.residual) > _SLOW * norm(point.residual):
             self._take_sample(2 * self.sampled)
         return following
 
@@ -282,7 +281,7 @@ def search_by_steps(
     def line(t: float) -> tuple[float, float, Any]:
         F = point.F + t * dF
         R, where = method.block_step(F)
-        slope = inner_theta + t * inner_D + float(np.vdot(R, weighted))
+        slope = inner_theta + t * inner_D + inner(R, weighted)
         return slope, slope, (F, R, where)
 
     t, (F, R, where), _ = line_search(line, slope0, most)

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError
 
+from ...core.lapack import LinAlgError
 from ...core.typing import Array
 from ..best import BestSeen
 

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError
-from scipy.linalg.lapack import dposv, dpotrf, dpotrs
 
 from ...core.arrays import dense, is_sparse
+from ...core.lapack import LinAlgError, dposv, dpotrf, dpotrs, eigh
 from ...core.typing import Array, Labels
 from .systems import KernelSystems
 
@@ -98,7 +97,7 @@ def _solved(H: Array, right: Array) -> Array:
     """Return H^-1 right for a positive semi-definite H; directions without curvature do not move."""
     if H.shape == (1, 1):
         return right / H[0, 0] if H[0, 0] > 0.0 else np.zeros(1)
-    values, vectors = np.linalg.eigh(H)
+    values, vectors = eigh(H)
     inverse = np.where(values > 1e-13 * max(float(values[-1]), 1e-300), 1.0 / np.maximum(values, 1e-300), 0.0)
     return np.asarray(vectors @ (inverse * (vectors.T @ right)))
 

@@ -15,9 +15,9 @@ import time
 from dataclasses import replace
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from ...core.arrays import is_sparse
+from ...core.lapack import LinAlgError, cho_factor, cho_solve, inner, norm
 from ...core.typing import Array
 from ...features.base import KernelMap
 from ...problems.risk import Problem, Solution
@@ -101,7 +101,7 @@ class _NewtonDescent:
             moved = self._scores(step)
             self._offer(None, np.inf, answer.R + self._turned(moved), theta + step + residual / problem.lam)
             self.passes += 1.0
-            length = self._search(theta, step, scores, moved, primal, float(np.vdot(gradient, step)))
+            length = self._search(theta, step, scores, moved, primal, inner(gradient, step))
             if length == 0.0:
                 status = "converged" if best.reached(limits.tol) else "stalled"
                 break
@@ -135,7 +135,7 @@ class _NewtonDescent:
         self.total = self.D.sum(axis=1)
         if self.worth <= _FEW:
             return self._factored(gradient), np.zeros(1)
-        size = float(np.linalg.norm(gradient))
+        size = norm(gradient)
         closes = math.sqrt(2.0 * self.problem.lam * _WITHIN * self.limits.tol * abs(primal))
         return self._conjugate(gradient, max(closes, min(_FORCING, math.sqrt(size)) * size if closes < size else 0.0))
 
@@ -160,16 +160,16 @@ class _NewtonDescent:
     def _conjugate(self, gradient: Array, within: float) -> tuple[Array, Array]:
         """Return the step by conjugate gradients from 0, and its residual, of norm at most ``within``; a factor's where that is cheaper."""
         step, residual = np.zeros_like(gradient), -gradient
-        direction, square = residual, float(np.vdot(residual, residual))
+        direction, square = residual, inner(residual, residual)
         for product in range(_MOST_PRODUCTS):
             if product >= self.worth:
                 return self._factored(gradient), np.zeros(1)
             image = self._product(direction)
-            bend = float(np.vdot(direction, image))
+            bend = inner(direction, image)
             if not bend > 0.0:
                 break
             step, residual = step + square / bend * direction, residual - square / bend * image
-            after = float(np.vdot(residual, residual))
+            after = inner(residual, residual)
             if after <= within**2 or self.limits.spent(self.passes + _LEAST, self.started):
                 break
             direction, square = residual + after / square * direction, after
@@ -188,7 +188,7 @@ class _NewtonDescent:
         self.passes += 1.0
         try:
             return -cho_solve(cho_factor(flat, lower=True, overwrite_a=True), gradient.T.ravel()).reshape(k, d).T
-        except np.linalg.LinAlgError:
+        except LinAlgError:
             return -gradient
 
     def _search(self, theta: Array, step: Array, scores: Array, moved: Array, primal: float, slope: float) -> float:

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import LinAlgError
-from scipy.linalg.lapack import dgetrf, dgetrs, dpotrf, dpotrs
 
+from ...core.lapack import LinAlgError, dgetrf, dgetrs, dpotrf, dpotrs
 from ...core.typing import Array, Labels
 
 _PRECISION = 1e-3  # error of a solution by conjugate gradients, in the norm of the system: a line search follows the direction

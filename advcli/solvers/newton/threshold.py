@@ -22,9 +22,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError
 
 from ...core.compiled import kernels
+from ...core.lapack import LinAlgError
 from ...core.typing import Array
 from ...problems.threshold import ThresholdProblem
 from ..best import BestSeen

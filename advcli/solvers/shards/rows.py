@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.errors import KilledError
+from ...core.lapack import inner
 from ...core.typing import Array
 from ...problems.risk import Problem, gap_scale
 from ..smoothing import maximisers
@@ -306,7 +307,7 @@ class Whole(NamedTuple):
 
     def ridge(self, theta: Array) -> float:
         """Return lambda/2 |theta|^2."""
-        return 0.5 * self.lam * float(np.vdot(theta, theta))
+        return 0.5 * self.lam * inner(theta, theta)
 
     def dual(self, offset: float, gradient: Array) -> float:
         """Return D from the sums of c(r) and J'(s r)."""

@@ -1,0 +1,535 @@
+"""Products, factors and elementary functions that have the same bits on every processor: what a portable run takes for BLAS, LAPACK and NumPy's loops.
+
+An entry of a product A B is the sum of a_ip b_pj in the order of p, each rounded before it is added (meson.build turns contraction off), however the
+work is divided; only products of a matrix, rows contiguous, and one vector are sums over sixteen lanes. Factors are made of such products.
+Sources: Golub & Van Loan 2013 (Matrix Computations, 4th edition), sections 4.2 (Cholesky), 3.4 (LU), 8.3 (tridiagonal QL).
+"""
+
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
+from libc.math cimport fabs, sqrt
+
+from adv_check cimport demand
+from adv_simd cimport LANES, load, load_first, splat, store, vec, vsum
+cimport adv_elementary
+
+cdef enum:
+    DEEP = 128   # terms of a sum whose factors lie packed together
+    BLOCK = 48   # columns of a factor that are eliminated together
+
+
+cdef struct Matrix:
+    double *at
+    Py_ssize_t down   # from a row to the next
+    Py_ssize_t along  # from a column to the next
+
+
+cdef inline Matrix part(Matrix A, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+    """Return A from row i and column j on."""
+    A.at += i * A.down + j * A.along
+    return A
+
+
+cdef inline Matrix turned(Matrix A) noexcept nogil:
+    A.down, A.along = A.along, A.down
+    return A
+
+
+cdef inline void tile(Matrix A, int rows, Py_ssize_t depth, const double *b, Py_ssize_t step, int vectors, int last, double sign,
+                      Matrix C) noexcept nogil:
+    """Add sign A B to at most 4 rows and 2 vectors of C; row p of B begins at b + p step, the ``last`` numbers of a row are read."""
+    cdef vec c[8]
+    cdef vec u, v, s
+    cdef double line[8]
+    cdef int i, j, width = (vectors - 1) * LANES + last
+    cdef Py_ssize_t p
+    cdef const double *a0 = A.at
+    cdef const double *a1 = A.at + (1 if rows > 1 else 0) * A.down
+    cdef const double *a2 = A.at + (2 if rows > 2 else 0) * A.down
+    cdef const double *a3 = A.at + (3 if rows > 3 else 0) * A.down
+    cdef bint whole = last == LANES, written = C.along == 1 and whole
+    for i in range(4):
+        if i >= rows:
+            c[i] = c[4 + i] = splat(0.0)
+        elif written:
+            c[i] = load(C.at + i * C.down, 0)
+            c[4 + i] = load(C.at + i * C.down, 1) if vectors == 2 else splat(0.0)
+        else:
+            for j in range(8):
+                line[j] = C.at[i * C.down + j * C.along] if j < width else 0.0
+            c[i] = load(line, 0)
+            c[4 + i] = load(line, 1)
+    if vectors == 2 and whole:
+        for p in range(depth):
+            u, v = load(b, 0), load(b, 1)
+            s = splat(sign * a0[0]); c[0] = c[0] + s * u; c[4] = c[4] + s * v
+            s = splat(sign * a1[0]); c[1] = c[1] + s * u; c[5] = c[5] + s * v
+            s = splat(sign * a2[0]); c[2] = c[2] + s * u; c[6] = c[6] + s * v
+            s = splat(sign * a3[0]); c[3] = c[3] + s * u; c[7] = c[7] + s * v
+            a0 += A.along; a1 += A.along; a2 += A.along; a3 += A.along
+            b += step
+    else:
+        for p in range(depth):
+            u = load(b, 0) if vectors == 2 else load_first(b, last)
+            v = load_first(b + LANES, last) if vectors == 2 else splat(0.0)
+            s = splat(sign * a0[0]); c[0] = c[0] + s * u; c[4] = c[4] + s * v
+            s = splat(sign * a1[0]); c[1] = c[1] + s * u; c[5] = c[5] + s * v
+            s = splat(sign * a2[0]); c[2] = c[2] + s * u; c[6] = c[6] + s * v
+            s = splat(sign * a3[0]); c[3] = c[3] + s * u; c[7] = c[7] + s * v
+            a0 += A.along; a1 += A.along; a2 += A.along; a3 += A.along
+            b += step
+    for i in range(rows):
+        if written:
+            store(C.at + i * C.down, 0, c[i])
+            if vectors == 2:
+                store(C.at + i * C.down, 1, c[4 + i])
+        else:
+            store(line, 0, c[i])
+            store(line, 1, c[4 + i])
+            for j in range(width):
+                C.at[i * C.down + j * C.along] = line[j]
+
+
+cdef void rows_by(Matrix A, Py_ssize_t m, Py_ssize_t depth, const double *x, double sign, Matrix C) noexcept nogil:
+    """Add sign A x to the column C for rows A of contiguous numbers, over sixteen lanes."""
+    cdef vec s, t, u, v
+    cdef Py_ssize_t i, j, whole = depth // (4 * LANES)
+    cdef const double *a
+    cdef double rest
+    for i in range(m):
+        a = A.at + i * A.down
+        s = t = u = v = splat(0.0)
+        for j in range(whole):
+            s = s + load(a, 4 * j) * load(x, 4 * j)
+            t = t + load(a, 4 * j + 1) * load(x, 4 * j + 1)
+            u = u + load(a, 4 * j + 2) * load(x, 4 * j + 2)
+            v = v + load(a, 4 * j + 3) * load(x, 4 * j + 3)
+        rest = 0.0
+        for j in range(4 * LANES * whole, depth):
+            rest = rest + a[j] * x[j]
+        C.at[i * C.down] = C.at[i * C.down] + sign * (vsum((s + t) + (u + v)) + rest)
+
+
+cdef void add_product(Py_ssize_t m, Py_ssize_t n, Py_ssize_t depth, Matrix A, Matrix B, double sign, Matrix C, double *packed) noexcept nogil:
+    """Add sign A B to C (m, n), ``depth`` terms to an entry; ``packed`` has room for DEEP x 2 LANES numbers."""
+    cdef Py_ssize_t first, i, j, p, q, terms, step
+    cdef int vectors, last, width
+    cdef const double *b
+    if n == 1 and A.along == 1 and B.down == 1:
+        rows_by(A, m, depth, B.at, sign, C)
+        return
+    if n == 1 and m > 1:  # a row times a matrix: the same sums, without packing
+        add_product(1, m, depth, turned(B), turned(A), sign, turned(C), packed)
+        return
+    for first from 0 <= first < depth by DEEP:
+        terms = min(<Py_ssize_t>DEEP, depth - first)
+        for j from 0 <= j < n by 2 * LANES:
+            width = <int>min(<Py_ssize_t>(2 * LANES), n - j)
+            vectors = 2 if width > LANES else 1
+            last = width - (vectors - 1) * LANES
+            if B.along == 1 and m <= 8:
+                b, step = B.at + first * B.down + j, B.down
+            else:
+                step = vectors * LANES
+                for p in range(terms):
+                    for q in range(step):
+                        packed[p * step + q] = B.at[(first + p) * B.down + (j + q) * B.along] if q < width else 0.0
+                b = packed
+            for i from 0 <= i < m by 4:
+                tile(part(A, i, first), <int>min(<Py_ssize_t>4, m - i), terms, b, step, vectors, last, sign, part(C, i, j))
+
+
+cdef inline Matrix of(double[:, :] A) noexcept nogil:
+    cdef Matrix made
+    made.at = &A[0, 0] if A.shape[0] and A.shape[1] else NULL
+    made.down, made.along = A.strides[0] // <Py_ssize_t>sizeof(double), A.strides[1] // <Py_ssize_t>sizeof(double)
+    return made
+
+
+cdef inline Matrix by_columns(double *at, int step) noexcept nogil:
+    """Return the matrix whose columns lie ``step`` numbers apart."""
+    cdef Matrix made
+    made.at, made.down, made.along = at, 1, step
+    return made
+
+
+# ---- factors ------------------------------------------------------------------------------------------------------------
+
+
+cdef Py_ssize_t factor(Matrix A, Py_ssize_t n, double *packed) noexcept nogil:
+    """Replace the lower triangle of A (n, n) by its factor; return 0, or the place from 1 of the first pivot that is not positive."""
+    cdef Py_ssize_t begin, end, i, j, p
+    cdef double pivot, size
+    cdef double *column
+    cdef const double *before
+    for begin from 0 <= begin < n by BLOCK:
+        end = min(begin + BLOCK, n)
+        if begin:
+            add_product(n - begin, end - begin, begin, part(A, begin, 0), turned(part(A, begin, 0)), -1.0, part(A, begin, begin), packed)
+        for j in range(begin, end):
+            column = A.at + j * A.along
+            for p in range(begin, j):
+                before, size = A.at + p * A.along, A.at[j * A.down + p * A.along]
+                for i in range(j, n):
+                    column[i * A.down] = column[i * A.down] - size * before[i * A.down]
+            pivot = column[j * A.down]
+            if not pivot > 0.0:
+                return j + 1
+            pivot = sqrt(pivot)
+            column[j * A.down] = pivot
+            for i in range(j + 1, n):
+                column[i * A.down] = column[i * A.down] / pivot
+    return 0
+
+
+cdef void substitute(Matrix L, Py_ssize_t n, Matrix B, Py_ssize_t r, bint transposed, double *packed) noexcept nogil:
+    """Replace B (n, r) by L^-1 B, or by L'^-1 B, of the lower triangle of L (n, n)."""
+    cdef Py_ssize_t begin, end, i, j, p
+    cdef double size
+    cdef double *row
+    cdef double *other
+    if not transposed:
+        for begin from 0 <= begin < n by BLOCK:
+            end = min(begin + BLOCK, n)
+            if begin:
+                add_product(end - begin, r, begin, part(L, begin, 0), B, -1.0, part(B, begin, 0), packed)
+            for i in range(begin, end):
+                row = B.at + i * B.down
+                for p in range(begin, i):
+                    other, size = B.at + p * B.down, L.at[i * L.down + p * L.along]
+                    for j in range(r):
+                        row[j * B.along] = row[j * B.along] - size * other[j * B.along]
+                size = L.at[i * (L.down + L.along)]
+                for j in range(r):
+                    row[j * B.along] = row[j * B.along] / size
+        return
+    begin = (n - 1) // BLOCK * BLOCK
+    while begin >= 0:
+        end = min(begin + BLOCK, n)
+        if end < n:
+            add_product(end - begin, r, n - end, turned(part(L, end, begin)), part(B, end, 0), -1.0, part(B, begin, 0), packed)
+        for i in range(end - 1, begin - 1, -1):
+            row, size = B.at + i * B.down, L.at[i * (L.down + L.along)]
+            for j in range(r):
+                row[j * B.along] = row[j * B.along] / size
+            for p in range(begin, i):
+                other, size = B.at + p * B.down, L.at[i * L.down + p * L.along]
+                for j in range(r):
+                    other[j * B.along] = other[j * B.along] - size * row[j * B.along]
+        begin = begin - BLOCK
+
+
+def cholesky(double[:, ::1] A):
+    """Replace the lower triangle of A (n, n) by its factor L, A = L L'; return 0, or the place from 1 of the first pivot that is not positive."""
+    cdef double packed[DEEP * 8]
+    cdef Py_ssize_t failed
+    demand(A.shape[1] == A.shape[0], "a factor needs a square matrix")
+    with nogil:
+        failed = factor(of(A), A.shape[0], packed)
+    return failed
+
+
+def solve_lower(double[:, ::1] L, double[:, ::1] B, bint transposed):
+    """Replace B (n, r) by L^-1 B, or by L'^-1 B, of the lower triangle of L (n, n)."""
+    cdef double packed[DEEP * 8]
+    demand(L.shape[1] == L.shape[0] and B.shape[0] == L.shape[0], "a square triangle and its right sides need equally many rows")
+    if L.shape[0] and B.shape[1]:
+        with nogil:
+            substitute(of(L), L.shape[0], of(B), B.shape[1], transposed, packed)
+
+
+def eliminate(double[:, ::1] A, Py_ssize_t[::1] pivots):
+    """Replace A (n, n) by its factors L (below the diagonal, of ones) and U, rows exchanged as ``pivots`` (n,) say; return 0, or the place from
+    1 of a column without a pivot.
+    """
+    cdef Py_ssize_t n = A.shape[0], i, j, p, best
+    cdef double size
+    demand(A.shape[1] == n and pivots.shape[0] == n, "a factor needs a square matrix and as many pivots")
+    with nogil:
+        for p in range(n):
+            best = p
+            for i in range(p + 1, n):
+                if fabs(A[i, p]) > fabs(A[best, p]):
+                    best = i
+            pivots[p] = best
+            if A[best, p] == 0.0:
+                with gil:
+                    return p + 1
+            if best != p:
+                for j in range(n):
+                    A[p, j], A[best, j] = A[best, j], A[p, j]
+            for i in range(p + 1, n):
+                size = A[i, p] / A[p, p]
+                A[i, p] = size
+                for j in range(p + 1, n):
+                    A[i, j] = A[i, j] - size * A[p, j]
+    return 0
+
+
+def solve_eliminated(double[:, ::1] A, Py_ssize_t[::1] pivots, double[:, ::1] B):
+    """Replace B (n, r) by the solution of the system whose factors `eliminate` left in A (n, n)."""
+    cdef Py_ssize_t n = A.shape[0], r = B.shape[1], i, j, p
+    cdef double size
+    demand(A.shape[1] == n and pivots.shape[0] == n and B.shape[0] == n, "a system and its right sides need equally many rows")
+    for p in range(n):
+        demand(p <= pivots[p] < n, "pivots must be rows below their own")
+    with nogil:
+        for p in range(n):
+            i = pivots[p]
+            if i != p:
+                for j in range(r):
+                    B[p, j], B[i, j] = B[i, j], B[p, j]
+        for i in range(n):
+            for p in range(i):
+                size = A[i, p]
+                for j in range(r):
+                    B[i, j] = B[i, j] - size * B[p, j]
+        for i in range(n - 1, -1, -1):
+            for p in range(i + 1, n):
+                size = A[i, p]
+                for j in range(r):
+                    B[i, j] = B[i, j] - size * B[p, j]
+            size = A[i, i]
+            for j in range(r):
+                B[i, j] = B[i, j] / size
+
+
+cdef void syrk(char *triangle, char *kind, int *n, int *depth, double *sign, const double *A, int *step, double *one, double *C,
+               int *apart) noexcept nogil:
+    """Add sign A A' to the lower triangle of C (n, n), both column by column: what BLAS does for the letters L and N."""
+    cdef double packed[DEEP * 8]
+    cdef Matrix left = by_columns(<double *>A, step[0]), right = left
+    cdef Py_ssize_t begin
+    for begin from 0 <= begin < n[0] by BLOCK:  # columns of C from the diagonal on, as rows
+        add_product(min(<Py_ssize_t>BLOCK, n[0] - begin), n[0] - begin, depth[0], part(left, begin, 0), turned(part(right, begin, 0)), sign[0],
+                    turned(part(by_columns(C, apart[0]), begin, begin)), packed)
+
+
+cdef void potrf(char *triangle, int *n, double *A, int *step, int *failed) noexcept nogil:
+    """Replace the lower triangle of A, column by column, by its factor: what LAPACK does for the letter L."""
+    cdef double packed[DEEP * 8]
+    failed[0] = <int>factor(by_columns(A, step[0]), n[0], packed)
+
+
+cdef void potrs(char *triangle, int *n, int *r, const double *A, int *step, double *B, int *apart, int *failed) noexcept nogil:
+    """Replace B (n, r), column by column, by the solution of the system whose factor is A: what LAPACK does for the letter L."""
+    cdef double packed[DEEP * 8]
+    cdef Matrix L = by_columns(<double *>A, step[0]), right = by_columns(B, apart[0])
+    substitute(L, n[0], right, r[0], False, packed)
+    substitute(L, n[0], right, r[0], True, packed)
+    failed[0] = 0
+
+
+def blas():
+    """Return what other compiled modules take for BLAS's dsyrk and LAPACK's dpotrf and dpotrs."""
+    return PyCapsule_New(<void *>syrk, "dsyrk", NULL), PyCapsule_New(<void *>potrf, "dpotrf", NULL), PyCapsule_New(<void *>potrs, "dpotrs", NULL)
+
+
+def eigen(double[:, ::1] A, double[::1] values, double[:, ::1] vectors):
+    """Write the eigenvalues of a symmetric A (n, n), which is lost, and the eigenvectors as rows of ``vectors`` (n, n), in no order.
+
+    Return whether 60 turns of QL were enough for each value.
+    """
+    cdef Py_ssize_t n = A.shape[0], i, j, l, m, step
+    cdef int turn
+    cdef double alpha, beta, size, scale, g, r, s, c, p, f, b, old
+    cdef double[::1] e, w
+    demand(A.shape[1] == n and values.shape[0] == n and vectors.shape[0] == n and vectors.shape[1] == n, "shapes must agree")
+    import numpy as np
+
+    e, w = np.zeros(n + 1), np.zeros(n)
+    betas_made = np.zeros(n)
+    cdef double[::1] betas = betas_made
+    if n == 0:
+        return True
+    with nogil:
+        # Householder reflections: the vector of step l stays in row l of A, right of the diagonal
+        for l in range(n - 2):
+            scale = 0.0
+            for j in range(l + 1, n):
+                scale = scale + A[l, j] * A[l, j]
+            scale = sqrt(scale)
+            values[l] = A[l, l]
+            if scale == 0.0:
+                e[l] = 0.0
+                continue
+            alpha = -scale if A[l, l + 1] > 0.0 else scale
+            e[l] = alpha
+            A[l, l + 1] = A[l, l + 1] - alpha
+            size = 0.0
+            for j in range(l + 1, n):
+                size = size + A[l, j] * A[l, j]
+            beta = 2.0 / size
+            betas[l] = beta
+            for j in range(l + 1, n):
+                w[j] = 0.0
+            for i in range(l + 1, n):
+                size = beta * A[l, i]
+                for j in range(l + 1, n):
+                    w[j] = w[j] + size * A[i, j]
+            size = 0.0
+            for j in range(l + 1, n):
+                size = size + w[j] * A[l, j]
+            size = 0.5 * beta * size
+            for j in range(l + 1, n):
+                w[j] = w[j] - size * A[l, j]
+            for i in range(l + 1, n):
+                r, s = A[l, i], w[i]
+                for j in range(l + 1, n):
+                    A[i, j] = A[i, j] - (r * w[j] + s * A[l, j])
+        if n > 1:
+            values[n - 2] = A[n - 2, n - 2]
+            e[n - 2] = A[n - 2, n - 1]
+        values[n - 1] = A[n - 1, n - 1]
+        # rows of ``vectors`` are columns of the product of the reflections
+        for i in range(n):
+            for j in range(n):
+                vectors[i, j] = 1.0 if i == j else 0.0
+        for l in range(n - 3, -1, -1):
+            if betas[l] == 0.0:
+                continue
+            for i in range(l + 1, n):
+                size = 0.0
+                for j in range(l + 1, n):
+                    size = size + vectors[i, j] * A[l, j]
+                size = size * betas[l]
+                for j in range(l + 1, n):
+                    vectors[i, j] = vectors[i, j] - size * A[l, j]
+        # implicit QL
+        for l in range(n):
+            turn = 0
+            while True:
+                m = l
+                while m < n - 1:
+                    size = fabs(values[m]) + fabs(values[m + 1])
+                    if fabs(e[m]) <= 2.220446049250313e-16 * size:
+                        break
+                    m = m + 1
+                if m == l:
+                    break
+                turn = turn + 1
+                if turn > 60:
+                    with gil:
+                        return False
+                g = (values[l + 1] - values[l]) / (2.0 * e[l])
+                r = sqrt(g * g + 1.0)
+                g = values[m] - values[l] + e[l] / (g + (r if g >= 0.0 else -r))
+                s = c = 1.0
+                p = 0.0
+                i = m - 1
+                while i >= l:
+                    f, b = s * e[i], c * e[i]
+                    scale = max(fabs(f), fabs(g))
+                    r = scale * sqrt((f / scale) * (f / scale) + (g / scale) * (g / scale)) if scale > 0.0 else 0.0
+                    e[i + 1] = r
+                    if r == 0.0:
+                        values[i + 1] = values[i + 1] - p
+                        e[m] = 0.0
+                        break
+                    s, c = f / r, g / r
+                    g = values[i + 1] - p
+                    r = (values[i] - g) * s + 2.0 * c * b
+                    p = s * r
+                    values[i + 1] = g + p
+                    g = c * r - b
+                    for j in range(n):
+                        old = vectors[i + 1, j]
+                        vectors[i + 1, j] = s * vectors[i, j] + c * old
+                        vectors[i, j] = c * vectors[i, j] - s * old
+                    i = i - 1
+                if r == 0.0 and i >= l:
+                    continue
+                values[l] = values[l] - p
+                e[l] = g
+                e[m] = 0.0
+    return True
+
+
+# ---- NumPy's loops ------------------------------------------------------------------------------------------------------
+
+ctypedef void (*Loop)(char **args, Py_ssize_t *dimensions, Py_ssize_t *steps, void *data) noexcept nogil
+ctypedef int (*Replace)(object ufunc, Loop new, const int *signature, Loop *old) except -1
+
+
+cdef void matmul_loop(char **args, Py_ssize_t *dimensions, Py_ssize_t *steps, void *data) noexcept nogil:
+    cdef Py_ssize_t item, i, j, m = dimensions[1], depth = dimensions[2], n = dimensions[3]
+    cdef Matrix A, B, C
+    cdef double packed[DEEP * 8]
+    A.down, A.along, B.down, B.along, C.down, C.along = steps[3] // 8, steps[4] // 8, steps[5] // 8, steps[6] // 8, steps[7] // 8, steps[8] // 8
+    for item in range(dimensions[0]):
+        A.at, B.at, C.at = <double *>(args[0] + item * steps[0]), <double *>(args[1] + item * steps[1]), <double *>(args[2] + item * steps[2])
+        for i in range(m):
+            for j in range(n):
+                C.at[i * C.down + j * C.along] = 0.0
+        if m and n and depth:
+            add_product(m, n, depth, A, B, 1.0, C, packed)
+
+
+cdef void exp_loop(char **args, Py_ssize_t *dimensions, Py_ssize_t *steps, void *data) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(dimensions[0]):
+        (<double *>(args[1] + i * steps[1]))[0] = adv_elementary.exp((<double *>(args[0] + i * steps[0]))[0])
+
+
+cdef void expm1_loop(char **args, Py_ssize_t *dimensions, Py_ssize_t *steps, void *data) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(dimensions[0]):
+        (<double *>(args[1] + i * steps[1]))[0] = adv_elementary.expm1((<double *>(args[0] + i * steps[0]))[0])
+
+
+cdef void log_loop(char **args, Py_ssize_t *dimensions, Py_ssize_t *steps, void *data) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(dimensions[0]):
+        (<double *>(args[1] + i * steps[1]))[0] = adv_elementary.log((<double *>(args[0] + i * steps[0]))[0])
+
+
+cdef void log1p_loop(char **args, Py_ssize_t *dimensions, Py_ssize_t *steps, void *data) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(dimensions[0]):
+        (<double *>(args[1] + i * steps[1]))[0] = adv_elementary.log1p((<double *>(args[0] + i * steps[0]))[0])
+
+
+cdef void power_loop(char **args, Py_ssize_t *dimensions, Py_ssize_t *steps, void *data) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(dimensions[0]):
+        (<double *>(args[2] + i * steps[2]))[0] = adv_elementary.pow((<double *>(args[0] + i * steps[0]))[0], (<double *>(args[1] + i * steps[1]))[0])
+
+
+cdef enum:
+    REPLACE = 30  # place of PyUFunc_ReplaceLoopBySignature in NumPy's table, part of its binary interface
+    DOUBLE = 12   # NPY_DOUBLE
+
+LOOPS = ("matmul", "exp", "expm1", "log", "log1p", "power")
+"""Functions of NumPy whose loops over doubles `exchange` replaces."""
+
+cdef Loop *own = [matmul_loop, exp_loop, expm1_loop, log_loop, log1p_loop, power_loop]
+cdef Loop kept[6]
+cdef bint exchanged = False
+
+
+def lanes():
+    """Return how many numbers a vector has: one where the compiler had no vectors."""
+    return LANES
+
+
+def exchange(bint portable):
+    """Give NumPy's functions `LOOPS` the loops of this module, or their own back, in the whole process; return whether they had these before."""
+    global exchanged
+    import numpy as np
+
+    cdef int doubles[3]
+    cdef int i
+    cdef Loop before
+    cdef void **table
+    cdef bint had = exchanged
+    if portable == had:
+        return had
+    doubles[0] = doubles[1] = doubles[2] = DOUBLE
+    table = <void **>PyCapsule_GetPointer(np._core._multiarray_umath._UFUNC_API, NULL)
+    for i, name in enumerate(LOOPS):
+        before = NULL
+        (<Replace>table[REPLACE])(getattr(np, name), own[i] if portable else kept[i], doubles, &before)
+        demand(before != NULL, f"numpy.{name} has no loop over doubles")
+        if portable:
+            kept[i] = before
+    exchanged = portable
+    return had

@@ -1,0 +1,78 @@
+"""Portable arithmetic: the same bits on every processor, whatever BLAS is installed.
+
+While `using` is in force with ``portable``, the compiled loops run at a level whose sums have four lanes and no fused multiply-adds
+(`avx2` and `portable` of `advcli.core.compiled` agree bit for bit), NumPy's products of matrices, exp, log and powers have the loops of
+`_ext/support/arithmetic.pyx`, and `advcli.core.lapack` has the factors there. It holds for the whole process, other threads included.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from .compiled import usable_levels
+from .errors import ConfigError, IncompatibleError
+
+ARITHMETICS = ("fast", "portable")
+"""Values of the key ``arithmetic``."""
+
+
+def is_portable() -> bool:
+    """Return whether portable arithmetic is in force."""
+    return _State.portable
+
+
+def refuse_portable(what: str, remedy: str) -> None:
+    """Refuse a computation by a library whose sums follow the processor; ``remedy`` is another way."""
+    if _State.portable:
+        raise IncompatibleError(what, "arithmetic=fast", f"its library computes otherwise on other processors: {remedy}")
+
+
+class _State:
+    portable = False
+
+
+@contextlib.contextmanager
+def using(arithmetic: str) -> Iterator[None]:
+    """Compute by this arithmetic, ``fast`` or ``portable``, until the block ends; an inner block of another one comes first.
+
+    Raises
+    ------
+    ConfigError
+        If the compiled part has no vectors, as one made by MSVC; gcc and clang make them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from advcli.core.arithmetic import using
+    >>> with using("portable"):
+    ...     float(np.exp(1.0))
+    2.718281828459045
+    """
+    from . import compiled
+
+    before = _State.portable
+    wanted = arithmetic == "portable"
+    if wanted == before:
+        yield
+        return
+    kernels = compiled.kernels
+    level = kernels.level
+    if wanted and not kernels.arithmetic.lanes() > 1:
+        raise ConfigError("arithmetic=portable needs compiled loops with vectors: build advcli with gcc or clang, or take arithmetic=fast")
+    narrower = (each for each in usable_levels() if each != "avx512")
+    kernels.use(kernels.chosen if not wanted or kernels.chosen == "portable" else next(narrower))
+    _exchange(wanted)
+    try:
+        yield
+    finally:
+        _exchange(before)
+        kernels.use(level)
+
+
+def _exchange(portable: bool) -> None:
+    from .compiled import kernels
+
+    _State.portable = portable
+    kernels.arithmetic.exchange(portable)
+    kernels.newton_faces.take(kernels.arithmetic.blas() if portable else None)

@@ -1,0 +1,90 @@
+"""Rows of ``arithmetic=portable`` have the same bits at every level of instructions, under every BLAS and with every loop of NumPy."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+from advcli.core.compiled import usable_levels
+
+FITS = """
+import hashlib, sys, warnings
+import numpy as np
+from sklearn.datasets import load_iris, load_wine
+from advcli import *
+from advcli.core.arithmetic import using
+warnings.simplefilter("ignore")
+X, y = load_wine(return_X_y=True)
+X, Z = (X - X.mean(0)) / X.std(0), load_iris(return_X_y=True)[0]
+z = np.repeat([0, 1, 2], 50)
+METHODS = [
+    *(AdversarialClassifier(C=10.0, loss=loss) for loss in ("zero_one", "absolute", "squared", "ww", "cs", "llw", "entropy")),
+    *(AdversarialClassifier(C=10.0, solver=solver) for solver in ("dual", "newton", "interior_point", "constraint_generation")),
+    *(AdversarialClassifier(C=10.0, kernel=kernel) for kernel in ("rbf", "poly")),
+    AdversarialClassifier(C=10.0, features="kernel_pca"), AdversarialClassifier(C=10.0, features="nystroem"),
+    AdversarialClassifier(C=10.0, calibrate="vector"), AbstainingClassifier(C=10.0),
+    OneVersusOneClassifier(C=10.0), OneVersusAllClassifier(C=10.0), CostSensitiveClassifier(C=10.0),
+    *(OrdinalClassifier(C=10.0, method=method) for method in ("at", "it", "red_th", "svorim", "svorex")),
+    OrdinalAdversarialClassifier(C=10.0), PerceptronClassifier(),
+]
+done = 0
+with using("portable"):
+    for method in METHODS:
+        digest = hashlib.sha256()
+        for rows, labels in ((X, y), (Z, z)):
+            method.fit(rows, labels)
+            scores = method.decision_function(rows) if hasattr(method, "decision_function") else method.predict(rows)
+            digest.update(np.ascontiguousarray(scores).tobytes())
+            if getattr(method, "certificate_", None) is not None:
+                digest.update(np.array([method.certificate_.primal, method.certificate_.dual]).tobytes())
+        print(method, digest.hexdigest()[:16])
+        done += 1
+"""
+
+SHORT = {"OPENBLAS_CORETYPE": "Prescott", "ADVCLI_SIMD": "portable", "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX2 FMA3"}
+CORES = ("Haswell", "Zen", "SkylakeX", "Prescott")
+
+
+def told(code: str, **environment: str) -> str:
+    """Return what a program prints in this environment."""
+    # NumPy refuses to switch off what a build or a processor does not have; it warns then, on standard error
+    return subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_fits_have_the_same_bits_in_the_narrowest_environment() -> None:
+    wanted = told(FITS)
+    assert len(wanted.splitlines()) > 20
+    assert told(FITS, **SHORT) == wanted
+
+
+@pytest.mark.slow
+def test_fits_have_the_same_bits_under_every_blas_and_level() -> None:
+    wanted = told(FITS)
+    for core in CORES:
+        for level in usable_levels():
+            assert told(FITS, OPENBLAS_CORETYPE=core, ADVCLI_SIMD=level) == wanted, (core, level)
+
+
+def test_rows_have_the_same_bits(tmp_path) -> None:
+    runs = []
+    for name, environment in (("a", {}), ("b", SHORT)):
+        words = ["dataset=iris", "arithmetic=portable", "protocol.n_splits=2", "confirm=false", f"results_dir={tmp_path}", f"name={name}"]
+        command = [sys.executable, "-m", "advcli", *words]
+        subprocess.run(command, env={**os.environ, **environment}, check=True, capture_output=True)
+        rows = pd.read_csv(tmp_path / name / "runs.csv")
+        runs.append(rows.drop(columns=[column for column in rows if "seconds" in column]))
+    pd.testing.assert_frame_equal(*runs, check_exact=True)
+    assert runs[0]["options"].str.contains("arithmetic=portable").all()
+
+
+def test_other_libraries_are_refused_in_one_line() -> None:
+    words = ["dataset=iris", "loss=logistic", "arithmetic=portable", "protocol.n_splits=2", "confirm=false"]
+    made = subprocess.run([sys.executable, "-m", "advcli", *words], capture_output=True, text=True, check=False)
+    assert made.returncode == 2
+    assert "LogisticRegression needs arithmetic=fast" in made.stderr
