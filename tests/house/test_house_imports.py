@@ -185,7 +185,7 @@ def test_the_law_allows_nothing_that_nobody_uses() -> None:
         ("verify.new", "from ..losses import make_loss"),
         ("verify.new", "from ..features.linear import LinearFeatures"),
         ("verify.new", "from ..learners import Method"),
-        ("verify.new", "from .._ext import oracle_scalar"),
+        ("verify.new", "from .._ext import oracle_portable"),
         ("verify.new", "from ..evaluation.splits import random_splits"),
     ],
 )

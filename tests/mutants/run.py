@@ -5,8 +5,8 @@
 
 The user's tree is only read. Each worker has a copy of it in a temporary folder, with the compiled modules that this Python imports; for a
 change of a kernel a second copy with the portable level alone, or with the level that the mutant names beside it, where meson and ninja
-build again what depends on the changed file. Tests are first run without any change, unless --trust says that they have just passed: what fails
-there proves nothing. Printed per mutant:
+build again what depends on the changed file. Tests are first run without any change, unless --trust says that they have just passed: what
+fails there proves nothing. Printed per mutant:
 
     killed      the tests fail, or do not end
     survived    they pass: a test is missing (exit code 1)

@@ -127,7 +127,7 @@ def test_wheel_holds_configs_and_compiled_parts_and_no_tests(wheel: Path) -> Non
     for option in (ROOT / "conf").rglob("*.yaml"):
         assert f"advcli/conf/{option.relative_to(ROOT / 'conf').as_posix()}" in names
     built = {name.split("/")[-1].split(".")[0] for name in names if name.startswith("advcli/_ext/") and name.endswith((".so", ".pyd"))}
-    assert built == {"utility"} | {f"{kernel.stem}_scalar" for kernel in (ROOT / "_ext").rglob("*.pyx")}
+    assert built == {"utility"} | {f"{kernel.stem}_portable" for kernel in (ROOT / "_ext").rglob("*.pyx")}
     assert not [name for name in names if name.startswith(("tests/", "results/", "data/"))]
     assert any(name.endswith("entry_points.txt") for name in names)
 
