@@ -113,7 +113,6 @@ def solve_counts(first: Array, second: Array, third: Array) -> tuple[Array, Arra
         rows = np.vstack([C.T * (slope_C.T - (C * slope_C).sum(axis=0)[:, None]), p * (slope_p - p @ slope_p)])
         return float(value), rows.ravel()
 
-    refuse_portable("confusion=hoc", "take anchors or joint")
     found = []
     for start in range(STARTS):
         logits = np.vstack([(1.5 + start) * np.eye(k), np.log(np.maximum(first, 1e-3))])
@@ -133,6 +132,7 @@ ESTIMATES: dict[str, Callable[[Any, Labels, int], Array]] = {"anchors": anchors,
 def estimated(name: str, X: Any, y: Labels, k: int) -> Array:
     """Return the estimate of that name; `DataError` for a label without two rows, or too few rows."""
     rows = np.bincount(y, minlength=k)
+    refuse_portable(f"confusion={name}", "give the matrix, or rows with known labels")
     if len(y) < 3 * k or rows.min() < 2:
         raise DataError(
             f"confusion={name} needs two rows of each label seen, and three a class; label {int(rows.argmin())} has {int(rows.min())}"
