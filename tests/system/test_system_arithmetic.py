@@ -57,7 +57,13 @@ with using("portable"):
         print(method, digest.hexdigest()[:16])
 """
 
-SHORT = {"OPENBLAS_CORETYPE": "Prescott", "ADVCLI_SIMD": "portable", "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX2 FMA3"}
+SHORT = {
+    "OPENBLAS_CORETYPE": "Prescott",
+    "ADVCLI_SIMD": "portable",
+    "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX2 FMA3 AVX512F AVX512CD AVX512_SKX",  # names of NumPy from 2.4 on, and before
+    "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX512F",
+}
+"""The narrowest instructions of each library."""
 CORES = ("Haswell", "Zen", "SkylakeX", "Prescott")
 
 
