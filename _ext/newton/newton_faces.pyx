@@ -52,8 +52,8 @@ cdef Potrf dpotrf
 cdef Potrs dpotrs
 
 
-def take(others=None):
-    """Take the functions of `arithmetic.blas` for SciPy's, or SciPy's again."""
+def _take(others=None):
+    """Take the functions of `arithmetic._blas` for SciPy's, or SciPy's again."""
     global dsyrk, dpotrf, dpotrs
     if others is None:
         dsyrk = <Syrk>of_scipy(cython_blas, "dsyrk", "cciiddiddi")
@@ -65,7 +65,7 @@ def take(others=None):
         dpotrs = <Potrs>PyCapsule_GetPointer(others[2], "dpotrs")
 
 
-take()
+_take()
 
 
 cdef inline Py_ssize_t next_loose(const signed char[:, ::1] state, Py_ssize_t i) noexcept nogil:

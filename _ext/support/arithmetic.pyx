@@ -319,7 +319,7 @@ cdef void potrs(char *triangle, int *n, int *r, const double *A, int *step, doub
     failed[0] = 0
 
 
-def blas():
+def _blas():
     """Return what other compiled modules take for BLAS's dsyrk and LAPACK's dpotrf and dpotrs."""
     return PyCapsule_New(<void *>syrk, "dsyrk", NULL), PyCapsule_New(<void *>potrf, "dpotrf", NULL), PyCapsule_New(<void *>potrs, "dpotrs", NULL)
 

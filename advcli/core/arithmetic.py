@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from .compiled import usable_levels
 from .errors import ConfigError, IncompatibleError
 
 ARITHMETICS = ("fast", "portable")
@@ -49,14 +48,13 @@ def using(arithmetic: str) -> Iterator[None]:
     ...     float(np.exp(1.0))
     2.718281828459045
     """
-    from . import compiled
-
     before = _State.portable
     wanted = arithmetic == "portable"
     if wanted == before:
         yield
         return
-    kernels = compiled.kernels
+    from .compiled import kernels, usable_levels  # NumPy, which the command line does without for long
+
     level = kernels.level
     if wanted and not kernels.arithmetic.lanes() > 1:
         raise ConfigError("arithmetic=portable needs compiled loops with vectors: build advcli with gcc or clang, or take arithmetic=fast")
@@ -75,4 +73,4 @@ def _exchange(portable: bool) -> None:
 
     _State.portable = portable
     kernels.arithmetic.exchange(portable)
-    kernels.newton_faces.take(kernels.arithmetic.blas() if portable else None)
+    kernels.newton_faces._take(kernels.arithmetic._blas() if portable else None)

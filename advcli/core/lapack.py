@@ -207,7 +207,7 @@ def inv(a: Array) -> Array:
 def eigh(a: Array, **how: Any) -> tuple[Array, Array]:
     """Return the eigenvalues of symmetric matrices (..., n, n), ascending, and their eigenvectors, the columns; ``how`` as in SciPy."""
     if not is_portable():
-        return library.eigh(a, check_finite=False, **how) if how else np.linalg.eigh(a)
+        return library.eigh(a, **how) if how else np.linalg.eigh(a)
     first, last = how.get("subset_by_index", (0, np.shape(a)[-1] - 1))
     flat = np.reshape(a, (-1, *np.shape(a)[-2:]))
     found = [_eigen(each, first, last) for each in flat]

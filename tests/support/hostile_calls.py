@@ -48,6 +48,8 @@ ANY_LENGTH |= {("ascent_kernel.extend", "rows")}
 ANY_LENGTH |= {("gaussian.matrix", "X"), ("equal_rows.sets", "X"), ("equal_rows.sets", "tail")}
 # Which parts are shared is a matter of how many weights there are.
 ANY_LENGTH |= {("planes.visits", "shared")}
+# There may be any number of right sides.
+ANY_LENGTH |= {("arithmetic.solve_lower", "B"), ("arithmetic.solve_eliminated", "B")}
 # There may be any number of outcomes.
 ANY_LENGTH |= {("outcomes.games", "outcomes")}
 # Longer than needed is no fault.
@@ -601,6 +603,21 @@ def gaussian_calls(_, random):
     yield "matrix", {"X": random.normal(size=(N, D)), "gamma": 0.5, "constant": 1.0, "K": np.empty((N, N))}
 
 
+def arithmetic_calls(_, random):
+    B = random.normal(size=(N, N))
+    G, right = B @ B.T + np.eye(N), random.normal(size=(N, 2))
+    yield "lanes", {}
+    yield "exchange", {"portable": False}
+    yield "exchange", {"portable": True}
+    yield "exchange", {"portable": False}
+    yield "cholesky", {"A": G}
+    for transposed in (False, True):
+        yield "solve_lower", {"L": np.linalg.cholesky(G), "B": right, "transposed": transposed}
+    yield "eliminate", {"A": B, "pivots": np.zeros(N, dtype=np.intp)}
+    yield "solve_eliminated", {"A": B, "pivots": np.arange(N), "B": right}
+    yield "eigen", {"A": G, "values": np.empty(N), "vectors": np.empty((N, N))}
+
+
 def sets_calls(_, random):
     for m in (2, 5):
         centre = random.integers(0, 2**m, size=N).astype(np.intp)
@@ -738,6 +755,7 @@ def relations_calls(_, random):
 
 
 CALLS = {
+    "arithmetic": arithmetic_calls,
     "sets": sets_calls,
     "planes": planes_calls,
     "chain": chain_calls,
