@@ -15,24 +15,7 @@ from .arithmetic import is_portable
 from .compiled import kernels
 from .typing import Array, Labels
 
-__all__ = (
-    *(
-        "LinAlgError",
-        "cho_factor",
-        "cho_solve",
-        "dgetrf",
-        "dgetrs",
-        "dposv",
-        "dpotrf",
-        "dpotri",
-        "dpotrs",
-        "dpstrf",
-        "dsyrk",
-        "eigh",
-        "inner",
-    ),
-    *("inv", "norm", "solve", "solve_triangular"),
-)
+__all__ = ("LinAlgError",)  # what is not made here
 
 
 library: Any = scipy.linalg
@@ -213,6 +196,11 @@ def eigh(a: Array, **how: Any) -> tuple[Array, Array]:
     found = [_eigen(each, first, last) for each in flat]
     values, vectors = (np.array(each) for each in zip(*found, strict=True))
     return values.reshape(*np.shape(a)[:-2], -1), vectors.reshape(*np.shape(a)[:-1], -1)
+
+
+def eigvalsh(a: Array) -> Array:
+    """Return the eigenvalues of a symmetric matrix (n, n), ascending."""
+    return eigh(a)[0] if is_portable() else np.asarray(np.linalg.eigvalsh(a))
 
 
 def _eigen(a: Array, first: int, last: int) -> tuple[Array, Array]:

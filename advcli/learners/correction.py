@@ -22,7 +22,7 @@ import numpy as np
 
 from ..core.arrays import is_sparse
 from ..core.compiled import compiled_rows, kernels
-from ..core.lapack import eigh, inner, inv, solve
+from ..core.lapack import eigvalsh, inner, inv, solve
 from ..core.typing import Array, Labels
 from ..features.merging import merge_rows
 from ..losses import make_loss
@@ -48,7 +48,7 @@ class _CorrectedProblem:
         self.rows = compiled_rows(X)
         squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() if is_sparse(X) else np.einsum("ij,ij->i", X, X)
         self.squares = np.ascontiguousarray(squares, dtype=np.float64)
-        self.step = float(eigh(self.M)[0][-1])
+        self.step = float(eigvalsh(self.M)[-1])
 
     def bounds(self) -> tuple[float, float]:
         """Return primal and dual value, computed from the dual point alone, so that the certificate does not rest on sums of updates."""
