@@ -22,7 +22,7 @@ from .core import plugins
 from .core.arrays import is_sparse
 from .core.errors import ConfigError, ResultsError
 from .core.groups import accepted_errors
-from .core.lapack import norm
+from .core.linalg import norm
 from .core.registry import Registry
 
 Codes = NDArray[np.intp]

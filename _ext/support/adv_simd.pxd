@@ -52,7 +52,7 @@ cdef extern from *:
         #include <immintrin.h>
         #define ADV_LANES 8
       #else
-        #if defined(__AVX__)
+        #if defined(__AVX2__)
           #include <immintrin.h>
         #endif
         #define ADV_LANES 4
@@ -112,7 +112,7 @@ cdef extern from *:
         static inline __m256d adv_half_max(adv_vec a) { return (__m256d)a; }
         static inline int adv_count_gt(adv_vec a, adv_vec b) { return __builtin_popcount(_mm256_movemask_pd((__m256d)(a > b))); }
       #endif
-      #if defined(__AVX__)
+      #if defined(__AVX2__)
         static inline double adv_sum(adv_vec a) {
           __m256d h = adv_half_sum(a);
           __m128d r = _mm_add_pd(_mm256_castpd256_pd128(h), _mm256_extractf128_pd(h, 1));
@@ -125,10 +125,9 @@ cdef extern from *:
         }
       #else
         static inline double adv_sum(adv_vec a) { return (a[0] + a[2]) + (a[1] + a[3]); }
-        static inline double adv_hmax(adv_vec a) {
-          double largest = a[0];
-          for (int i = 1; i < 4; i++) largest = largest > a[i] ? largest : a[i];
-          return largest;
+        static inline double adv_hmax(adv_vec a) { /* in the order of AVX2's, which zeros of both signs tell apart */
+          double even = a[0] > a[2] ? a[0] : a[2], odd = a[1] > a[3] ? a[1] : a[3];
+          return even > odd ? even : odd;
         }
         static inline int adv_count_gt(adv_vec a, adv_vec b) {
           int count = 0;

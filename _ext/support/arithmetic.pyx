@@ -5,6 +5,7 @@ work is divided; only products of a matrix, rows contiguous, and one vector are 
 Sources: Golub & Van Loan 2013 (Matrix Computations, 4th edition), sections 4.2 (Cholesky), 3.4 (LU), 8.3 (tridiagonal QL).
 """
 
+from cython cimport view
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from libc.math cimport fabs, sqrt
 
@@ -324,124 +325,135 @@ def _blas():
     return PyCapsule_New(<void *>syrk, "dsyrk", NULL), PyCapsule_New(<void *>potrf, "dpotrf", NULL), PyCapsule_New(<void *>potrs, "dpotrs", NULL)
 
 
-def eigen(double[:, ::1] A, double[::1] values, double[:, ::1] vectors):
-    """Write the eigenvalues of a symmetric A (n, n), which is lost, and the eigenvectors as rows of ``vectors`` (n, n), in no order.
+cdef bint decompose(double[:, ::1] A, double[::1] values, double[:, ::1] vectors, double[:, ::1] room) noexcept nogil:
+    """Do what `eigen` does for one matrix (n, n), n at least 1, with ``room`` (3, n + 1)."""
+    cdef Py_ssize_t n = A.shape[0], i, j, l, m
+    cdef int turn
+    cdef double alpha, beta, size, scale, g, r, s, c, p, f, b, old
+    cdef double *e = &room[0, 0]
+    cdef double *w = &room[1, 0]
+    cdef double *betas = &room[2, 0]
+    for j in range(n + 1):
+        e[j] = betas[j] = 0.0
+    # Householder reflections: the vector of step l stays in row l of A, right of the diagonal
+    for l in range(n - 2):
+        scale = 0.0
+        for j in range(l + 1, n):
+            scale = scale + A[l, j] * A[l, j]
+        scale = sqrt(scale)
+        values[l] = A[l, l]
+        if scale == 0.0:
+            e[l] = 0.0
+            continue
+        alpha = -scale if A[l, l + 1] > 0.0 else scale
+        e[l] = alpha
+        A[l, l + 1] = A[l, l + 1] - alpha
+        size = 0.0
+        for j in range(l + 1, n):
+            size = size + A[l, j] * A[l, j]
+        beta = 2.0 / size
+        betas[l] = beta
+        for j in range(l + 1, n):
+            w[j] = 0.0
+        for i in range(l + 1, n):
+            size = beta * A[l, i]
+            for j in range(l + 1, n):
+                w[j] = w[j] + size * A[i, j]
+        size = 0.0
+        for j in range(l + 1, n):
+            size = size + w[j] * A[l, j]
+        size = 0.5 * beta * size
+        for j in range(l + 1, n):
+            w[j] = w[j] - size * A[l, j]
+        for i in range(l + 1, n):
+            r, s = A[l, i], w[i]
+            for j in range(l + 1, n):
+                A[i, j] = A[i, j] - (r * w[j] + s * A[l, j])
+    if n > 1:
+        values[n - 2] = A[n - 2, n - 2]
+        e[n - 2] = A[n - 2, n - 1]
+    values[n - 1] = A[n - 1, n - 1]
+    # rows of ``vectors`` are columns of the product of the reflections
+    for i in range(n):
+        for j in range(n):
+            vectors[i, j] = 1.0 if i == j else 0.0
+    for l in range(n - 3, -1, -1):
+        if betas[l] == 0.0:
+            continue
+        for i in range(l + 1, n):
+            size = 0.0
+            for j in range(l + 1, n):
+                size = size + vectors[i, j] * A[l, j]
+            size = size * betas[l]
+            for j in range(l + 1, n):
+                vectors[i, j] = vectors[i, j] - size * A[l, j]
+    # implicit QL
+    for l in range(n):
+        turn = 0
+        while True:
+            m = l
+            while m < n - 1:
+                size = fabs(values[m]) + fabs(values[m + 1])
+                if fabs(e[m]) <= 2.220446049250313e-16 * size:
+                    break
+                m = m + 1
+            if m == l:
+                break
+            turn = turn + 1
+            if turn > 60:
+                with gil:
+                    return False
+            g = (values[l + 1] - values[l]) / (2.0 * e[l])
+            r = sqrt(g * g + 1.0)
+            g = values[m] - values[l] + e[l] / (g + (r if g >= 0.0 else -r))
+            s = c = 1.0
+            p = 0.0
+            i = m - 1
+            while i >= l:
+                f, b = s * e[i], c * e[i]
+                scale = max(fabs(f), fabs(g))
+                r = scale * sqrt((f / scale) * (f / scale) + (g / scale) * (g / scale)) if scale > 0.0 else 0.0
+                e[i + 1] = r
+                if r == 0.0:
+                    values[i + 1] = values[i + 1] - p
+                    e[m] = 0.0
+                    break
+                s, c = f / r, g / r
+                g = values[i + 1] - p
+                r = (values[i] - g) * s + 2.0 * c * b
+                p = s * r
+                values[i + 1] = g + p
+                g = c * r - b
+                for j in range(n):
+                    old = vectors[i + 1, j]
+                    vectors[i + 1, j] = s * vectors[i, j] + c * old
+                    vectors[i, j] = c * vectors[i, j] - s * old
+                i = i - 1
+            if r == 0.0 and i >= l:
+                continue
+            values[l] = values[l] - p
+            e[l] = g
+            e[m] = 0.0
+    return True
+
+
+def eigen(double[:, :, ::1] A, double[:, ::1] values, double[:, :, ::1] vectors):
+    """Write the eigenvalues of symmetric matrices A (m, n, n), which are lost, and their eigenvectors as rows of ``vectors`` (m, n, n), in no order.
 
     Return whether 60 turns of QL were enough for each value.
     """
-    cdef Py_ssize_t n = A.shape[0], i, j, l, m, step
-    cdef int turn
-    cdef double alpha, beta, size, scale, g, r, s, c, p, f, b, old
-    cdef double[::1] e, w
-    demand(A.shape[1] == n and values.shape[0] == n and vectors.shape[0] == n and vectors.shape[1] == n, "shapes must agree")
-    import numpy as np
-
-    e, w = np.zeros(n + 1), np.zeros(n)
-    betas_made = np.zeros(n)
-    cdef double[::1] betas = betas_made
-    if n == 0:
+    cdef Py_ssize_t m = A.shape[0], n = A.shape[1], item
+    cdef double[:, ::1] room
+    cdef bint found = True
+    demand(A.shape[2] == n and values.shape[0] == m and values.shape[1] == n, "matrices must be square, with a row of values each")
+    demand(vectors.shape[0] == m and vectors.shape[1] == n and vectors.shape[2] == n, "every matrix needs a square of vectors")
+    if m == 0 or n == 0:
         return True
+    room = view.array((3, n + 1), sizeof(double), "d")
     with nogil:
-        # Householder reflections: the vector of step l stays in row l of A, right of the diagonal
-        for l in range(n - 2):
-            scale = 0.0
-            for j in range(l + 1, n):
-                scale = scale + A[l, j] * A[l, j]
-            scale = sqrt(scale)
-            values[l] = A[l, l]
-            if scale == 0.0:
-                e[l] = 0.0
-                continue
-            alpha = -scale if A[l, l + 1] > 0.0 else scale
-            e[l] = alpha
-            A[l, l + 1] = A[l, l + 1] - alpha
-            size = 0.0
-            for j in range(l + 1, n):
-                size = size + A[l, j] * A[l, j]
-            beta = 2.0 / size
-            betas[l] = beta
-            for j in range(l + 1, n):
-                w[j] = 0.0
-            for i in range(l + 1, n):
-                size = beta * A[l, i]
-                for j in range(l + 1, n):
-                    w[j] = w[j] + size * A[i, j]
-            size = 0.0
-            for j in range(l + 1, n):
-                size = size + w[j] * A[l, j]
-            size = 0.5 * beta * size
-            for j in range(l + 1, n):
-                w[j] = w[j] - size * A[l, j]
-            for i in range(l + 1, n):
-                r, s = A[l, i], w[i]
-                for j in range(l + 1, n):
-                    A[i, j] = A[i, j] - (r * w[j] + s * A[l, j])
-        if n > 1:
-            values[n - 2] = A[n - 2, n - 2]
-            e[n - 2] = A[n - 2, n - 1]
-        values[n - 1] = A[n - 1, n - 1]
-        # rows of ``vectors`` are columns of the product of the reflections
-        for i in range(n):
-            for j in range(n):
-                vectors[i, j] = 1.0 if i == j else 0.0
-        for l in range(n - 3, -1, -1):
-            if betas[l] == 0.0:
-                continue
-            for i in range(l + 1, n):
-                size = 0.0
-                for j in range(l + 1, n):
-                    size = size + vectors[i, j] * A[l, j]
-                size = size * betas[l]
-                for j in range(l + 1, n):
-                    vectors[i, j] = vectors[i, j] - size * A[l, j]
-        # implicit QL
-        for l in range(n):
-            turn = 0
-            while True:
-                m = l
-                while m < n - 1:
-                    size = fabs(values[m]) + fabs(values[m + 1])
-                    if fabs(e[m]) <= 2.220446049250313e-16 * size:
-                        break
-                    m = m + 1
-                if m == l:
-                    break
-                turn = turn + 1
-                if turn > 60:
-                    with gil:
-                        return False
-                g = (values[l + 1] - values[l]) / (2.0 * e[l])
-                r = sqrt(g * g + 1.0)
-                g = values[m] - values[l] + e[l] / (g + (r if g >= 0.0 else -r))
-                s = c = 1.0
-                p = 0.0
-                i = m - 1
-                while i >= l:
-                    f, b = s * e[i], c * e[i]
-                    scale = max(fabs(f), fabs(g))
-                    r = scale * sqrt((f / scale) * (f / scale) + (g / scale) * (g / scale)) if scale > 0.0 else 0.0
-                    e[i + 1] = r
-                    if r == 0.0:
-                        values[i + 1] = values[i + 1] - p
-                        e[m] = 0.0
-                        break
-                    s, c = f / r, g / r
-                    g = values[i + 1] - p
-                    r = (values[i] - g) * s + 2.0 * c * b
-                    p = s * r
-                    values[i + 1] = g + p
-                    g = c * r - b
-                    for j in range(n):
-                        old = vectors[i + 1, j]
-                        vectors[i + 1, j] = s * vectors[i, j] + c * old
-                        vectors[i, j] = c * vectors[i, j] - s * old
-                    i = i - 1
-                if r == 0.0 and i >= l:
-                    continue
-                values[l] = values[l] - p
-                e[l] = g
-                e[m] = 0.0
-    return True
+        for item in range(m):
+            found = decompose(A[item], values[item], vectors[item], room) and found
+    return found
 
 
 # ---- NumPy's loops ------------------------------------------------------------------------------------------------------
@@ -464,45 +476,62 @@ cdef void matmul_loop(char **args, Py_ssize_t *dimensions, Py_ssize_t *steps, vo
             add_product(m, n, depth, A, B, 1.0, C, packed)
 
 
-cdef void exp_loop(char **args, Py_ssize_t *dimensions, Py_ssize_t *steps, void *data) noexcept nogil:
+ctypedef double (*Function)(double) noexcept nogil
+ctypedef double (*Function2)(double, double) noexcept nogil
+
+
+cdef inline void over(char **args, Py_ssize_t n, Py_ssize_t *steps, Function function) noexcept nogil:
     cdef Py_ssize_t i
-    for i in range(dimensions[0]):
-        (<double *>(args[1] + i * steps[1]))[0] = adv_elementary.exp((<double *>(args[0] + i * steps[0]))[0])
+    for i in range(n):
+        (<double *>(args[1] + i * steps[1]))[0] = function((<double *>(args[0] + i * steps[0]))[0])
+
+
+cdef inline void over_pairs(char **args, Py_ssize_t n, Py_ssize_t *steps, Function2 function) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        (<double *>(args[2] + i * steps[2]))[0] = function((<double *>(args[0] + i * steps[0]))[0], (<double *>(args[1] + i * steps[1]))[0])
+
+
+cdef void exp_loop(char **args, Py_ssize_t *dimensions, Py_ssize_t *steps, void *data) noexcept nogil:
+    over(args, dimensions[0], steps, adv_elementary.exp)
 
 
 cdef void expm1_loop(char **args, Py_ssize_t *dimensions, Py_ssize_t *steps, void *data) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(dimensions[0]):
-        (<double *>(args[1] + i * steps[1]))[0] = adv_elementary.expm1((<double *>(args[0] + i * steps[0]))[0])
+    over(args, dimensions[0], steps, adv_elementary.expm1)
 
 
 cdef void log_loop(char **args, Py_ssize_t *dimensions, Py_ssize_t *steps, void *data) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(dimensions[0]):
-        (<double *>(args[1] + i * steps[1]))[0] = adv_elementary.log((<double *>(args[0] + i * steps[0]))[0])
+    over(args, dimensions[0], steps, adv_elementary.log)
 
 
 cdef void log1p_loop(char **args, Py_ssize_t *dimensions, Py_ssize_t *steps, void *data) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(dimensions[0]):
-        (<double *>(args[1] + i * steps[1]))[0] = adv_elementary.log1p((<double *>(args[0] + i * steps[0]))[0])
+    over(args, dimensions[0], steps, adv_elementary.log1p)
 
 
 cdef void power_loop(char **args, Py_ssize_t *dimensions, Py_ssize_t *steps, void *data) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(dimensions[0]):
-        (<double *>(args[2] + i * steps[2]))[0] = adv_elementary.pow((<double *>(args[0] + i * steps[0]))[0], (<double *>(args[1] + i * steps[1]))[0])
+    over_pairs(args, dimensions[0], steps, adv_elementary.pow)
+
+
+cdef double log_of_sum(double x, double y) noexcept nogil:
+    """Return log(e^x + e^y)."""
+    if x == y:  # infinities, too
+        return x + adv_elementary.log(2.0)
+    return (x if x > y else y) + adv_elementary.log1p(adv_elementary.exp(-fabs(x - y)))
+
+
+cdef void logaddexp_loop(char **args, Py_ssize_t *dimensions, Py_ssize_t *steps, void *data) noexcept nogil:
+    over_pairs(args, dimensions[0], steps, log_of_sum)
 
 
 cdef enum:
     REPLACE = 30  # place of PyUFunc_ReplaceLoopBySignature in NumPy's table, part of its binary interface
     DOUBLE = 12   # NPY_DOUBLE
 
-LOOPS = ("matmul", "exp", "expm1", "log", "log1p", "power")
+LOOPS = ("matmul", "exp", "expm1", "log", "log1p", "power", "logaddexp")
 """Functions of NumPy whose loops over doubles `exchange` replaces."""
 
-cdef Loop *own = [matmul_loop, exp_loop, expm1_loop, log_loop, log1p_loop, power_loop]
-cdef Loop kept[6]
+cdef Loop *own = [matmul_loop, exp_loop, expm1_loop, log_loop, log1p_loop, power_loop, logaddexp_loop]
+cdef Loop kept[7]
 cdef bint exchanged = False
 
 

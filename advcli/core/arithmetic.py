@@ -1,8 +1,8 @@
-"""Portable arithmetic: the same bits on every processor, whatever BLAS is installed.
+"""Portable arithmetic: the same bits at every instruction set, whatever BLAS is installed.
 
 While `using` is in force with ``portable``, the compiled loops run at a level whose sums have four lanes and no fused multiply-adds
 (`avx2` and `portable` of `advcli.core.compiled` agree bit for bit), NumPy's products of matrices, exp, log and powers have the loops of
-`_ext/support/arithmetic.pyx`, and `advcli.core.lapack` has the factors there. It holds for the whole process, other threads included.
+`_ext/support/arithmetic.pyx`, and `advcli.core.linalg` has the factors there. It holds for the whole process, other threads included.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ def using(arithmetic: str) -> Iterator[None]:
     if wanted and not kernels.arithmetic.lanes() > 1:
         raise ConfigError("arithmetic=portable needs compiled loops with vectors: build advcli with gcc or clang, or take arithmetic=fast")
     narrower = (each for each in usable_levels() if each != "avx512")
-    kernels.use(kernels.chosen if not wanted or kernels.chosen == "portable" else next(narrower))
-    _exchange(wanted)
     try:
+        kernels.use(kernels.chosen if not wanted or kernels.chosen == "portable" else next(narrower))
+        _exchange(wanted)
         yield
     finally:
         _exchange(before)

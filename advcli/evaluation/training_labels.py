@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import ConfigError, DataError
-from ..core.lapack import norm
+from ..core.linalg import norm
 from ..core.notes import noted
 from ..core.typing import Labels
 from ..data.labels.confusion import conditioning, estimate_confusion

@@ -17,7 +17,7 @@ from ..core.arrays import checked_csr, dense, is_sparse
 from ..core.checks import POSITIVE
 from ..core.errors import ConfigError, UnknownNameError, nearest
 from ..core.hyper import STRENGTH
-from ..core.lapack import inner
+from ..core.linalg import inner
 from ..core.registry import Registry, refuse_unknown_options
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels

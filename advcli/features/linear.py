@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..core.arrays import dense, is_sparse
 from ..core.compiled import CompiledRows, compiled_rows, kernels
-from ..core.lapack import dsyrk
+from ..core.linalg import dsyrk
 from ..core.threads import rows_by, shared
 from ..core.typing import Array, Labels
 from .base import Directions, ExplicitMap, register

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..core.arrays import is_sparse
 from ..core.compiled import compiled_rows, kernels
-from ..core.lapack import eigvalsh, inner, inv, solve
+from ..core.linalg import eigvalsh, inner, inv, solve
 from ..core.typing import Array, Labels
 from ..features.merging import merge_rows
 from ..losses import make_loss

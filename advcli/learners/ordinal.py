@@ -26,7 +26,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ..core.checks import NOT_NEGATIVE, refuse_parameter
 from ..core.errors import ConfigError, IncompatibleError, ModelError
-from ..core.lapack import inner
+from ..core.linalg import inner
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels, Options
 from ..features import FeatureMap, make_features

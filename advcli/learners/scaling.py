@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.errors import NotConvergedWarning
-from ..core.lapack import solve
+from ..core.linalg import solve
 from ..core.typing import Array, Labels
 
 MOST_CLASSES = 2000

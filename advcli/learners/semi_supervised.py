@@ -13,7 +13,7 @@ from sklearn.utils.extmath import row_norms
 from ..core.arrays import dense, is_sparse
 from ..core.checks import POSITIVE, refuse_parameter
 from ..core.errors import ConfigError
-from ..core.lapack import cho_factor, cho_solve, inner
+from ..core.linalg import cho_factor, cho_solve, inner
 from ..core.typing import Array, Labels
 from .base import register
 from .linear import LinearLearner

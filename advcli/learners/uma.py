@@ -17,7 +17,7 @@ from sklearn.utils.extmath import row_norms
 from ..core.checks import NOT_NEGATIVE, at_least, refuse_parameter
 from ..core.compiled import compiled_rows, kernels
 from ..core.errors import ConfigError, ModelError
-from ..core.lapack import inv
+from ..core.linalg import inv
 from ..core.paths import expanded
 from ..core.stored_arrays import Entries
 from ..core.typing import Array, Labels

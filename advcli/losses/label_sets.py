@@ -29,7 +29,7 @@ from scipy import sparse
 
 from ..core.checks import NOT_NEGATIVE, NUMBER, refuse
 from ..core.errors import ConfigError
-from ..core.lapack import solve
+from ..core.linalg import solve
 from ..core.typing import Array, Labels
 from .base import Answer, SimplexLoss, register
 from .general import solve_games

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import IncompatibleError
-from ..core.lapack import inner
+from ..core.linalg import inner
 from ..core.typing import Array
 from ..features.base import FeatureMap, KernelMap
 

@@ -35,7 +35,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..core.arrays import is_sparse
-from ..core.lapack import inner
+from ..core.linalg import inner
 from ..core.threads import rows_by, shared
 from ..core.typing import Array, Labels
 from ..features.base import FeatureMap

@@ -29,7 +29,7 @@ from sklearn.utils.extmath import row_norms
 from ..core.arrays import dense
 from ..core.compiled import aligned_zeros, compiled_rows, kernels
 from ..core.groups import rows_of
-from ..core.lapack import inner
+from ..core.linalg import inner
 from ..core.typing import Array
 from .base import Limits
 

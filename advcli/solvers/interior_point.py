@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.arithmetic import is_portable
-from ..core.lapack import LinAlgError, cho_factor, cho_solve, eigh, inner, inv
+from ..core.linalg import LinAlgError, cho_factor, cho_solve, eigh, inner, inv
 from ..core.typing import Array
 from ..problems.risk import Problem, Solution
 from .base import Limits, Solver, register
@@ -122,7 +121,7 @@ class _Iterate:
         (n, k), L = self.q.shape, self.L
         b = self.p / self.S
         K = np.zeros((n, k + 2, k + 2))
-        K[:, :k, :k] = np.einsum("il,lj,lm->ijm", b, L, L, optimize=not is_portable())
+        K[:, :k, :k] = (b @ (L[:, :, None] * L[:, None, :]).reshape(len(L), -1)).reshape(n, k, k)
         K[:, range(k), range(k)] += self.z / self.q
         g = b @ L
         K[:, :k, k] = K[:, k, :k] = -g

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.lapack import inner
+from ..core.linalg import inner
 from ..core.typing import Array
 from ..features.base import KernelMap
 from ..features.kernels.pivots import Factor

@@ -7,11 +7,10 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-import scipy.linalg
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advcli.core import lapack
+from advcli.core import linalg
 from advcli.core.arithmetic import using
 from advcli.core.compiled import Kernels, kernels, usable_levels
 
@@ -77,7 +76,14 @@ def test_elementary_functions_lie_near_the_library(name, x):
 def test_powers_lie_near_the_library(x, y):
     wanted = x**y
     with using("portable"):
-        assert abs(float(np.power(x, y)) - wanted) <= 20.0 * math.ulp(wanted)
+        assert abs(float(np.power(x, y)) - wanted) <= 9.0 * math.ulp(wanted)  # half a unit for each factor of x^9, and its reciprocal
+
+
+@given(x=st.floats(-1e4, 1e4), y=st.floats(-1e4, 1e4))
+def test_sums_of_exponentials(x, y):
+    with using("portable"):
+        made = float(np.logaddexp(x, y))
+    assert made == pytest.approx(max(x, y) + math.log1p(math.exp(-abs(x - y))), rel=1e-15, abs=1e-15)
 
 
 def test_powers_of_whole_numbers_are_exact():
@@ -106,37 +112,58 @@ def drawn(n, seed=0):
     return G @ G.T, random.normal(size=(n, 3))
 
 
+def left(A, x, b):
+    """Return |A x - b| in units of rounding: of |A| |x|, times the size of the system."""
+    return np.linalg.norm(A @ x - b) / (len(A) * np.finfo(float).eps * np.linalg.norm(A) * np.linalg.norm(x))
+
+
 @pytest.mark.parametrize("n", [1, 2, 47, 48, 49, 130])
-def test_factors_lie_near_the_library(n):
+def test_factors_solve_what_they_are_of(n):
     G, b = drawn(n)
-    values = np.linalg.eigvalsh(G)
+    W = G - np.diag(np.linspace(0.0, 2.0 * np.linalg.norm(G), n))  # indefinite
     with using("portable"):
         for lower in (0, 1):
-            factor, info = lapack.dpotrf(G, lower=lower)
+            factor, info = linalg.dpotrf(G, lower=lower)
             L = factor if lower else factor.T
             assert info == 0
-            np.testing.assert_allclose(L @ L.T, G, rtol=0, atol=1e-12 * values[-1])
-            np.testing.assert_allclose(G @ lapack.dpotrs(factor, b, lower=lower)[0], b, atol=1e-7)
-            np.testing.assert_allclose(lapack.dposv(G, b[:, 0], lower=lower)[1], scipy.linalg.solve(G, b[:, 0]), rtol=1e-6)
-            np.testing.assert_allclose(np.tril(lapack.dpotri(factor, lower=lower)[0] @ G), np.eye(n), atol=1e-7)
-            np.testing.assert_allclose(lapack.cho_solve(lapack.cho_factor(G, lower=bool(lower)), b), scipy.linalg.solve(G, b), rtol=1e-5)
-        for trans in "NT":
-            wanted = scipy.linalg.solve_triangular(L, b, trans=trans, lower=True)
-            np.testing.assert_allclose(lapack.solve_triangular(L, b, trans=trans, lower=True), wanted, rtol=1e-6)
-        W = G - np.diag(np.linspace(0.0, 2.0 * values[-1], n))  # indefinite
-        np.testing.assert_allclose(W @ lapack.solve(W, b), b, atol=1e-7)
-        np.testing.assert_allclose(lapack.inv(np.stack([W, G]))[0] @ W, np.eye(n), atol=1e-7)
-        found, vectors = lapack.eigh(G)
-        np.testing.assert_allclose(found, values, rtol=0, atol=1e-13 * n * values[-1])
-        np.testing.assert_allclose(G @ vectors, vectors * found, atol=1e-12 * n * values[-1])
-        np.testing.assert_allclose(vectors.T @ vectors, np.eye(n), atol=1e-12 * n)
+            assert np.array_equal(L, np.tril(L))
+            assert left(L, L.T, G) < 4.0
+            assert left(G, linalg.dpotrs(factor, b, lower=lower)[0], b) < 4.0
+            assert left(G, linalg.dposv(G, b[:, 0], lower=lower)[1], b[:, 0]) < 4.0
+            assert left(G, linalg.cho_solve(linalg.cho_factor(G, lower=bool(lower)), b), b) < 4.0
+            inverse = linalg.dpotri(factor, lower=lower)[0]
+            assert (
+                left(G, np.tril(inverse) + np.tril(inverse, -1).T if lower else np.triu(inverse) + np.triu(inverse, 1).T, np.eye(n)) < 4.0
+            )
+        assert left(L, linalg.solve_triangular(L, b, trans="N", lower=True), b) < 4.0
+        assert left(L.T, linalg.solve_triangular(L, b, trans="T", lower=True), b) < 4.0
+        assert left(W, linalg.solve(W, b), b) < 4.0
+        for A, inverse in zip((W, G), linalg.inv(np.stack([W, G])), strict=True):
+            assert left(inverse, A, np.eye(n)) < 40.0  # from the left, elimination by rows leaves more
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 48, 130])
+def test_eigenvectors(n):
+    several = np.stack([drawn(n, seed)[0] for seed in range(3)] + [np.eye(n), np.zeros((n, n))])
+    with using("portable"):
+        values, vectors = linalg.eigh(several)
+        one = linalg.eigh(several[1])
+        some = linalg.eigh(several[0], subset_by_index=[n // 2, n - 1])
+    np.testing.assert_array_equal(one[0], values[1])
+    np.testing.assert_array_equal(one[1], vectors[1])
+    np.testing.assert_array_equal(some[1], vectors[0][:, n // 2 :])
+    for A, found, V in zip(several, values, vectors, strict=True):
+        size = n * np.finfo(float).eps * max(np.linalg.norm(A), 1e-300)
+        assert np.abs(found - np.linalg.eigvalsh(A)).max() <= 4.0 * size
+        assert np.linalg.norm(A @ V - V * found) <= 4.0 * size
+        assert np.linalg.norm(V.T @ V - np.eye(n)) <= 4.0 * n * np.finfo(float).eps
 
 
 def test_pivoted_factors():
     random = np.random.default_rng(0)
     B = random.normal(size=(30, 7))
     with using("portable"):
-        packed, order, rank, short = lapack.dpstrf(B @ B.T, tol=1e-9, lower=1)
+        packed, order, rank, short = linalg.dpstrf(B @ B.T, tol=1e-9, lower=1)
     L = np.tril(packed)[:, :rank]
     assert (rank, short) == (7, 1)
     np.testing.assert_allclose(L @ L.T, (B @ B.T)[np.ix_(order - 1, order - 1)], atol=1e-10)
@@ -145,13 +172,17 @@ def test_pivoted_factors():
 def test_factors_of_what_has_none():
     G = np.array([[1.0, 2.0], [2.0, 1.0]])
     with using("portable"):
-        assert lapack.dpotrf(G, lower=1)[1] == 2
-        assert lapack.dposv(G, np.ones(2))[2] == 2
-        assert lapack.dgetrf(np.ones((3, 3)))[2] == 2
-        with pytest.raises(lapack.LinAlgError):
-            lapack.cho_factor(G)
-        with pytest.raises(lapack.LinAlgError):
-            lapack.solve(np.ones((3, 3)), np.ones(3))
+        assert linalg.dpotrf(G, lower=1)[1] == 2
+        assert linalg.dposv(G, np.ones(2))[2] == 2
+        assert linalg.dgetrf(np.ones((3, 3)))[2] == 2
+        with pytest.raises(linalg.LinAlgError):
+            linalg.cho_factor(G)
+        with pytest.raises(linalg.LinAlgError):
+            linalg.solve(np.ones((3, 3)), np.ones(3))
+        with pytest.raises(linalg.LinAlgError):
+            linalg.inv(np.stack([np.eye(3), np.ones((3, 3))]))
+        with pytest.raises(linalg.LinAlgError):
+            linalg.eigh(np.full((4, 4), np.nan))
         with pytest.raises(ValueError, match="square"):
             kernels.arithmetic.cholesky(np.ones((2, 3)))
 
@@ -165,15 +196,15 @@ def test_levels_have_the_same_bits():
     for level in NARROW:
         module = Kernels(level).arithmetic
         L, solved, U, pivots = G.copy(), b.copy(), G.copy(), np.zeros(len(G), dtype=np.intp)
-        values, vectors = np.empty(len(G)), np.empty(G.shape)
+        values, vectors = np.empty((1, len(G))), np.empty((1, *G.shape))
         module.cholesky(L)
         module.solve_lower(L, solved, False)
         module.solve_lower(L, solved, True)
         module.eliminate(U, pivots)
-        module.eigen(G.copy(), values, vectors)
+        module.eigen(G.copy()[None], values, vectors)
         module.exchange(True)
         try:
-            products = [A @ A.T, A.T @ A[:, :3], A @ A[0], np.exp(x), np.log(np.abs(x)), np.abs(x) ** 1.7]
+            products = [A @ A.T, A.T @ A[:, :3], A @ A[0], np.exp(x), np.log(np.abs(x)), np.abs(x) ** 1.7, np.logaddexp(x, x[::-1])]
         finally:
             module.exchange(False)
         made.append([L, solved, U, values, vectors, *products])

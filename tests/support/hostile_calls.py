@@ -615,7 +615,7 @@ def arithmetic_calls(_, random):
         yield "solve_lower", {"L": np.linalg.cholesky(G), "B": right, "transposed": transposed}
     yield "eliminate", {"A": B, "pivots": np.zeros(N, dtype=np.intp)}
     yield "solve_eliminated", {"A": B, "pivots": np.arange(N), "B": right}
-    yield "eigen", {"A": G, "values": np.empty(N), "vectors": np.empty((N, N))}
+    yield "eigen", {"A": np.stack([G, B + B.T]), "values": np.empty((2, N)), "vectors": np.empty((2, N, N))}
 
 
 def sets_calls(_, random):

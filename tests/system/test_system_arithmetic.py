@@ -37,7 +37,7 @@ tree = [("top", "a"), ("top", "b"), ("a", "0"), ("a", "1"), ("b", "2")]
 labels = np.eye(3, dtype=int)[y] | (X[:, :3] > 0.5)
 FITTED = [
     *((method, (rows, seen), {}) for method in METHODS for rows, seen in ((X, y), (Z, z))),
-    *((MultilabelClassifier(surrogate=surrogate), (X, labels), {}) for surrogate in ("slack", "margin")),
+    *((MultilabelClassifier(surrogate=surrogate), (X, labels), {}) for surrogate in ("slack", "margin", "log")),
     *((HierarchicalClassifier(tree, model=model), (X, y.astype(str)), {}) for model in ("nhsvm", "hsvm", "ssvm")),
     (ChainClassifier(), (X, y), {"groups": np.arange(len(y)) // 5}),
     (UMAClassifier(confusion=noisy), (X, y), {}),

@@ -7,7 +7,7 @@ from sklearn.utils import assert_all_finite
 
 from ...core.compiled import kernels
 from ...core.errors import DataError
-from ...core.lapack import eigvalsh
+from ...core.linalg import eigvalsh
 from ...core.typing import Array
 
 PIECE = 256  # kernel rows that are computed by one matrix product

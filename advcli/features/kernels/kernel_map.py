@@ -21,7 +21,7 @@ import numpy as np
 from ...core.arrays import dense, is_sparse
 from ...core.checks import LARGEST, POSITIVE, refuse, refuse_huge
 from ...core.compiled import kernels
-from ...core.lapack import LinAlgError, cho_factor, cho_solve, inner
+from ...core.linalg import LinAlgError, cho_factor, cho_solve, inner
 from ...core.typing import Array, Labels
 from ..base import Directions, FeatureMap, KernelMap, register
 from ..linear import LinearFeatures

@@ -18,7 +18,7 @@ from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 from ...core.arrays import is_sparse
 from ...core.checks import POSITIVE, at_least, or_null, refuse
 from ...core.errors import ModelError
-from ...core.lapack import eigh
+from ...core.linalg import eigh
 from ...core.stored_arrays import Entries
 from ...core.typing import Array
 from ..base import FeatureMap, register

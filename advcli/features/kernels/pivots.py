@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.lapack import dpstrf, solve_triangular
+from ...core.linalg import dpstrf, solve_triangular
 from ...core.typing import Array, Labels
 from ..base import KernelMap
 

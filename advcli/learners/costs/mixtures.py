@@ -23,7 +23,7 @@ from scipy.optimize import minimize
 
 from ...core.arithmetic import refuse_portable
 from ...core.highs import pass_program, quiet_solver
-from ...core.lapack import inner
+from ...core.linalg import inner
 from ...core.typing import Array
 
 _FLOOR = 1e-9  # the least recall in sums and slopes: at 0 slopes of g_mean and h_mean have no bound, and no one class raises them

@@ -21,7 +21,7 @@ import numpy as np
 
 from ...core.arrays import is_sparse
 from ...core.compiled import kernels
-from ...core.lapack import dposv, inner
+from ...core.linalg import dposv, inner
 from ...core.typing import Array, Labels
 from ...problems.risk import Problem
 

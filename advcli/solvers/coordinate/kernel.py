@@ -20,7 +20,7 @@ import numpy as np
 
 from ...core.compiled import kernels
 from ...core.errors import ConfigError
-from ...core.lapack import inner
+from ...core.linalg import inner
 from ...core.typing import Array, Labels
 from ...features.base import KernelMap
 from ...features.kernels.checks import PIECE

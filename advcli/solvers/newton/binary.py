@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ...core.arrays import dense
 from ...core.compiled import compiled_rows, kernels
-from ...core.lapack import cho_factor, cho_solve
+from ...core.linalg import cho_factor, cho_solve
 from ...core.typing import Array
 from ...features.base import KernelMap
 from ...problems.binary import BinaryProblems, Signs

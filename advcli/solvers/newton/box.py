@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.compiled import Face, kernels
-from ...core.lapack import LinAlgError, cho_factor, cho_solve, inner
+from ...core.linalg import LinAlgError, cho_factor, cho_solve, inner
 from ...core.typing import Array
 from ...problems.risk import Problem, Solution
 from ..base import Limits, Solver, register

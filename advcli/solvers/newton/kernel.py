@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.compiled import kernels
-from ...core.lapack import cho_factor, cho_solve, inner
+from ...core.linalg import cho_factor, cho_solve, inner
 from ...core.threads import rows_by, shared
 from ...core.typing import Array, Labels
 from ...features.base import FeatureMap, KernelMap

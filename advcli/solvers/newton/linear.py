@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ...core.arrays import dense
 from ...core.compiled import Family, kernels
-from ...core.lapack import LinAlgError, dpotrf, dpotri, dpotrs, inner, norm
+from ...core.linalg import LinAlgError, dpotrf, dpotri, dpotrs, inner, norm
 from ...core.typing import Array, Labels
 from ...features.linear import MAX_UPDATES, LinearFeatures, NewtonSystem, add_squares, most_changes
 from ...problems.risk import Problem, Solution

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.lapack import LinAlgError
+from ...core.linalg import LinAlgError
 from ...core.typing import Array
 from ..best import BestSeen
 

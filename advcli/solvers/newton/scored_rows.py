@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import dense, is_sparse
-from ...core.lapack import LinAlgError, dposv, dpotrf, dpotrs, eigh
+from ...core.linalg import LinAlgError, dposv, dpotrf, dpotrs, eigh
 from ...core.typing import Array, Labels
 from .systems import KernelSystems
 

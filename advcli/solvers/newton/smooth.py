@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...core.arrays import is_sparse
-from ...core.lapack import LinAlgError, cho_factor, cho_solve, inner, norm
+from ...core.linalg import LinAlgError, cho_factor, cho_solve, inner, norm
 from ...core.typing import Array
 from ...features.base import KernelMap
 from ...problems.risk import Problem, Solution

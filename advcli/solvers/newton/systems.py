@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...core.lapack import LinAlgError, dgetrf, dgetrs, dpotrf, dpotrs
+from ...core.linalg import LinAlgError, dgetrf, dgetrs, dpotrf, dpotrs
 from ...core.typing import Array, Labels
 
 _PRECISION = 1e-3  # error of a solution by conjugate gradients, in the norm of the system: a line search follows the direction

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.compiled import kernels
-from ...core.lapack import LinAlgError
+from ...core.linalg import LinAlgError
 from ...core.typing import Array
 from ...problems.threshold import ThresholdProblem
 from ..best import BestSeen

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.errors import KilledError
-from ...core.lapack import inner
+from ...core.linalg import inner
 from ...core.typing import Array
 from ...problems.risk import Problem, gap_scale
 from ..smoothing import maximisers

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ....core.arithmetic import refuse_portable
 from ....core.errors import ConfigError, UnknownNameError, nearest
 from ....core.typing import Array
 
@@ -135,6 +136,9 @@ class RawProb(Psi):
     name: ClassVar[str] = "prob_raw"
     convex = False
     affine = False
+
+    def __post_init__(self) -> None:
+        refuse_portable(f"loss.surrogate={self.name}", "choose slack, scaling or log")  # N is the C library's
 
     def value(self, h: Any, g: Any) -> Array:
         """Return 2 g N(z), z = h sqrt(pi / (2 g)); 0 at g = 0."""

@@ -1,10 +1,11 @@
-"""SciPy's dense factors and NumPy's under their names; under portable arithmetic those of `_ext/support/arithmetic.pyx`.
+"""Dense linear algebra: SciPy's and NumPy's functions by their names; under portable arithmetic those of `_ext/support/arithmetic.pyx`.
 
 Arguments and answers are those of `scipy.linalg`, `scipy.linalg.lapack` and `numpy.linalg`; ``overwrite`` promises nothing here.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ from .typing import Array, Labels
 __all__ = ("LinAlgError",)  # what is not made here
 
 
-library: Any = scipy.linalg
-lapack, blas = library.lapack, library.blas
+_scipy: Any = scipy.linalg
+_lapack = _scipy.lapack
 
 
 def inner(a: Any, b: Any) -> float:
@@ -53,7 +54,7 @@ def _factored(lower: Array, b: Array) -> Array:
 def dpotrf(a: Array, lower: int = 0, **how: Any) -> tuple[Array, int]:
     """Return the Cholesky factor of a symmetric matrix, given one triangle, and 0, or the place of a pivot that fails."""
     if not is_portable():
-        return lapack.dpotrf(a, lower=lower, **how)
+        return _lapack.dpotrf(a, lower=lower, **how)
     L = _lower(a, lower)
     info = kernels.arithmetic.cholesky(L)
     if how.get("clean", 1):
@@ -64,14 +65,14 @@ def dpotrf(a: Array, lower: int = 0, **how: Any) -> tuple[Array, int]:
 def dpotrs(c: Array, b: Array, lower: int = 0, **how: Any) -> tuple[Array, int]:
     """Return the solution of a system by its factor, and 0."""
     if not is_portable():
-        return lapack.dpotrs(c, b, lower=lower, **how)
+        return _lapack.dpotrs(c, b, lower=lower, **how)
     return _factored(c if lower else np.transpose(c), b), 0
 
 
 def dposv(a: Array, b: Array, lower: int = 0, **how: Any) -> tuple[Array, Array, int]:
     """Return the factor, the solution and 0, or the place of a pivot that is not positive."""
     if not is_portable():
-        return lapack.dposv(a, b, lower=lower, **how)
+        return _lapack.dposv(a, b, lower=lower, **how)
     c, info = dpotrf(a, lower=lower)
     return c, b if info else dpotrs(c, b, lower=lower)[0], info
 
@@ -79,15 +80,15 @@ def dposv(a: Array, b: Array, lower: int = 0, **how: Any) -> tuple[Array, Array,
 def dpotri(c: Array, lower: int = 0, **how: Any) -> tuple[Array, int]:
     """Return the inverse of a matrix by its factor, one triangle at least, and 0."""
     if not is_portable():
-        return lapack.dpotri(c, lower=lower, **how)
+        return _lapack.dpotri(c, lower=lower, **how)
     return dpotrs(c, np.eye(len(c)), lower=lower)
 
 
 def dgetrf(a: Array, **how: Any) -> tuple[Array, Labels, int]:
     """Return the factors of a square matrix, its pivots, and 0, or the place of a column without one."""
     if not is_portable():
-        return lapack.dgetrf(a, **how)
-    lu, pivots = _lower(a, True), np.zeros(len(a), dtype=np.intp)
+        return _lapack.dgetrf(a, **how)
+    lu, pivots = np.array(a, dtype=np.float64, order="C"), np.zeros(len(a), dtype=np.intp)
     info = kernels.arithmetic.eliminate(lu, pivots)
     return lu, pivots, info
 
@@ -95,7 +96,7 @@ def dgetrf(a: Array, **how: Any) -> tuple[Array, Labels, int]:
 def dgetrs(lu: Array, piv: Labels, b: Array, **how: Any) -> tuple[Array, int]:
     """Return the solution of a system by the factors of `dgetrf`, and 0."""
     if not is_portable():
-        return lapack.dgetrs(lu, piv, b, **how)
+        return _lapack.dgetrs(lu, piv, b, **how)
     B = _columns(b)
     kernels.arithmetic.solve_eliminated(lu, piv, B)
     return B.reshape(np.shape(b)), 0
@@ -104,7 +105,7 @@ def dgetrs(lu: Array, piv: Labels, b: Array, **how: Any) -> tuple[Array, int]:
 def dpstrf(a: Array, tol: float, lower: int = 0) -> tuple[Array, Labels, int, int]:
     """Return the pivoted factor of a positive semi-definite matrix, the order of its rows from 1, its rank, and whether it is less."""
     if not is_portable():
-        return lapack.dpstrf(a, tol=tol, lower=lower)
+        return _lapack.dpstrf(a, tol=tol, lower=lower)
     A = _lower(a, lower)
     A = np.tril(A) + np.tril(A, -1).T
     n, rank = len(A), 0
@@ -126,7 +127,7 @@ def dpstrf(a: Array, tol: float, lower: int = 0) -> tuple[Array, Labels, int, in
 def dsyrk(alpha: float, a: Array, beta: float, c: Array, lower: int, **how: Any) -> Array:
     """Add alpha a a' to beta c, in one triangle at least."""
     if not is_portable():
-        return np.asarray(blas.dsyrk(alpha, a, beta=beta, c=c, lower=lower, **how))
+        return np.asarray(_scipy.blas.dsyrk(alpha, a, beta=beta, c=c, lower=lower, **how))
     c[:] = beta * c + alpha * (a @ a.T)
     return c
 
@@ -140,7 +141,7 @@ def cho_factor(a: Array, lower: bool = False, **how: Any) -> tuple[Array, bool]:
         If the matrix is not positive definite.
     """
     if not is_portable():
-        return library.cho_factor(a, lower=lower, **how)
+        return _scipy.cho_factor(a, lower=lower, **how)
     c, info = dpotrf(a, lower=lower, clean=0)
     if info:
         raise LinAlgError(f"the leading minor {info} is not positive")
@@ -150,14 +151,14 @@ def cho_factor(a: Array, lower: bool = False, **how: Any) -> tuple[Array, bool]:
 def cho_solve(factor: tuple[Array, bool], b: Array, **how: Any) -> Array:
     """Return the solution of a system by the factor of `cho_factor`."""
     if not is_portable():
-        return np.asarray(library.cho_solve(factor, b, **how))
+        return np.asarray(_scipy.cho_solve(factor, b, **how))
     return dpotrs(factor[0], np.asarray(b), lower=factor[1])[0]
 
 
 def solve_triangular(a: Array, b: Array, trans: str = "N", lower: bool = False, **how: Any) -> Array:
     """Return L^-1 b, or L'^-1 b where ``trans`` is T, for a lower triangle L."""
     if not is_portable():
-        return np.asarray(library.solve_triangular(a, b, trans=trans, lower=lower, **how))
+        return np.asarray(_scipy.solve_triangular(a, b, trans=trans, lower=lower, **how))
     B = _columns(b)
     kernels.arithmetic.solve_lower(np.ascontiguousarray(a), B, trans == "T")
     return B.reshape(np.shape(b))
@@ -180,34 +181,53 @@ def solve(a: Array, b: Array) -> Array:
 
 
 def inv(a: Array) -> Array:
-    """Return the inverses of square matrices (..., n, n)."""
+    """Return the inverses of square matrices (..., n, n).
+
+    Raises
+    ------
+    LinAlgError
+        If one is singular.
+    """
     if not is_portable():
         return np.asarray(np.linalg.inv(a))
-    flat = np.reshape(a, (-1, *np.shape(a)[-2:]))
-    return np.array([solve(each, np.eye(len(each))) for each in flat]).reshape(np.shape(a))
+    n = np.shape(a)[-1]
+    W = np.concatenate([np.reshape(a, (-1, n, n)), np.zeros((math.prod(np.shape(a)[:-2]), n, n))], axis=2)
+    W[:, range(n), range(n, 2 * n)] = 1.0
+    every = np.arange(len(W))
+    for p in range(n):  # Gauss-Jordan with pivoting, of all matrices at once
+        best = p + np.abs(W[:, p:, p]).argmax(axis=1)
+        W[every, p], W[every, best] = W[every, best], W[every, p]
+        if not W[:, p, p].all():
+            raise LinAlgError("singular matrix")
+        W[:, p] /= W[:, p, p, None]
+        size = W[:, :, p].copy()
+        size[:, p] = 0.0
+        W -= size[:, :, None] * W[:, p, None, :]
+    return np.ascontiguousarray(W[:, :, n:]).reshape(np.shape(a))
 
 
 def eigh(a: Array, **how: Any) -> tuple[Array, Array]:
-    """Return the eigenvalues of symmetric matrices (..., n, n), ascending, and their eigenvectors, the columns; ``how`` as in SciPy."""
+    """Return the eigenvalues of symmetric matrices (..., n, n), ascending, and their eigenvectors, the columns; ``how`` as in SciPy.
+
+    Raises
+    ------
+    LinAlgError
+        If the iteration does not converge.
+    """
     if not is_portable():
-        return library.eigh(a, **how) if how else np.linalg.eigh(a)
-    first, last = how.get("subset_by_index", (0, np.shape(a)[-1] - 1))
-    flat = np.reshape(a, (-1, *np.shape(a)[-2:]))
-    found = [_eigen(each, first, last) for each in flat]
-    values, vectors = (np.array(each) for each in zip(*found, strict=True))
+        return _scipy.eigh(a, **how) if how else np.linalg.eigh(a)
+    n = np.shape(a)[-1]
+    A = np.tril(np.reshape(a, (-1, n, n)).astype(np.float64))
+    A += np.tril(A, -1).transpose(0, 2, 1)
+    values, vectors = np.empty(A.shape[:2]), np.empty_like(A)
+    if not kernels.arithmetic.eigen(A, values, vectors):
+        raise LinAlgError("the eigenvalues did not converge")
+    first, last = how.get("subset_by_index", (0, n - 1))
+    order = np.argsort(values, axis=1, kind="stable")[:, first : last + 1]
+    values, vectors = np.take_along_axis(values, order, 1), np.take_along_axis(vectors, order[:, :, None], 1).transpose(0, 2, 1)
     return values.reshape(*np.shape(a)[:-2], -1), vectors.reshape(*np.shape(a)[:-1], -1)
 
 
 def eigvalsh(a: Array) -> Array:
     """Return the eigenvalues of a symmetric matrix (n, n), ascending."""
     return eigh(a)[0] if is_portable() else np.asarray(np.linalg.eigvalsh(a))
-
-
-def _eigen(a: Array, first: int, last: int) -> tuple[Array, Array]:
-    A = _lower(a, True)
-    A = np.tril(A) + np.tril(A, -1).T
-    values, vectors = np.empty(len(A)), np.empty((len(A), len(A)))
-    if not kernels.arithmetic.eigen(A, values, vectors):
-        raise LinAlgError("the eigenvalues did not converge")
-    order = np.argsort(values, kind="stable")[first : last + 1]
-    return values[order], vectors[order].T
