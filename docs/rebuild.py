@@ -212,6 +212,28 @@ def prediction_rules() -> list[str]:
     return [*pipe(["data set", *columns], rows), "", summary.made(f"advcli +experiment={key}")]
 
 
+def smooth_margins() -> list[str]:
+    """Return absolute error and log-loss of at and it with smooth margins, beside those of the hinge with calibrated probabilities."""
+    columns = {"`alpha=1`": Summary("smooth_margins"), "hinge": Summary("calibrated_hinges")}
+    rows = [
+        [
+            f"{dataset}, `{loss}`",
+            *(columns[title].text(dataset, f"{loss} linear", metric, 3) for metric in ("mae", "log_loss") for title in columns),
+        ]
+        for dataset in dict.fromkeys(columns["hinge"].frame.index.get_level_values("dataset"))
+        for loss in ("at", "it")
+    ]
+    words = "features=linear protocol=ordinal protocol.metrics=[mae,log_loss]"
+    sweep = f"advcli -m dataset=boston,stocks,triazines,wisconsin loss=at,it {words}"
+    made = [
+        summary.made(f"{sweep} {own} name={name}")
+        for (name, own), summary in zip(
+            {"smooth_margins": "loss.alpha=1", "calibrated_hinges": "calibrate=vector"}.items(), columns.values(), strict=True
+        )
+    ]
+    return [*pipe(["data set", *(f"{title}: {what}" for what in ("absolute error", "log-loss") for title in columns)], rows), "", *made]
+
+
 def constraints() -> list[str]:
     """Return Table 1 of Fathony et al. 2016: constraints added and active."""
     key = "fathony2016_table1"
@@ -611,6 +633,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "fathony2018_table6_gaussian": lambda: abstaining("rbf"),
     "fathony2018_table6_rates": lambda: abstentions(),
     "ordinal_rules": prediction_rules,
+    "smooth_margins": smooth_margins,
     "fathony2016_table1": constraints,
     "louche2015_fig1a": confusion_by_noise,
     "louche2015_fig1b": confusion_by_belief,

@@ -199,6 +199,11 @@ class Learner(ClassifierMixin, BaseEstimator):
         return False
 
     @classmethod
+    def estimates(cls, loss: Options) -> bool:
+        """Tell whether probabilities of fits with these options, without ``calibrate``, are estimates of chances."""
+        return False
+
+    @classmethod
     def predicts_sets(cls, loss: Options) -> bool:
         """Tell whether fits with these options to one label a row predict sets of classes."""
         return False

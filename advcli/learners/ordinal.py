@@ -7,11 +7,16 @@
 
 Here s_j = +1 where y > j, else -1. In red_th the costs c_y of a class weigh term j by |c_y[j] - c_y[j + 1]| (Lin & Li 2012), which is 1 for
 absolute costs. Each model minimises lambda/2 |penalised|^2 + 1/n times the sum over rows of weight and loss. With a kernel g is a function
-of the kernel's space. `advcli.problems.threshold` states the problem and `advcli.solvers.newton.threshold` solves it.
+of the kernel's space. `advcli.problems.threshold` states the problem, `advcli.solvers.newton.threshold` and `smooth_threshold` solve it.
+
+With ``alpha`` at and it have smooth margins: in place of the hinge of z the surrogate of Arimoto's entropy H of order alpha at two classes
+whose scores differ by z, phi(z) = max over q in [0, 1] of H(1 - q, q) - q z, which is log(1 + exp(-z)) at alpha = 1. It is proper: 1 - q at
+z = g - eta_j is P(y > j) in at, and in it P(j + 1) / (P(j) + P(j + 1)) of the classes at both sides of the threshold.
 
 Sources: Shashua & Levin 2003, "Ranking with large margin principle: two approaches" (NIPS 15); Chu & Keerthi 2007, "Support vector
 ordinal regression" (Neural Computation 19:792-815), for svorim with implicit and svorex with explicit constraints; Li & Lin 2007,
-"Ordinal regression by extended binary classification" (NIPS 19:865-872).
+"Ordinal regression by extended binary classification" (NIPS 19:865-872); Rennie & Srebro 2005, "Loss functions for preference levels"
+(IJCAI workshop), for the logistic forms of at and it; `losses.entropy` has the sources of the entropies.
 """
 
 from __future__ import annotations
@@ -32,8 +37,10 @@ from ..core.typing import Array, Labels, Options
 from ..features import FeatureMap, make_features
 from ..features.base import KernelMap
 from ..features.merging import merge_rows
+from ..losses.entropy import ALPHA, EntropyLoss
 from ..problems.certificate import judge, warn_unless_converged
 from ..problems.threshold import ThresholdProblem
+from ..solvers.newton import smooth_threshold
 from ..solvers.newton.scored_rows import ExplicitRows, KernelRows, ScoredRows
 from ..solvers.newton.threshold import ThresholdPoint, minimise, moved
 from .base import Bound, Rows, State
@@ -44,7 +51,7 @@ from .method import register_method
 from .options import describes, mass_of, one_column, one_of, refuse_box
 from .refitting import KERNEL_OPTIONS, Minimiser
 
-METHODS = {"at": (), "it": ("ordered",), "red_th": ("bias", "cost"), "svorim": (), "svorex": ("ordered",)}
+METHODS = {"at": ("alpha",), "it": ("ordered", "alpha"), "red_th": ("bias", "cost"), "svorim": (), "svorex": ("ordered",)}
 """Methods and the options that they have alone."""
 BIASES = {"free": "sum", "regularised": "none"}
 _DISTINCT = 1e-6  # scores nearer to each other than this count as one, in units of the margin
@@ -53,9 +60,9 @@ _TAKEN = "choose features=linear, rbf, poly, precomputed, kernel_pca or nystroem
 
 
 def _estimates(learner: ThresholdLearner) -> bool:
-    if learner.calibrates:
+    if learner.calibrates or learner.alpha is not None:
         return True
-    raise AttributeError(f'{type(learner).__name__} has no probabilities of its own; calibrate="vector" estimates them')
+    raise AttributeError(f'{type(learner).__name__} has no probabilities of its own; calibrate="vector" or alpha=1 estimates them')
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -68,6 +75,7 @@ class ThresholdLearner(Minimiser, RowLearner):
 
     method: str = "at"
     ordered: bool | None = None
+    alpha: float | None = None
     bias: str | None = None
     cost: Any = None
     ridge: float = 0.0
@@ -108,6 +116,11 @@ class ThresholdLearner(Minimiser, RowLearner):
         return "ordered" if ordered else "each"
 
     @property
+    def _margin(self) -> EntropyLoss | None:
+        """The smooth surrogate of a margin; None for the hinge."""
+        return None if self.alpha is None else EntropyLoss(2, self.alpha)
+
+    @property
     def _cost(self) -> Any:
         """The cost of red_th."""
         return "absolute" if self.cost is None else self.cost
@@ -117,6 +130,13 @@ class ThresholdLearner(Minimiser, RowLearner):
     def needs(cls, loss: Options) -> frozenset[str]:
         """Return the order of the classes."""
         return frozenset({"order"})
+
+    @classmethod
+    def estimates(cls, loss: Options) -> bool:
+        """Tell whether margins are smooth."""
+        return loss.get("alpha") is not None
+
+    has_probabilities = estimates
 
     @classmethod
     def option_names(cls) -> tuple[str, ...]:
@@ -144,7 +164,7 @@ class ThresholdLearner(Minimiser, RowLearner):
     def check_parameters(self) -> None:
         """Refuse a method, an option that it does not have, and a strength, tolerance, limit, ridge or cost that no data can mend."""
         one_of("method", self.method, METHODS)
-        for name in ("ordered", "bias", "cost"):
+        for name in ("ordered", "alpha", "bias", "cost"):
             if getattr(self, name) is not None and name not in METHODS[self.method]:
                 raise ConfigError(f"method={self.method} has no option {name}")
         super().check_parameters()
@@ -153,7 +173,15 @@ class ThresholdLearner(Minimiser, RowLearner):
             raise IncompatibleError(
                 f"ridge={self.ridge:g}", "a kernel", f"features={self.mapped_by} is none: choose features=rbf or ridge=0"
             )
-        _ = self.coupling
+        coupling = self.coupling
+        if self.alpha is not None:
+            refuse_parameter("alpha", self.alpha, ALPHA)
+            if self.alpha == np.inf:
+                raise ConfigError("alpha=inf is no smooth margin; give a finite alpha, or null for the hinge")
+            if coupling == "ordered":
+                raise ConfigError(
+                    "ordered=true is for the hinge: thresholds of smooth margins are not held; choose ordered=false or alpha=null"
+                )
         check_costs(self.cost, self.n_classes)
 
     # ---- fitting --------------------------------------------------------------------------------------------------
@@ -191,7 +219,7 @@ class ThresholdLearner(Minimiser, RowLearner):
         self.lam_ = self._lam_of(mass)
         C = float(self.C if self.lam is None else 1.0 / (self.lam * mass))
         k = len(self.classes_)
-        self.observed_ = np.unique(bound.codes[weight > 0]) if self.neighbours else np.arange(k)
+        self.observed_ = np.unique(bound.codes[weight > 0]) if self.neighbours or self.alpha is not None else np.arange(k)
         if len(self.observed_) < k:
             self.remarks_ = (
                 f"{k - len(self.observed_)} of {k} classes do not occur and are never predicted: thresholds lie between the others",
@@ -201,7 +229,10 @@ class ThresholdLearner(Minimiser, RowLearner):
             self._finish(bound, _nothing(rows), 0.0, 0.0, 0.0, began)
             return
         problem = self._problem_of(bound.codes, weight, C)
-        point = minimise(problem, rows, self.tol, self.max_passes, moved(problem, rows, getattr(start, "_point", None)))
+        if self.alpha is None:
+            point = minimise(problem, rows, self.tol, self.max_passes, moved(problem, rows, getattr(start, "_point", None)))
+        else:
+            point = smooth_threshold.minimise(problem, rows, self.tol, self.max_passes)
         # from scratch, as the scores of pairs are, so that the certificate rests on no sum of updates
         v = rows.spanned(problem.spanned(point.alpha))
         spanned = point.g if point.solver == "pairs" else rows.scores(v)
@@ -214,7 +245,11 @@ class ThresholdLearner(Minimiser, RowLearner):
     def _problem_of(self, codes: Labels, weight: Array, C: float) -> ThresholdProblem:
         """Return the problem over the classes of `observed_`."""
         y = np.ascontiguousarray(np.minimum(np.searchsorted(self.observed_, codes), len(self.observed_) - 1))
-        return ThresholdProblem(y, self._terms(len(self.observed_)), weight, C, self.coupling)
+        W = self._terms(len(self.observed_))
+        if self.alpha is not None and not self.neighbours:
+            # a class that does not occur would have two equal thresholds: one stands for both
+            W *= np.diff(self.observed_)
+        return ThresholdProblem(y, W, weight, C, self.coupling, margin=self._margin)
 
     def _terms(self, k: int) -> Array:
         """Return the weights W (k, k - 1) of the terms of the loss; of red_th the differences of the costs of neighbouring predictions."""
@@ -323,9 +358,28 @@ class ThresholdLearner(Minimiser, RowLearner):
             self.potentials(X)  # names the row
         return self.observed_[(g[:, None] - self.thresholds_ > _TIE).sum(axis=1)].astype(np.intp)
 
+    def probabilities(self, X: Any) -> Array | None:
+        """Return the probabilities of the classes by their codes, shape (n, k), that smooth margins estimate; None for hinges."""
+        margin = self._margin
+        if margin is None:
+            return None
+        steps = self.latent(X)[:, None] - (self.thresholds_ if self.neighbours else np.sort(self.thresholds_))
+        n, m = steps.shape
+        Q = margin.probabilities(np.column_stack([np.zeros(n * m), steps.ravel()])).reshape(n, m, 2)
+        if self.neighbours:  # P(j + 1) / P(j) at threshold j, whose product may underflow
+            logs = np.log(np.maximum(Q, np.finfo(np.float64).tiny))
+            ratios = np.cumsum(np.pad(logs[:, :, 1] - logs[:, :, 0], ((0, 0), (1, 0))), axis=1)
+            shares = np.exp(ratios - ratios.max(axis=1, keepdims=True))
+            shares /= shares.sum(axis=1, keepdims=True)
+        else:
+            shares = np.maximum(-np.diff(np.pad(Q[:, :, 1], ((0, 0), (1, 1)), constant_values=((0, 0), (1.0, 0.0))), axis=1), 0.0)
+        P = np.zeros((n, len(self.classes_)))
+        P[:, self.observed_] = shares
+        return P
+
     @available_if(_estimates)
     def predict_proba(self, X: Any) -> Array:
-        """Return the estimates of the probabilities of `classes_`, shape (n, k), that ``calibrate`` asks for."""
+        """Return estimates of the probabilities of `classes_`, shape (n, k), by ``calibrate``, else by smooth margins."""
         return self.by_class(np.asarray(self.probabilities(X)))
 
     # ---- saving ---------------------------------------------------------------------------------------------------
@@ -384,6 +438,10 @@ class OrdinalClassifier(Calibrated, ThresholdLearner):
     ordered : bool or None
         Of it and svorex: whether the thresholds are held in order. Thresholds that are not held may cross; either way the prediction is the
         number of thresholds below the score. None: True for svorex alone.
+    alpha : float or None
+        Of at and it: the order of the entropy, a finite number of at least 1, whose surrogate takes the place of the hinge (1: logistic);
+        `predict_proba` then has the module's probabilities, and thresholds lie between the classes that occur. `predict` is the same
+        number of thresholds below the score, in at the median of these probabilities. None: the hinge.
     bias : {"free", "regularised"} or None
         Of red_th: the bias of the binary machine, unregularised, or the weight of a constant that is appended to x. None: free.
     cost : {"absolute", "squared", "zero_one"}, array (k, k), frame or None
@@ -399,17 +457,17 @@ class OrdinalClassifier(Calibrated, ThresholdLearner):
         Feature map with linear scores, or one of the kernels ``rbf``, ``poly`` and ``precomputed``, and its options; None: ``rbf`` for
         svorim and svorex, else ``linear``.
     calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
-        How `predict_proba` estimates class probabilities, as in `Calibrated`; None: the fit has no `predict_proba`.
+        How `predict_proba` estimates class probabilities, as in `Calibrated`; None: the fit has no `predict_proba` without ``alpha``.
 
     Attributes
     ----------
     coef_ : ndarray (1, d)
         The direction w; with a kernel the coefficients of the training rows.
     thresholds_ : ndarray
-        Thresholds eta: k - 1 of them, for it and svorex one less than the classes that occur. Of an interval of optimal thresholds the
-        midpoint, or the finite end.
+        Thresholds eta: k - 1 of them, for it, svorex and ``alpha`` one less than the classes that occur. Of an interval of optimal
+        thresholds the midpoint, or the finite end.
     observed_ : ndarray
-        Codes of the classes between which the thresholds lie: all classes, for it and svorex the classes that occur.
+        Codes of the classes between which the thresholds lie: all classes, for it, svorex and ``alpha`` the classes that occur.
     n_distinct_scores_ : int
         Number of different scores g of the training rows: hinges make scores equal (arXiv 2405.13288).
     certificate_ : Certificate
@@ -423,6 +481,8 @@ class OrdinalClassifier(Calibrated, ThresholdLearner):
 
     Li and Lin (2007), "Ordinal regression by extended binary classification", NIPS 19: red_th.
 
+    Rennie and Srebro (2005), "Loss functions for preference levels", IJCAI workshop on advances in preference handling: at and it, smooth.
+
     Examples
     --------
     >>> import numpy as np
@@ -434,10 +494,14 @@ class OrdinalClassifier(Calibrated, ThresholdLearner):
     array([0, 1, 2])
     >>> model.certificate_.converged
     True
+    >>> smooth = OrdinalClassifier(method="at", alpha=1, C=100.0).fit(X, y)
+    >>> smooth.predict_proba([[0.2], [1.0]]).round(2)
+    array([[1.  , 0.  , 0.  ],
+           [0.46, 0.54, 0.  ]])
     """
 
     name = "ordinal_thresholds"
 
 
 for _name, _own in METHODS.items():
-    register_method(_name, OrdinalClassifier, {"ordered", "bias", "cost"} - {*_own}, method=_name)
+    register_method(_name, OrdinalClassifier, {"ordered", "alpha", "bias", "cost"} - {*_own}, method=_name)

@@ -160,6 +160,11 @@ class SurrogateClassifier(PlaysGame):
             return True
 
     @classmethod
+    def estimates(cls, loss: Options) -> bool:
+        """Tell whether the loss is smooth."""
+        return loss["name"] in registry and loss_class(loss["name"]).estimates(own_options(loss, OF_THE_FIT))
+
+    @classmethod
     def predicts_sets(cls, loss: Options) -> bool:
         """Tell whether the loss predicts sets."""
         return loss["name"] in registry and loss_class(loss["name"]).sets

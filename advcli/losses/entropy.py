@@ -146,6 +146,15 @@ class EntropyLoss(SimplexLoss):
             D = np.where(base > 0.0, _power(base, b - 2.0), 0.0)
         return Q, D * ((b - 1.0) / b) / _power(base, b - 1.0).sum(axis=1)[:, None]
 
+    def between(self, r: Array, s: Array) -> tuple[Array, Array]:
+        """Return the first two derivatives in r of H(s, r), two classes with s = 1 - r > 0, at a finite alpha."""
+        if self.exponent == np.inf:
+            return np.log(s / r), -1.0 / (r * s)
+        norm = (r**self.order + s**self.order) ** (1.0 / self.order)
+        r, s = r / norm, s / norm
+        slope = self.exponent * (s ** (self.order - 1.0) - r ** (self.order - 1.0))
+        return slope, -self.order * (r * s) ** (self.order - 2.0) / norm**3
+
 
 def _power(base: Array, exponent: float) -> Array:
     """Return base^exponent; numbers and squares without logarithms."""

@@ -14,6 +14,9 @@ and the dual is sum alpha - beta.o - 1/2 |w|^2 - 1/2 total'M^+ total, subject to
     total_1 + ... + total_j <= 0, all of them 0     M = 0, thresholds in order: these sums are minus the order's multipliers
     sum of total = 0                                M = I - 11'/m: theta penalised, one free bias b, eta = theta - b with b at its best
     none                                            M = I - 11'/(m + 1): theta and b penalised
+
+With a smooth ``margin`` a hinge [1 - z]_+ is phi(z) = max over r in [0, 1] of H(1 - r, r) - r z instead, the surrogate of an entropy H at
+two classes whose scores differ by z (`losses.entropy`); in the dual, alpha_ij is U_ij H(1 - r_ij, r_ij) then, r_ij = alpha_ij / U_ij.
 """
 
 from __future__ import annotations
@@ -42,6 +45,7 @@ class ThresholdProblem:
     C: float  # weight of the summed loss
     coupling: str  # one of `COUPLINGS`
     offset: Array | None = None  # seen by the hinges beside the scores, (n,)
+    margin: Any = None  # `EntropyLoss` of two classes, whose surrogate replaces the hinge
 
     @property
     def m(self) -> int:
@@ -78,7 +82,11 @@ class ThresholdProblem:
     # ---- values, in the scaling of (1) ----------------------------------------------------------------------------
     def primal(self, square: float, g: Array, eta: Array) -> float:
         """Return the objective at |w|^2 = ``square``, scores g (n,) and thresholds eta (m,)."""
-        return 0.5 * square + 0.5 * float(eta @ self.M @ eta) + kernels.newton_threshold.hinges(self.y, self.U, self.seen(g), eta)
+        penalty = 0.5 * square + 0.5 * float(eta @ self.M @ eta)
+        if self.margin is None:
+            return penalty + kernels.newton_threshold.hinges(self.y, self.U, self.seen(g), eta)
+        pairs = _pairs(self.margins(g, eta))
+        return penalty + float(self.U[self.occurs] @ self.margin.value(pairs, np.zeros(len(pairs), dtype=np.intp)))
 
     def dual(self, alpha: Array, square: float) -> float:
         """Return the dual value of a feasible alpha (m, n) with |w(alpha)|^2 = ``square``."""
@@ -88,7 +96,15 @@ class ThresholdProblem:
         else:
             penalty = float(total @ total) if self.coupling == "sum" else 0.0
         moved = 0.0 if self.offset is None else float(self.spanned(alpha) @ self.offset)
-        return float(alpha.sum()) - moved - 0.5 * square - 0.5 * penalty
+        return self._gained(alpha) - moved - 0.5 * square - 0.5 * penalty
+
+    def _gained(self, alpha: Array) -> float:
+        """Return the sum of alpha, or of the entropies in its place."""
+        if self.margin is None:
+            return float(alpha.sum())
+        U = self.U[self.occurs]
+        r = alpha[self.occurs] / U
+        return float(U @ self.margin.offset(np.column_stack([-r, r]), np.zeros(len(r), dtype=np.intp)))
 
     def spanned(self, alpha: Array) -> Array:
         """Return beta (n,)."""
@@ -97,6 +113,26 @@ class ThresholdProblem:
     def totals(self, alpha: Array) -> Array:
         """Return the totals (m,)."""
         return np.asarray(np.einsum("ji,ji->j", self.signs, alpha))
+
+    # ---- smooth margins -------------------------------------------------------------------------------------------
+    @cached_property
+    def occurs(self) -> Any:
+        """Where U > 0, shape (m, n): the terms of the objective."""
+        return self.U > 0.0
+
+    def margins(self, g: Array, eta: Array) -> Array:
+        """Return z of every term, at scores g (n,) and thresholds eta (m,)."""
+        return np.asarray((self.signs * (self.seen(g) - eta[:, None]))[self.occurs])
+
+    def shares(self, z: Array) -> Array:
+        """Return r(z) = -phi'(z) of every term."""
+        return np.asarray(self.margin.probabilities(_pairs(z))[:, 1])
+
+    def spread(self, r: Array) -> Array:
+        """Return U r (m, n) of shares r of the terms."""
+        alpha = np.zeros(self.U.shape)
+        alpha[self.occurs] = self.U[self.occurs] * r
+        return alpha
 
     # ---- dual points ----------------------------------------------------------------------------------------------
     def feasible(self, alpha: Array) -> Array:
@@ -178,6 +214,11 @@ def optimal_interval(kinks: Array, heights: Array, falls: Any) -> tuple[float, f
     low = -np.inf if rising else kinks[order[min(first, len(order) - 1)]]
     high = kinks[order[0]] if rising else (kinks[order[last]] if last < len(order) else np.inf)
     return float(low), float(high)
+
+
+def _pairs(z: Array) -> Array:
+    """Return scores (z, 0) of two classes, of which the first is right."""
+    return np.column_stack([z, np.zeros(len(z))])
 
 
 def _middle(low: float, high: float) -> float:

@@ -12,6 +12,11 @@ for an alpha that meets
 
 Rounding breaks these constraints by a little. Shrinking some alpha by m in all meets them again, m being what the sums of the thresholds
 miss. That lowers sum alpha by m, and |w| and |u| rise by at most m times the longest row of the extended examples.
+
+With an option alpha, of at and it, the hinge is max over q of H(1 - q, q) - q z at z = t_ij (g_i - eta_j), H Arimoto's entropy
+(`entropies`), and H(1 - r_ij, r_ij) takes the place of r_ij in sum alpha. Shrinking the shares of one side of a threshold by a factor
+lowers that side's entropies by no larger one, since H is concave and 0 at r = 0. Thresholds lie between the classes that occur; in at each
+counts as often as there would be thresholds between its two classes.
 """
 
 from __future__ import annotations
@@ -23,7 +28,8 @@ import numpy as np
 
 from ..core.typing import Array
 from .binary import cost_matrix
-from .bounds import Ball, ball, dot, inverse, join, outward
+from .bounds import UNIT, Ball, ball, dot, inverse, join, outward
+from .entropies import entropy, largest
 from .gap import Bounds, LearnedRows, ScoreMap, longer
 from .surrogates import CannotError
 
@@ -40,6 +46,7 @@ class ThresholdModel:
         self.name, self.k = str(options["name"]), k
         self.near = self.name in ("it", "svorex")
         self.ordered = bool(options.get("ordered", self.name == "svorex")) and self.near
+        self.order = None if options.get("alpha") is None else float(options["alpha"])
         self.bias = str(options.get("bias", "free")) if self.name == "red_th" else None
         self.ridge = float(options.get("ridge", 0.0))
         self.matrix = cost_matrix(options, k, labels, ordered=True) if self.name == "red_th" else None
@@ -59,7 +66,7 @@ class ThresholdModel:
     def _parts(self, features: ScoreMap, theta: Array, y: Any, s: Array) -> tuple[Array, Array, Any]:
         """Return the coordinates of w (rows, 1), the thresholds, and the codes between which they lie."""
         rows = features.X.shape[1] if features.explicit else features.X.shape[0]
-        observed = np.unique(y[s > 0]) if self.near else np.arange(self.k)
+        observed = np.unique(y[s > 0]) if self.near or self.order is not None else np.arange(self.k)
         if theta.shape != (rows + len(observed) - 1,):
             raise ValueError(f"theta has the shape {theta.shape}, not {(rows + len(observed) - 1,)}")
         return theta[:rows, None], theta[rows:], observed
@@ -99,6 +106,8 @@ class ThresholdModel:
         occurs = self.steps[y] if self.bias is not None else np.ones((len(y), m))
         if self.near:
             occurs = ((code[:, None] == np.arange(m)) | (code[:, None] == np.arange(m) + 1)).astype(float)
+        elif self.order is not None:
+            occurs = occurs * np.diff(observed)
         if self.ordered and (np.diff(eta) < 0).any():
             raise ValueError("the thresholds are not in order")
         # a row of weight s is s equal rows with a ridge each
@@ -107,12 +116,15 @@ class ThresholdModel:
         g = features.times(features.X, V)
         if self.ridge:
             g = g + ball(V) * ridge[:, None]
-        hinges = (-((g - eta[None, :]) * signs) + 1.0).positive() * (occurs * weights[:, None])
+        margins = (g - eta[None, :]) * signs
+        scale: Any = occurs * weights[:, None] if self.order is None else ball(occurs) * weights[:, None]
+        hinges = ((-margins + 1.0).positive() if self.order is None else self._smooth(margins, self.order)) * scale
         regular = (self._square(features, ball(V), g) + self._penalty(eta)) * (0.5 * lam)
         primal = regular + hinges.sum() * share
         # below: shares of the dual variables, in units of 1 / (lambda n)
         alpha = np.clip(r, 0.0, 1.0) * occurs * weights[:, None]
-        exact = ball(alpha) * signs
+        rounded = 0.0 if self.order is None else outward(4.0 * UNIT * alpha)  # of the shares whose entropies are taken
+        exact = Ball(alpha, rounded) * signs
         beta, total = exact.sum(axis=1), exact.sum(axis=0)
         moved = self._missed(total)
         column = beta[:, None]
@@ -123,8 +135,23 @@ class ThresholdModel:
             square = self._square(features, column, features.times(features.X, column) + column * ridge[:, None])
         square = square + self._dual_penalty(total)
         square = longer(square, outward(np.sqrt(features.longest**2 + float(ridge.high.max()) + 2.0)), moved)
-        dual = ball(alpha).sum() * share - moved * share.size - square * share * share * inverse(ball(2.0 * lam))
+        gained, paid = ball(alpha).sum(), moved
+        if self.order is not None:
+            pairs = np.clip(np.stack([1.0 - r, r], axis=2), 0.0, 1.0).reshape(-1, 2)
+            found = entropy(pairs, self.order)
+            entropies = (Ball(found.mid.reshape(r.shape), found.rad.reshape(r.shape)) * scale).sum(axis=0)
+            high = np.where(signs > 0, alpha, 0.0).sum(axis=0)
+            larger = np.maximum(np.maximum(high, alpha.sum(axis=0) - high) * (1.0 - 1e-12), 1e-290)
+            lost = np.minimum(outward(total.size / larger), 1.0) * np.maximum(entropies.high, 0.0)
+            gained, paid = entropies.sum(), outward(float(lost.sum()), len(lost))
+        dual = gained * share - paid * share.size - square * share * share * inverse(ball(2.0 * lam))
         return Bounds(primal, dual, regular)
+
+    @staticmethod
+    def _smooth(margins: Ball, order: float) -> Ball:
+        """Return upper bounds of max over q of H(1 - q, q) - q z for all margins z of a ball."""
+        pairs = np.stack([np.zeros(margins.mid.shape), -margins.mid], axis=2).reshape(-1, 2)
+        return ball(largest(pairs, order).reshape(margins.mid.shape)) + Ball(0.0, margins.rad)  # it moves no faster than the margins
 
     @staticmethod
     def _square(features: ScoreMap, V: Ball, g: Ball | None) -> Ball:

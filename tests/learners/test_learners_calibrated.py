@@ -173,8 +173,10 @@ def test_a_search_by_log_loss_is_calibrated_too(table: str) -> None:
 def test_the_note_says_what_a_strategy_is(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*table.split(), "protocol.metrics=[log_loss]", "name=noted"]) == 0
     assert "strategy of a game" in capsys.readouterr().err
-    assert main([*table.split(), "protocol.metrics=[log_loss]", "calibrate=sigmoid", "name=silent"]) == 0
-    assert "strategy of a game" not in capsys.readouterr().err
+    ordered = "dataset.order=[0,1,2]"
+    for name, words in enumerate((["calibrate=sigmoid"], ["loss=entropy"], ["loss=at", "loss.alpha=1", ordered])):
+        assert main([*table.split(), "protocol.metrics=[log_loss]", *words, f"name=silent{name}"]) == 0
+        assert "strategy of a game" not in capsys.readouterr().err
 
 
 def test_a_fitted_model_predicts_what_the_estimator_does(table: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1317,6 +1317,7 @@ NEWTON = "tests/solvers/test_solvers_newton.py"
 BINARY, THRESHOLD = "tests/compiled/test_compiled_binary.py", "tests/compiled/test_compiled_threshold.py"
 PAIRS, GAUSSIAN = "tests/compiled/test_compiled_pairs.py", "tests/compiled/test_compiled_gaussian.py"
 SYSTEMS, KERNEL_SPLITTING = "tests/learners/test_learners_kernel_systems.py", "tests/solvers/test_solvers_kernel_splitting.py"
+SMOOTH = "tests/learners/test_learners_smooth_thresholds.py"
 REDUCTIONS, ORDINAL, ABSTAINING = (
     "tests/learners/test_learners_reductions.py",
     "tests/learners/test_learners_ordinal.py",
@@ -1458,6 +1459,9 @@ RIVALS = (
         "mu = np.maximum(np.cumsum",
         f"{ORDINAL} -k multipliers",
     ),
+    Mutant("advcli/problems/threshold.py", "np.column_stack([-r, r])", "np.column_stack([-r, 0.5 * r])", f"{SMOOTH} -k general"),
+    Mutant("advcli/solvers/newton/smooth_threshold.py", "mu / r - mu / s)", "mu / s - mu / r)", f"{SMOOTH} -k general"),
+    Mutant("advcli/learners/ordinal.py", "W *= np.diff(self.observed_)", "pass", f"{SMOOTH} -k does_not_occur"),
     Mutant("advcli/problems/threshold.py", "goal > 0.0, high, low) + rounding", "goal > 0.0, high, low)", f"{ORDINAL} -k no_dual_point"),
     # abstaining surrogates
     Mutant("_ext/families/adv_rejecting.pxd", "r[y] = -mass", "r[y] = mass", f"{CONTRACT}", "oracle"),
@@ -1606,7 +1610,13 @@ CHECKER = tuple(
         ("advcli/verify/methods.py", "P = np.maximum(predictor, 0.0)", "P = predictor", MIXED),
         ("advcli/verify/methods.py", "outward(largest * astray)", "0.0 * astray", MIXED),
         ("advcli/verify/methods.py", "((places >= 0) & (places < (n, m))).all()", "(places < (n, m)).all()", MIXED),
-        ("advcli/verify/thresholds.py", "- moved * share.size - square", "- square", PAYING),
+        ("advcli/verify/thresholds.py", "- paid * share.size - square", "- square", PAYING),
+        (
+            "advcli/verify/thresholds.py",
+            "paid = entropies.sum(), outward(float(lost.sum()), len(lost))",
+            "paid = entropies.sum(), 0.0",
+            PAYING,
+        ),
         ("advcli/verify/thresholds.py", "return outward(float(total.sum().size))", "return 0.0", PAYING),
         ("advcli/verify/thresholds.py", "return outward(float(total.size.sum()), len(total.mid))", "return 0.0", PAYING),
         ("advcli/verify/thresholds.py", "missed = np.maximum(sums.high[:, 0], 0.0)", "missed = 0.0 * sums.high[:, 0]", PAYING),

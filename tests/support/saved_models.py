@@ -88,6 +88,7 @@ def estimators(folder: Path) -> Iterator[tuple[str, Any, Any]]:
     yield "s3vm", learner("s3vm", labels=np.where(np.arange(36) % 3, CODES, -1), n_classes=3), NEW
     for name in ("at", "it", "red_th"):
         yield name, learner(name), NEW
+    yield "at-smooth", learner("at", alpha=1.5), NEW
     yield "red-th-costs", learner("red_th", cost=[[0, 1, 4], [1, 0, 2], [3, 1, 0]]), NEW
     yield "svorim", learner("svorim", ridge=0.1), NEW
     yield "svorex-precomputed", learner("svorex", rows=X @ X.T, features="precomputed"), NEW @ X.T

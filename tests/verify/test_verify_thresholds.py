@@ -13,6 +13,9 @@ MODELS = (
     {"method": "at"},
     {"method": "it"},
     {"method": "it", "ordered": True},
+    {"method": "at", "alpha": 1},
+    {"method": "it", "alpha": 1.5},
+    {"method": "at", "alpha": 8.0},
     {"method": "red_th", "bias": "free"},
     {"method": "red_th", "bias": "regularised"},
 )
@@ -55,15 +58,29 @@ def test_bounds_hold_for_any_proof_and_are_tight_for_that_of_a_fit(model, featur
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: " ".join(map(str, model.values())))
 @pytest.mark.parametrize("most", [0, 1, 2, 3])
 def test_dual_points_that_break_the_constraints_pay_for_it(model, most):
-    """At a strong regulariser the dual value is little more than the sum of the shares, and full shares are more than the optimum."""
+    """At a strong regulariser the dual value is little more than what the shares give, and the most that they give is above the optimum."""
     X, y, weight, fit, checker, mapped = problem(2, model, "linear")
     y = np.concatenate([np.arange(4), np.full(10, most)])
     lam = 1e4
     fit = OrdinalClassifier(lam=lam, tol=1e-9, **model).fit(X, y, sample_weight=weight)
     proof = fit.proof(X, y, weight)
-    r = np.ones(proof["r"].shape)
+    r = np.full(proof["r"].shape, 0.5 if "alpha" in model else 1.0)  # where a term gives most
     proved = checker.bounds(mapped, LearnedRows(y, weight, None, None), lam, {"theta": proof["theta"], "r": r})
     assert float(proved.dual.low) <= fit.certificate_.primal
+
+
+@pytest.mark.parametrize("order", [1.0, 2.0])
+@pytest.mark.parametrize("absent", [0, 2, 4])
+def test_smooth_margins_of_the_classes_that_occur_are_proved(order, absent):
+    random = np.random.default_rng(absent)
+    X, y = random.normal(size=(20, 2)), np.tile([code for code in range(5) if code != absent], 5)
+    fit = OrdinalClassifier(alpha=order, C=0.7, tol=1e-9, n_classes=5).fit(X, y)
+    checker = ThresholdModel({"name": "at", "alpha": order}, 5, list("abcde"))
+    proved = checker.bounds(
+        checker.score_map({"name": "linear"}, None, X), LearnedRows(y, None, None, None), fit.lam_, fit.proof(X, y, None)
+    )
+    assert float(proved.primal.high) == pytest.approx(fit.certificate_.primal, rel=1e-10)
+    assert float(proved.dual.low) == pytest.approx(fit.certificate_.dual, rel=1e-10)
 
 
 @pytest.mark.parametrize("features", ["linear", "rbf"])

@@ -140,7 +140,7 @@ def _scores_strategy(protocol: Protocol, method: Method) -> bool:
     if method.loss.get("calibrate") is not None or not any(PROBABILITIES in meaning(name).needs for name in protocol.scores):
         return False
     calibrated = replace(method, loss={**method.loss, "calibrate": "sigmoid"})
-    return calibrated.calibratable is calibrated
+    return calibrated.calibratable is calibrated and not method.learner.estimates(method.loss)
 
 
 def _check_with_data(cells: Sequence[Cell], data_dir: Path, note: Callable[[str], None]) -> dict[str, str]:
