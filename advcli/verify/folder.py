@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import copy
 import csv
-import io
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -30,7 +29,7 @@ import numpy as np
 from .. import data
 from ..core.arrays import dense, is_sparse
 from ..core.errors import AdvcliError, ResultsError
-from ..core.files import file_sha256, write_text
+from ..core.files import csv_text, file_sha256, write_text
 from ..core.paths import expanded
 from ..core.spreadsheets import as_text
 from ..core.typing import Array
@@ -122,12 +121,9 @@ def verify_folder(
         tell(f"[{number}/{len(cells)}] {rows_of_cell[0]['dataset']}, {rows_of_cell[0]['method']}: {_counted(fits)}{reason}")
     for key in sorted(stored - set(cells)):
         verdicts.append(Verdict("", "", key, None, "cannot", "the cell is not in runs.csv; advcli report merges it"))
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(VERDICT_MEANINGS)
     shown = as_text if spreadsheets else str
-    writer.writerows([shown(format_value(value)) for value in astuple(verdict)] for verdict in verdicts)
-    write_text(folder.path / "verify.csv", text.getvalue())
+    lines = ([shown(format_value(value)) for value in astuple(verdict)] for verdict in verdicts)
+    write_text(folder.path / "verify.csv", csv_text([VERDICT_MEANINGS, *lines]))
     return verdicts
 
 

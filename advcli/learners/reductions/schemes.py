@@ -10,7 +10,7 @@ With costs c_i (k,), one number for each class and never less than at the label 
                            rows with c_i != c_j, + where c_i < c_j      the same                 Lin 2014, ``pairs="all"``
     csova    j = 1..k      + where y = j                          + max c, - c_j                 Lin 2008
 
-whose loss is weight [1 - label score]_+, one-sided regression of the costs for csosr.
+whose loss is weight [1 - label score]_+, one-sided regression of the costs for csosr. ova and ovo are csova and csovo at zero-one costs.
 """
 
 from __future__ import annotations
@@ -37,16 +37,6 @@ def pairs_of(k: int) -> tuple[Labels, Labels]:
 
 def _signs(positive: NDArray[np.bool_]) -> Signs:
     return np.where(positive, 1, -1).astype(np.int8)
-
-
-def _one_versus_all(y: Labels, costs: Array, pairs: str) -> Split:
-    positive = np.arange(costs.shape[1])[:, None] == y
-    return _signs(positive), np.ones(positive.shape), None
-
-
-def _one_versus_one(y: Labels, costs: Array, pairs: str) -> Split:
-    i, j = (classes[:, None] for classes in pairs_of(costs.shape[1]))
-    return _signs(y == i), ((y == i) | (y == j)).astype(np.float64), None
 
 
 def _red(y: Labels, costs: Array, pairs: str) -> Split:
@@ -99,8 +89,8 @@ class Scheme(NamedTuple):
 
 
 SCHEMES = {
-    "ova": Scheme(lambda k: k, _one_versus_all, lambda S, k, trained: S),
-    "ovo": Scheme(lambda k: k * (k - 1) // 2, _one_versus_one, _votes),
+    "ova": Scheme(lambda k: k, _weighted_one_versus_all, lambda S, k, trained: S),
+    "ovo": Scheme(lambda k: k * (k - 1) // 2, _weighted_one_versus_one, _votes),
     "red_mc": Scheme(lambda k: k - 1, _red, _counted),
     "csosr": Scheme(lambda k: k, _one_sided_regression, lambda S, k, trained: -S),
     "csovo": Scheme(lambda k: k * (k - 1) // 2, _weighted_one_versus_one, _votes),

@@ -12,7 +12,7 @@ from ...core.compiled import kernels
 from ...core.groups import Starts
 from ...core.typing import Array
 from ...solvers.cutting_planes import Cuts, CuttingPlaneProblem, Positions, squared
-from .frank_wolfe import ExampleSteps
+from .frank_wolfe import ExampleSteps, FrankWolfe, Gradients
 from .stored_planes import KINDS, STEPS, StoredPlaneTrainer
 
 Heads = NDArray[np.int32]
@@ -184,7 +184,11 @@ class MeanTrees:
 
     def begin(self, planes: MeanTrees, lam: float) -> None:
         """Take over the mean planes of another lambda."""
-        self.parts, self.constant = planes.parts.copy(), planes.constant.copy()
+        self.parts, self.constant = planes.means()
+
+    def means(self) -> tuple[Array, Array]:
+        """Return the coefficients and the constants."""
+        return self.parts.copy(), self.constant.copy()
 
     def weights(self, lam: float) -> tuple[Array, Array]:
         """Return theta (1, D), and no shared weights."""
@@ -204,35 +208,30 @@ class TreeSteps(ExampleSteps):
     """Steps at the sentences of a `TreeProblem`."""
 
     problem: Any
-    made = -1  # steps, of which subgradients have a length; -1 for Frank-Wolfe
+    made: int  # steps, of which subgradients have a length; -1 for Frank-Wolfe
 
     def __init__(self, problem: TreeProblem, lam: float) -> None:
         self.problem, self.lam = problem, lam
         self.parts, self.constant = np.zeros(problem.sentences.numbers), np.zeros(problem.n)  # type: ignore[assignment]
         self.W, self.shared = np.zeros((1, problem.size)), np.zeros(0)
-        self.late = np.zeros(problem.size if self.made >= 0 else 0)
+        self.late_W, self.late_shared = np.zeros((1, problem.size if self.made >= 0 else 0)), np.zeros(0)
+
+    def mean_planes(self, parts: Array, constant: Array) -> Any:
+        """Return these planes of the sentences."""
+        return MeanTrees(self.problem, parts, constant)
 
     def sweep(self, order: Positions) -> int:
         """Step at every sentence."""
         problem = self.problem
         sentences = *problem.arrays, np.ascontiguousarray(order, dtype=np.intp), self.W[0], self.parts, self.constant, problem.share
-        steps = self.lam, self.made, self.late, problem.tolerance
+        steps = self.lam, self.made, self.late_W[0], problem.tolerance
         return int(kernels.parser.mean_sweep(problem.kind, problem.beta, *sentences, *steps))
 
 
-class TreeFrankWolfe(TreeSteps):
+class TreeFrankWolfe(TreeSteps, FrankWolfe):
     """Block-coordinate Frank-Wolfe over sentences."""
 
-    solver = "bcfw"
-
-    def begin(self, planes: Any) -> None:
-        """Begin at mean planes."""
-        self.parts, self.constant = planes.parts.copy(), planes.constant.copy()
-        self.W, self.shared = planes.weights(self.lam)
-
-    def planes(self) -> Any:
-        """Return the mean planes."""
-        return MeanTrees(self.problem, self.parts.copy(), self.constant.copy())
+    made = -1
 
     def sweep(self, order: Positions) -> int:
         """Step at every sentence; sums of many steps are made anew, without their rounding."""
@@ -241,27 +240,17 @@ class TreeFrankWolfe(TreeSteps):
         return calls
 
 
-class TreeGradients(TreeSteps):
+class TreeGradients(TreeSteps, Gradients):
     """Stochastic subgradients over sentences."""
 
-    solver = "sgd"
     made = 0
 
     def sweep(self, order: Positions) -> int:
         """Step at every sentence."""
         calls = super().sweep(order)
         self.made += len(order)
+        self.t, self.sweeps = self.made, self.made // self.problem.n
         return calls
-
-    def planes(self) -> Any:
-        """Return the mean planes of all steps."""
-        sweeps = self.made / self.problem.n
-        return MeanTrees(self.problem, self.parts / sweeps, self.constant / sweeps)
-
-    def others(self) -> list[tuple[Array, Array]]:
-        """Return the mean of the iterates, with weights t."""
-        T = float(self.made)
-        return [(-2.0 / (self.lam * T * (T + 1.0)) * ((T + 1.0) * self.W - self.late), self.shared)]
 
 
 TREES_BY_EXAMPLES: dict[str, type[TreeSteps]] = {steps.solver: steps for steps in (TreeFrankWolfe, TreeGradients)}
