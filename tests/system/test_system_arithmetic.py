@@ -30,6 +30,7 @@ METHODS = [
     AdversarialClassifier(C=10.0, calibrate="vector"), AbstainingClassifier(C=10.0),
     OneVersusOneClassifier(C=10.0), OneVersusAllClassifier(C=10.0), CostSensitiveClassifier(C=10.0),
     *(OrdinalClassifier(C=10.0, method=method) for method in ("at", "it", "red_th", "svorim", "svorex")),
+    *(OrdinalClassifier(C=10.0, method=method, alpha=alpha) for method in ("at", "it") for alpha in (1.0, 2.0)),
     OrdinalAdversarialClassifier(C=10.0), PerceptronClassifier(),
 ]
 noisy = np.full((3, 3), 0.1) + 0.7 * np.eye(3)

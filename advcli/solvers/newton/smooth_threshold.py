@@ -12,8 +12,8 @@ as many steps at alpha = 1, but stalls at 2 and above, where the curvatures of t
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError
 
+from ...core.linalg import LinAlgError
 from ...core.typing import Array
 from ...problems.threshold import ThresholdProblem
 from ..best import BestSeen
