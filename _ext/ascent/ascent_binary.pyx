@@ -9,12 +9,13 @@ with labels s_i = +-1, bounds c_i >= 0 (0: the row is absent) and margins m_i. A
 `linear` visits rows in a fresh permutation every pass and shrinks as `ascent_dense` does; `kernel` takes the row whose step gains most.
 """
 
-from libc.math cimport INFINITY, floor
-from libc.stdlib cimport free
+from libc.math cimport INFINITY, fabs
+from libc.stdlib cimport free, malloc
 from libc.stdint cimport uint64_t
 
 from adv_simd cimport vec, load, store, splat, vmax, vmin, if_greater, zeros, LANES, prefetch
 from adv_check cimport check_rows, demand
+from adv_general cimport cholesky_solve
 from adv_linear cimport Rows, prefetch_row, rows_of
 from adv_loop cimport seconds, shuffle
 from adv_schedule cimport Schedule, ascend_rows, hear, schedule_new, shuffled, swept
@@ -67,7 +68,17 @@ cdef extern from *:
 cdef enum:
     BLOCK_ROWS = 16      # rows that stay together when X exceeds the cache
     LINE = 8             # numbers of a cache line
+    TOGETHER = 4         # moved rows of a kernel that slopes follow at a time
     AHEAD = 4            # visits between the prefetch of a row and its own
+    SAMPLED = 8          # of so many rows of a kernel one is in the first working set
+    FEW_ROWS = 64        # below, all are
+    FACES = 4            # solutions on a face, each with a row less
+
+cdef double JOINING = 0.1   # share of the mean gap above which a row joins the working set
+cdef double LEFT = 0.05     # share of its gap that steps leave
+cdef double COPIED = 0.6    # share of all rows up to which rows of K are copied: the room that features leave for it
+cdef double RESTING = 0.05  # of the rows inside their intervals so many may come and go before all move together
+cdef double ALLOWED = 0.9   # or of the gap that the tolerance allows
 
 # What a visit reads of a row beside x_i: one cache line.
 cdef struct Term:
@@ -251,18 +262,38 @@ def linear(const double[::1] values, const int[::1] columns, const long long[::1
 # ---- kernel -----------------------------------------------------------------------------------------------------------
 # In signed numbers b_i = s_i a_i the labels drop out: the slope of the dual in b_i is f_i = s_i m_i - u_i, and b_i moves in an interval, kept as
 # the room that b_i has left: low <= 0 to the lower end, high >= 0 to the upper. A step reads one row of K and three numbers a row.
+#
+# Steps are taken among a working set of rows; its rows of K are copied when they first move, and the slopes of all other rows follow after the
+# steps. Most rows never join.
 
 
 cdef struct Column:
+    # a problem, or its working set: its rows in K, and numbers of each
     Py_ssize_t n, best   # rows, and the one whose step gains most
-    const double *K
-    double shift
+    Py_ssize_t *row
     double *f
     double *low          # to the least b_i, at most 0
     double *high         # to the largest b_i, at least 0
     double *diagonal
     double *inverse
+    double *target       # s m
+    double *bound        # s c
     bint uniform         # one value on the diagonal
+
+cdef struct Board:
+    const double *K      # (size, size)
+    Py_ssize_t size
+    double shift
+    Column whole, part
+    Py_ssize_t *place    # of the working set's rows in the whole
+    Py_ssize_t *rest     # places of the others, and
+    Py_ssize_t *beyond   # their rows in K
+    Py_ssize_t *inside   # of the working set
+    double *moved        # how far rows of the working set have moved
+    double *block        # K among the working set, of the rows that have moved
+    bint *there          # which these are
+    bint *within         # which rows were inside their intervals when last looked at
+    Py_ssize_t room      # numbers that it holds
 
 
 cdef inline double gain_of(double f, double diagonal, double inverse, double low, double high) noexcept nogil:
@@ -271,7 +302,7 @@ cdef inline double gain_of(double f, double diagonal, double inverse, double low
     return move * (f - 0.5 * diagonal * move)
 
 
-cdef inline double refresh(Column *p, const double *row, double step) noexcept nogil:
+cdef inline double refresh(Column *p, const double *row, double shift, double step) noexcept nogil:
     """f -= step (row + shift); find the row whose exact step gains most, and return its gain."""
     cdef Py_ssize_t whole = p.n // LANES
     cdef Py_ssize_t j
@@ -279,10 +310,10 @@ cdef inline double refresh(Column *p, const double *row, double step) noexcept n
     cdef double gain, best = 0.0
     cdef double[8] gains
     cdef double[8] places
-    cdef vec half = splat(0.5), shift = splat(p.shift), by = splat(-step), f, move, found, largest = splat(0.0), where = largest
+    cdef vec half = splat(0.5), more = splat(shift), by = splat(-step), f, move, found, largest = splat(0.0), where = largest
     cdef vec diagonal = splat(p.diagonal[0]), inverse = splat(p.inverse[0])
     for j in range(whole):
-        f = load(p.f, <int>j) + by * (load(row, <int>j) + shift)
+        f = load(p.f, <int>j) + by * (load(row, <int>j) + more)
         store(p.f, <int>j, f)
         if not p.uniform:
             diagonal = load(p.diagonal, <int>j)
@@ -299,7 +330,7 @@ cdef inline double refresh(Column *p, const double *row, double step) noexcept n
             best = gains[lane]
             p.best = <Py_ssize_t>places[lane] * LANES + lane
     for j in range(whole * LANES, p.n):
-        p.f[j] -= step * (row[j] + p.shift)
+        p.f[j] -= step * (row[j] + shift)
         gain = gain_of(p.f[j], p.diagonal[j], p.inverse[j], p.low[j], p.high[j])
         if gain > best:
             best = gain
@@ -307,107 +338,294 @@ cdef inline double refresh(Column *p, const double *row, double step) noexcept n
     return best
 
 
-cdef void column_values(Column *p, const double *c, const double *target, double *primal, double *dual) noexcept nogil:
-    """Primal and dual value, from bounds c and targets s m."""
+cdef inline double gap_of(const Column *p, Py_ssize_t j) noexcept nogil:
+    """What row j has of the gap: the slope times the way to the end that it points to."""
+    return p.f[j] * (p.high[j] if p.f[j] > 0.0 else p.low[j])
+
+
+cdef double gap_among(const Column *p) noexcept nogil:
+    cdef Py_ssize_t j
+    cdef double total = 0.0
+    for j in range(p.n):
+        total += gap_of(p, j)
+    return total
+
+
+cdef void column_values(const Column *p, double *primal, double *dual) noexcept nogil:
+    """Primal and dual value."""
     cdef Py_ssize_t j
     cdef double loss = 0.0, linear = 0.0, square = 0.0, b, f
     for j in range(p.n):
         # b is 0 at one end of its interval: minus the room to that end is b
-        if c[j] > 0.0:
-            f = p.f[j]
-            b = -p.low[j]
-            loss += c[j] * f if f > 0.0 else 0.0
-        elif c[j] < 0.0:
-            f = -p.f[j]
-            b = -p.high[j]
-            loss -= c[j] * f if f > 0.0 else 0.0
-        else:
-            continue
-        linear += b * target[j]
-        square += b * (target[j] - p.f[j])
+        f = p.f[j] if p.bound[j] > 0.0 else -p.f[j]
+        b = -p.low[j] if p.bound[j] > 0.0 else -p.high[j]
+        loss += fabs(p.bound[j]) * f if f > 0.0 else 0.0
+        linear += b * p.target[j]
+        square += b * (p.target[j] - p.f[j])
     primal[0] = 0.5 * square + loss
     dual[0] = linear - 0.5 * square
 
 
-cdef int climb(Column *p, const double *c, const double *target, Limits *limits, double *passes, double *primal, double *dual) except -1 nogil:
-    """Greedy steps; as `ascend`. A pass is n steps."""
-    cdef Py_ssize_t i, since, steps = 0
-    cdef double best, move, heard = seconds(), most = floor(limits.max_passes * p.n)
-    column_values(p, c, target, primal, dual)
-    best = refresh(p, p.K, 0.0)
+cdef void follow(Board *p, const Column *moving, const double *by, Py_ssize_t count) noexcept nogil:
+    """Bring the slopes of ``rest``, so many rows of the problem, up to date after moves of other rows."""
+    cdef Py_ssize_t i, j, e = 0
+    cdef double f
+    cdef double step[TOGETHER]
+    cdef const double *K[TOGETHER]
+    for i in range(moving.n + TOGETHER - 1):  # beyond the last row stand rows that do not move
+        if i < moving.n and by[i] == 0.0:
+            continue
+        if i >= moving.n and e == 0:
+            break
+        K[e], step[e] = p.K + moving.row[min(i, moving.n - 1)] * p.size, by[i] if i < moving.n else 0.0
+        e += 1
+        if e == TOGETHER:
+            e = 0
+            for j in range(count):
+                f = step[0] * (K[0][p.beyond[j]] + p.shift) + step[1] * (K[1][p.beyond[j]] + p.shift)
+                f += step[2] * (K[2][p.beyond[j]] + p.shift) + step[3] * (K[3][p.beyond[j]] + p.shift)
+                p.whole.f[p.rest[j]] -= f
+
+
+cdef void choose(Board *p, double level, Py_ssize_t stride) noexcept nogil:
+    """Take as working set every ``stride``-th row, or the rows inside their intervals and those with a gap above ``level``."""
+    cdef Py_ssize_t j, others = 0
+    cdef Column *all = &p.whole
+    p.part.n = 0
+    for j in range(all.n):
+        if j % stride == 0 if stride > 1 else gap_of(all, j) > level or all.low[j] < 0.0 < all.high[j]:
+            p.place[p.part.n] = j
+            p.part.n += 1
+        else:
+            p.rest[others], p.beyond[others] = j, all.row[j]
+            others += 1
+    if p.part.n > COPIED * p.size:
+        p.part.n = all.n
+        for j in range(all.n):
+            p.place[j] = j
+
+
+cdef int take(Board *p) except -1 nogil:
+    """Copy what steps among the working set need."""
+    cdef Py_ssize_t i, j, m = p.part.n
+    cdef Column *part = &p.part
+    if m < p.size and m * m > p.room:
+        free(p.block)
+        p.room = m * m
+        p.block = <double *>malloc(p.room * sizeof(double))
+        if p.block == NULL:
+            p.room = 0
+            with gil:
+                raise MemoryError("no memory for the kernel matrix of a working set")
+    for i in range(m):
+        j = p.place[i]
+        part.row[i], part.f[i], part.low[i], part.high[i] = p.whole.row[j], p.whole.f[j], p.whole.low[j], p.whole.high[j]
+        part.diagonal[i], part.inverse[i], p.moved[i] = p.whole.diagonal[j], p.whole.inverse[j], 0.0
+        p.there[i] = p.within[i] = False
+    part.uniform = p.whole.uniform
+    return 0
+
+
+cdef inline const double *block_row(Board *p, Py_ssize_t i) noexcept nogil:
+    """Return K between row i of the working set and all of it."""
+    cdef Py_ssize_t j
+    cdef const double *K = p.K + p.part.row[i] * p.size
+    cdef double *out = p.block + i * p.part.n
+    if p.part.n == p.size:
+        return K
+    if not p.there[i]:
+        p.there[i] = True
+        for j in range(p.part.n):
+            out[j] = K[p.part.row[j]]
+    return out
+
+
+cdef inline void move_row(Board *p, Py_ssize_t i, double by) noexcept nogil:
+    """Move row i of the working set, without the slopes."""
+    cdef Column *part = &p.part
+    # exactly 0 at an end, so that rows at an end are told apart from rows inside
+    part.low[i] = 0.0 if by == part.low[i] else part.low[i] - by
+    part.high[i] = 0.0 if by == part.high[i] else part.high[i] - by
+    p.moved[i] += by
+
+
+cdef Py_ssize_t find_inside(Board *p, Py_ssize_t *changed) noexcept nogil:
+    """List the rows of the working set inside their intervals, and return how many there are; ``changed`` receives how many came or went."""
+    cdef Py_ssize_t i, count = 0
+    cdef bint inside
+    changed[0] = 0
+    for i in range(p.part.n):
+        inside = p.part.low[i] < 0.0 < p.part.high[i]
+        changed[0] += inside != p.within[i]
+        p.within[i] = inside
+        if inside:
+            p.inside[count] = i
+            count += 1
+    return count
+
+
+cdef bint to_face_optimum(Board *p, Py_ssize_t count) noexcept nogil:
+    """Move all rows ``inside`` towards their best values together, as far as the first end; return whether one has reached its end."""
+    cdef Column *part = &p.part
+    cdef Py_ssize_t a, b, i, first = -1
+    cdef double t = 1.0, way, by
+    cdef double *G = <double *>malloc(count * (count + 1) * sizeof(double))
+    cdef double *x = G + count * count
+    cdef const double *row
+    if G == NULL:  # steps of one row do without
+        return False
+    for a in range(count):
+        i, row = p.inside[a], block_row(p, p.inside[a])
+        x[a] = part.f[i]
+        for b in range(a + 1):
+            G[a * count + b] = row[p.inside[b]] + p.shift
+    if cholesky_solve(G, x, <int>count) == 0:
+        for a in range(count):
+            i = p.inside[a]
+            way = part.high[i] if x[a] > 0.0 else part.low[i]
+            if fabs(way) < t * fabs(x[a]):
+                t, first = way / x[a], a
+        for a in range(count):
+            i, row = p.inside[a], block_row(p, p.inside[a])
+            by = (part.high[i] if x[a] > 0.0 else part.low[i]) if a == first else clipped(t * x[a], part.low[i], part.high[i])
+            move_row(p, i, by)
+            for b in range(part.n):
+                part.f[b] -= by * (row[b] + p.shift)
+    free(G)
+    return first >= 0
+
+
+cdef int climb(Board *p, Limits *limits, double *passes, double *primal, double *dual) except -1 nogil:
+    """Greedy steps; as `ascend`. A pass is n steps among all n rows; one among a part counts as that share of it."""
+    cdef Column *all = &p.whole
+    cdef Column *part = &p.part
+    cdef Py_ssize_t i, j, inside, changed, since, stride = SAMPLED if all.n >= FEW_ROWS else 1
+    cdef double best, move, gap, goal, cost, price, spent, patience, most = limits.max_passes, heard = seconds()
+    for j in range(all.n):
+        if all.low[j] < 0.0 if all.bound[j] > 0.0 else all.high[j] > 0.0:
+            stride = 1
     while True:
-        if primal[0] - dual[0] <= limits.tol * primal[0]:
+        column_values(all, primal, dual)
+        gap = primal[0] - dual[0]
+        if gap <= limits.tol * primal[0]:
             return 0
-        if not passes[0] < limits.turn or not steps < most or not best > 0.0:
+        if not passes[0] < limits.turn or not passes[0] < most:
             return 1
+        choose(p, JOINING * gap_among(all) / all.n, stride)
+        stride = 1
+        take(p)
+        best = refresh(part, part.f, 0.0, 0.0) if part.n else 0.0
+        if not best > 0.0:
+            return 1
+        goal = max(LEFT * gap_among(part), ALLOWED * limits.tol * primal[0])
+        cost, spent, patience = <double>part.n / all.n / all.n, 0.0, 1.0
+        while True:
+            since = 0
+            while since < part.n // 4 + 16 and passes[0] + cost <= most and best > 0.0:
+                i = part.best
+                move = clipped(part.f[i] * part.inverse[i], part.low[i], part.high[i])
+                move_row(p, i, move)
+                best = refresh(part, block_row(p, i), p.shift, move)
+                since += 1
+                passes[0] += cost
+            spent += <double>since * part.n
+            if not best > 0.0 or gap_among(part) <= goal or not passes[0] < limits.turn or not passes[0] + cost <= most:
+                break
+            if not seconds() <= limits.deadline:
+                break
+            hear(&heard)
+            inside = find_inside(p, &changed)
+            price = 2.0 * inside * part.n + 1.5 * inside * inside * inside
+            if changed <= RESTING * inside and spent >= patience * price:
+                passes[0] += price / all.n / all.n
+                spent, patience = 0.0, 2.0 * patience
+                for i in range(FACES):
+                    if not to_face_optimum(p, inside):
+                        patience = 1.0
+                        break
+                    inside = find_inside(p, &changed)
+                best = refresh(part, part.f, 0.0, 0.0)
+        for i in range(part.n):
+            j = p.place[i]
+            all.f[j], all.low[j], all.high[j] = part.f[i], part.low[i], part.high[i]
+        follow(p, part, p.moved, all.n - part.n)
         if not seconds() <= limits.deadline:
-            return 2
-        hear(&heard)
-        since = 0
-        while since < p.n // 4 + 16 and steps + since < most and best > 0.0:
-            i = p.best
-            move = clipped(p.f[i] * p.inverse[i], p.low[i], p.high[i])
-            # exactly 0 at an end, so that rows at an end are told apart from rows inside
-            p.low[i] = 0.0 if move == p.low[i] else p.low[i] - move
-            p.high[i] = 0.0 if move == p.high[i] else p.high[i] - move
-            best = refresh(p, p.K + i * p.n, move)
-            since += 1
-        steps += since
-        passes[0] = <double>steps / p.n
-        column_values(p, c, target, primal, dual)
+            column_values(all, primal, dual)
+            return 0 if primal[0] - dual[0] <= limits.tol * primal[0] else 2
+
+
+cdef void columns_at(Column *p, double *block, Py_ssize_t *rows, Py_ssize_t n) noexcept nogil:
+    """Give a problem its share of a block."""
+    p.row, p.f, p.low, p.high, p.diagonal = rows, block, block + n, block + 2 * n, block + 3 * n
+    p.inverse, p.target, p.bound = block + 4 * n, block + 5 * n, block + 6 * n
 
 
 def kernel(const double[:, ::1] K, double shift, const signed char[:, ::1] label, const double[:, ::1] bound, const double[:, ::1] margin,
-           double[:, ::1] A, double[:, ::1] U, double tol, double max_passes, double max_seconds, double[:, ::1] found, double turn=INFINITY):
-    """Ascend every problem over the kernel K + shift (n, n), in place on A (m, n) and the scores U (m, n); U = U(A) on entry.
+           double[:, ::1] A, double tol, double max_passes, double max_seconds, double[:, ::1] found, double turn=INFINITY):
+    """Ascend every problem over the kernel K + shift (n, n), which must be symmetric, in place on A (m, n).
 
     ``found`` and ``margin`` are as in `linear`. A row whose kernel value with itself is 0 has a score of 0.
     """
-    cdef Column p
+    cdef Board p
+    cdef Column *all = &p.whole
     cdef Limits limits
-    cdef Py_ssize_t q, i, count = label.shape[0], n = K.shape[0], padded = (n + LINE - 1) // LINE * LINE
-    cdef double passes, primal = 0.0, dual = 0.0, diagonal, s, a, width
+    cdef Py_ssize_t q, i, j, count = label.shape[0], n = K.shape[0]
+    cdef double passes, primal = 0.0, dual = 0.0, s, a, width
     cdef double *block
-    cdef double *c
-    cdef double *target
+    cdef Py_ssize_t *places
+    cdef bint *flags
     cdef int code
     demand(n > 0 and K.shape[1] == n, "the kernel matrix must be square, with a row at least")
     check_problems(n, label, bound, margin, A, found)
-    demand(U.shape[0] == count and U.shape[1] == n, "scores must be (problems, rows)")
-    p.n, p.K, p.shift = n, &K[0, 0], shift
-    block = zeros(7 * padded)
-    if block == NULL:
-        raise MemoryError("no memory for the rows of a problem")
-    p.f, p.low, p.high, p.diagonal, p.inverse = block, block + padded, block + 2 * padded, block + 3 * padded, block + 4 * padded
-    c, target = block + 5 * padded, block + 6 * padded
+    p.K, p.size, p.shift, p.block, p.room = &K[0, 0], n, shift, NULL, 0
+    block, places = zeros(15 * n), <Py_ssize_t *>malloc(6 * n * sizeof(Py_ssize_t))
+    flags = <bint *>malloc(2 * n * sizeof(bint))
     limits.tol, limits.max_passes, limits.turn = tol, max_passes, turn
     limits.deadline = seconds() + max_seconds
     try:
+        if block == NULL or places == NULL or flags == NULL:
+            raise MemoryError("no memory for the rows of a problem")
+        columns_at(all, block, places, n)
+        columns_at(&p.part, block + 7 * n, places + n, n)
+        p.place, p.rest, p.beyond = places + 2 * n, places + 3 * n, places + 4 * n
+        p.inside, p.moved = places + 5 * n, block + 14 * n
+        p.there, p.within = flags, flags + n
         for q in range(count):
-            p.uniform = True
+            all.n, all.uniform = 0, True
             for i in range(n):
-                diagonal = K[i, i] + shift
+                width = bound[q, i]
+                if not width > 0.0:
+                    continue
+                j = all.n
                 s = 1.0 if label[q, i] > 0 else -1.0
-                width = bound[q, i] if bound[q, i] > 0.0 else 0.0
-                target[i] = s * (margin[q, i] if margin.shape[0] else 1.0)
+                all.row[j], all.diagonal[j], all.bound[j] = i, K[i, i] + shift, s * width
+                all.target[j] = s * (margin[q, i] if margin.shape[0] else 1.0)
+                all.inverse[j] = 1.0 / all.diagonal[j] if all.diagonal[j] > 0.0 else 0.0
                 a = A[q, i]
-                p.diagonal[i] = diagonal
-                p.inverse[i] = 1.0 / diagonal if diagonal > 0.0 else 0.0
-                if not diagonal > 0.0 and s * target[i] > 0.0:  # the score of such a row is always 0
+                if not all.diagonal[j] > 0.0 and s * all.target[j] > 0.0:  # the score of such a row is always 0
                     a = width
-                p.uniform &= diagonal == p.diagonal[0]
-                c[i] = s * width
-                p.f[i] = target[i] - U[q, i]
-                p.low[i], p.high[i] = (-a, width - a) if s > 0.0 else (a - width, a)
+                all.uniform &= all.diagonal[j] == all.diagonal[0]
+                all.f[j] = all.target[j]
+                all.low[j], all.high[j] = (-a, width - a) if s > 0.0 else (a - width, a)
+                p.moved[j], p.rest[j], p.beyond[j] = s * a, j, i
+                all.n += 1
             passes = 0.0
+            found[q, 0] = found[q, 1] = found[q, 2] = found[q, 3] = 0.0
+            if all.n == 0:
+                continue
             with nogil:
-                code = climb(&p, c, target, &limits, &passes, &primal, &dual)
-            for i in range(n):
+                follow(&p, all, p.moved, all.n)
+                code = climb(&p, &limits, &passes, &primal, &dual)
+            for j in range(all.n):
                 # exactly at the bound where no room is left: the room to the other end is a rounded difference
-                a = -p.low[i] if label[q, i] > 0 else p.high[i]
-                if (p.high[i] if label[q, i] > 0 else p.low[i]) == 0.0:
-                    a = bound[q, i] if bound[q, i] > 0.0 else 0.0
-                A[q, i], U[q, i] = clipped(a, 0.0, bound[q, i] if bound[q, i] > 0.0 else 0.0), target[i] - p.f[i]
+                i = all.row[j]
+                a = -all.low[j] if label[q, i] > 0 else all.high[j]
+                if (all.high[j] if label[q, i] > 0 else all.low[j]) == 0.0:
+                    a = bound[q, i]
+                A[q, i] = clipped(a, 0.0, bound[q, i])
             found[q, 0], found[q, 1], found[q, 2], found[q, 3] = code, passes, primal, dual
     finally:
         free(block)
+        free(places)
+        free(flags)
+        free(p.block)

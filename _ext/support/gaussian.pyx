@@ -33,59 +33,65 @@ cdef extern from *:
     vec exponential "adv_exp"(vec x) noexcept nogil
 
 cdef enum:
-    TILE = 64  # rows and columns of K that are computed together: 32 KiB, read across while in the cache
+    TILE = 64         # rows and columns of K that are computed together: 36 KiB, read across while in the cache
+    STRIDE = TILE + 8  # of a tile's rows: numbers that are read together must not fall on the same part of the cache
+    GROUP = 4         # rows whose distances are summed together, two vectors each: sums that do not wait for each other
 
 
-cdef void fill(const double *X, const double *across, Py_ssize_t n, Py_ssize_t d, Py_ssize_t width, double gamma, double constant, double *tile,
-               double *K) noexcept nogil:
-    """Write K (n, n) for X (n, d) and its transpose ``across`` (d, width), tile by tile at and above the diagonal, each with its mirror image."""
-    cdef Py_ssize_t p, q, first, begin, rows, columns, i, j, c
-    cdef const double *x
+cdef void fill(const double *X, const double *across, Py_ssize_t n, Py_ssize_t d, double gamma, double constant, double *tile, double *K) noexcept nogil:
+    """Write K (n, n) for X (n, d) and its transposed tiles ``across``, tile by tile at and above the diagonal, each with its mirror image."""
+    cdef Py_ssize_t p, q, first, begin, rows, columns, i, j, c, r
+    cdef const double *x[GROUP]
     cdef const double *column
-    cdef vec s, t, u, v, a, low = splat(-gamma), added = splat(constant)
+    cdef vec[GROUP] s, t
+    cdef vec u, v, a, b, low = splat(-gamma), added = splat(constant)
     for p in range((n + TILE - 1) // TILE):
         first = p * TILE
         rows = n - first if n - first < TILE else TILE
         for q in range(p, (n + TILE - 1) // TILE):
             begin = q * TILE
             columns = n - begin if n - begin < TILE else TILE
-            for i in range(rows):
-                x = X + (first + i) * d
-                # two vectors at a time, whose sums do not wait for each other
-                for j in range(0, TILE // LANES, 2):
+            for i from 0 <= i < rows by GROUP:
+                for r in range(GROUP):  # where rows end within a group, the last stands for what is missing
+                    x[r] = X + min(first + i + r, n - 1) * d
+                for j from 0 <= j < TILE // LANES by 2:
                     if j * LANES >= columns:
                         break
-                    s = t = splat(0.0)
-                    column = across + begin
+                    for r in range(GROUP):
+                        s[r] = t[r] = splat(0.0)
+                    column = across + begin * d
                     for c in range(d):
-                        a = splat(x[c])
-                        u, v = a - load(column, <int>j), a - load(column, <int>j + 1)
-                        s, t = s + u * u, t + v * v
-                        column += width
-                    store(tile + i * TILE, <int>j, exponential(low * s) + added)
-                    store(tile + i * TILE, <int>j + 1, exponential(low * t) + added)
+                        a, b = load(column, <int>j), load(column, <int>j + 1)
+                        for r in range(GROUP):
+                            u, v = splat(x[r][c]) - a, splat(x[r][c]) - b
+                            s[r], t[r] = s[r] + u * u, t[r] + v * v
+                        column += TILE
+                    for r in range(GROUP):
+                        store(tile + (i + r) * STRIDE, <int>j, exponential(low * s[r]) + added)
+                        store(tile + (i + r) * STRIDE, <int>j + 1, exponential(low * t[r]) + added)
+            for i in range(rows):
                 for j in range(columns):
-                    K[(first + i) * n + begin + j] = tile[i * TILE + j]
+                    K[(first + i) * n + begin + j] = tile[i * STRIDE + j]
             if begin > first:
                 for j in range(columns):
                     for i in range(rows):
-                        K[(begin + j) * n + first + i] = tile[i * TILE + j]
+                        K[(begin + j) * n + first + i] = tile[i * STRIDE + j]
 
 
 def matrix(const double[:, ::1] X, double gamma, double constant, double[:, ::1] K):
     """Write the kernel between all rows of X (n, d) into K (n, n), which becomes exactly symmetric with 1 + constant on its diagonal."""
-    cdef Py_ssize_t n = X.shape[0], d = X.shape[1], i, c, width = (n + TILE - 1) // TILE * TILE + TILE
+    cdef Py_ssize_t n = X.shape[0], d = X.shape[1], i, c
     cdef double *block
     demand(K.shape[0] == n and K.shape[1] == n, "the kernel matrix must be (n, n)")
     demand(gamma >= 0.0, "gamma must be at least 0")
     if n == 0:
         return
-    block = zeros(d * width + TILE * TILE)
+    block = zeros(STRIDE * TILE + (n + TILE - 1) // TILE * TILE * d)
     if block == NULL:
         raise MemoryError("no memory for the columns of the kernel matrix")
     for i in range(n):
         for c in range(d):
-            block[TILE * TILE + c * width + i] = X[i, c]
+            block[STRIDE * TILE + (i // TILE * d + c) * TILE + i % TILE] = X[i, c]
     with nogil:
-        fill(&X[0, 0] if d else NULL, block + TILE * TILE, n, d, width, gamma, constant, block, &K[0, 0])
+        fill(&X[0, 0] if d else NULL, block + STRIDE * TILE, n, d, gamma, constant, block, &K[0, 0])
     free(block)

@@ -31,10 +31,10 @@ def linear(kernels, X, label, bound, margin, tol=1e-10, blocks=False, passes=1e5
 
 
 def kernel(kernels, K, shift, label, bound, margin, tol=1e-10):
-    """Return A, U and the four results of every problem."""
-    A, U, found = np.zeros(label.shape), np.zeros(label.shape), np.empty((len(label), 4))
-    kernels.ascent_binary.kernel(np.ascontiguousarray(K), shift, label, bound, margin, A, U, tol, 1e5, 60.0, found)
-    return A, U, found
+    """Return A and the four results of every problem."""
+    A, found = np.zeros(label.shape), np.empty((len(label), 4))
+    kernels.ascent_binary.kernel(np.ascontiguousarray(K), shift, label, bound, margin, A, tol, 1e5, 60.0, found)
+    return A, found
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -59,16 +59,40 @@ def test_kernel_ends_where_the_reference_does(kernels, seed):
     X, label, bound, margin = problems(seed)
     K = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=2))
     K[7] = K[:, 7] = 0.0  # no score at all
-    A, U, found = kernel(kernels, K - 0.0, 0.0, label, bound, margin)
-    B, W, shifted = kernel(kernels, K, 1.0, label, bound, margin)
-    for a, u, given, matrix in ((A, U, found, K), (B, W, shifted, K + 1.0)):
+    for shift in (0.0, 1.0):
+        a, given = kernel(kernels, K, shift, label, bound, margin)
+        matrix = K + shift
         assert (given[:, 0] == 0).all()
         assert (np.clip(a, 0.0, bound) == a).all()
-        np.testing.assert_allclose(u, (a * label) @ matrix, atol=1e-11)
         for q in range(len(label)):
             _, primal, dual = python_binary.ascend(matrix, label[q], bound[q], margin[q])
             assert given[q, 2] == pytest.approx(primal, rel=1e-9)
             assert given[q, 3] == pytest.approx(dual, rel=1e-9)
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+def test_working_sets_of_a_kernel_end_at_the_optimum(kernels, C, noise):
+    # enough rows for a sample, working sets that leave rows out and ones that take all; the gap of the dual numbers proves the optimum
+    random = np.random.default_rng(7)
+    X = random.normal(size=(300, 3))
+    label = np.where((X[:, 0] ** 2 + X[:, 1] > 0.5) ^ (random.random((4, 300)) < noise), 1, -1).astype(np.int8)
+    bound = C * random.uniform(0.5, 1.5, size=(4, 300))
+    bound[2, ::3] = bound[3, 100:] = 0.0
+    margin = random.uniform(0.5, 1.5, size=(4, 300))
+    K = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
+    K[7] = K[:, 7] = 0.0
+    before = None
+    for shift in (0.0, 1.0):
+        A, found = np.zeros(label.shape) if before is None else before, np.empty((4, 4))
+        kernels.ascent_binary.kernel(K, shift, label, bound, margin, A, 1e-7, 1e5, 60.0, found)
+        assert (found[:, 0] == 0).all()
+        assert (np.clip(A, 0.0, bound) == A).all()
+        for q in range(4):
+            primal, dual = python_binary.values(K + shift, label[q], bound[q], margin[q], A[q])
+            np.testing.assert_allclose(found[q, 2:], (primal, dual), rtol=1e-9)
+            assert primal - dual <= 1.01e-7 * primal
+        before = A  # the dual numbers of the next begin where these end
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 7, 8, 9, 15, 16, 31, 33, 67])

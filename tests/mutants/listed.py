@@ -1414,6 +1414,9 @@ RIVALS = (
         equivalent="how long rows are visited",
     ),
     Mutant("_ext/ascent/ascent_binary.pyx", "gains[lane] > best", "gains[lane] < best", BINARY, "ascent_binary"),
+    Mutant("_ext/ascent/ascent_binary.pyx", "p.whole.f[p.rest[j]] -= f", "p.whole.f[p.rest[j]] += f", BINARY, "ascent_binary"),
+    Mutant("_ext/ascent/ascent_binary.pyx", "p.moved[i] += by", "p.moved[i] = by", BINARY, "ascent_binary"),
+    Mutant("_ext/ascent/ascent_binary.pyx", "t * x[a], part.low[i]", "-t * x[a], part.low[i]", BINARY, "ascent_binary"),
     # thresholds
     Mutant(
         "_ext/newton/newton_threshold.pyx",
@@ -1440,7 +1443,7 @@ RIVALS = (
     Mutant("_ext/ascent/ascent_pairs.pyx", "p.theta[of_up] -= d", "p.theta[of_up] += d", PAIRS, "ascent_pairs"),
     Mutant("_ext/ascent/ascent_pairs.pyx", "by * (load(a, <int>i) - load(b, <int>i))", "by * load(a, <int>i)", PAIRS, "ascent_pairs"),
     Mutant("_ext/ascent/ascent_pairs.pyx", "load(p.f, <int>b) + by * load(row, <int>b)", "load(p.f, <int>b)", PAIRS, "ascent_pairs"),
-    Mutant("_ext/support/gaussian.pyx", "u, v = a - load(column, <int>j)", "u, v = a + load(column, <int>j)", GAUSSIAN, "gaussian"),
+    Mutant("_ext/support/gaussian.pyx", "splat(x[r][c]) - a, splat", "splat(x[r][c]) + a, splat", GAUSSIAN, "gaussian"),
     Mutant("advcli/solvers/newton/threshold.py", "room = np.where(change > 0.0, limit - a, a)", "room = limit", f"{ORDINAL} -k on_a_face"),
     Mutant("advcli/solvers/newton/threshold.py", "if point.t > _SETTLES:", "if True:", f"{ORDINAL} -k skewed"),
     Mutant(

@@ -563,7 +563,7 @@ def binary_calls(module, random):
         rows, X = some_rows(random, sparse)
         rest = {"seed": 1, "blocks": sparse, "found": np.zeros((m, 4)), "turn": 15.0}
         yield "linear", {**rows, "square": (X**2).sum(axis=1), **own, "V": np.zeros((m, D)), **limits, **rest}
-    yield "kernel", {"K": X @ X.T, "shift": 1.0, **own, "U": np.zeros((m, N)), **limits, "found": np.zeros((m, 4)), "turn": 15.0}
+    yield "kernel", {"K": X @ X.T, "shift": 1.0, **own, **limits, "found": np.zeros((m, 4)), "turn": 15.0}
 
 
 def threshold_calls(_, random):

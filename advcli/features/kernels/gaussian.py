@@ -13,7 +13,7 @@ from ...core.typing import Array
 from ..base import register
 from .kernel_map import KernelFeatures, positive_option
 
-_FEW_COLUMNS = 32  # up to which differences of rows are faster than a product of matrices
+_FEW_COLUMNS = 64  # up to which differences of rows are faster than a product of matrices
 
 
 def _squared_distances(X: Any, Z: Any) -> Array:

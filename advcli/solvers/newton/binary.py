@@ -36,7 +36,6 @@ _KERNEL_PASSES = 60.0  # the same with a kernel, where greedy steps stall later 
 _STEPS = 5.0  # Newton steps whose time the ascent gets at least, about a third of the steps of an open problem
 _CACHE = 2.0**24  # bytes of X above which rows are visited in blocks
 _MOST_FREE = 6000  # size of the largest Newton system
-_SHARE = 0.7  # share of all rows up to which the ascent copies the kernel matrix of a problem
 _REFRESHED = 10  # Newton steps after which scores of a kernel are made anew, not from steps
 _STATUS = ("converged", "max_passes", "max_seconds")  # by the codes of the compiled ascent
 
@@ -187,26 +186,12 @@ class _KernelProblems(_Columns):
         return _KERNEL_PASSES
 
     def ascend(self, A: Array, bound: Array, limits: Limits, seed: int, which: NDArray[np.intp], results: Array) -> Array:
-        # problems of few rows get the kernel matrix of these alone
-        deadline = time.perf_counter() + limits.max_seconds
-        for row, q in enumerate(which):
-            rows = np.flatnonzero(bound[row])
-            if not len(rows):
-                continue
-            whole = len(rows) > _SHARE * len(self.K)
-            part: Any = slice(None) if whole else rows
-            K = self.K if whole else np.ascontiguousarray(self.K[np.ix_(rows, rows)])
-            label, a, ends = (np.ascontiguousarray(values[part])[None] for values in (self.label[q], A[row], bound[row]))
-            margin = np.ascontiguousarray(self.margin[q, part])[None] if len(self.margin) else self.margin
-            beta = (a * label)[0]
-            u = (K @ beta + self.constant * beta.sum() if beta.any() else np.zeros(len(K)))[None]
-            left = max(deadline - time.perf_counter(), 0.0)
-            result = np.zeros((1, 4))
-            kernels.ascent_binary.kernel(
-                K, self.constant, label, ends, margin, a, u, limits.tol, limits.max_passes, left, result, limits.turn
-            )
-            A[row, part], results[row] = a[0], result[0]
-        return A * self.label[which]
+        label, margin = self.label[which], self.margin[which] if len(self.margin) else self.margin
+        kernels.ascent_binary.kernel(
+            *(self.K, self.constant, label, bound, margin, A),
+            *(limits.tol, limits.max_passes, limits.max_seconds, results, limits.turn),
+        )
+        return A * label
 
     def column(self, q: int, A: Array, bound: Array) -> _ColumnStep:
         rows = np.flatnonzero(bound[q])
