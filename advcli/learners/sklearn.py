@@ -94,6 +94,7 @@ class OutsideClassifier(RowLearner):
         model = _made(self.estimator, dict(self.options or {}))
         if not (all(hasattr(model, name) for name in ("get_params", "fit", "predict")) and is_classifier(model)):
             raise ConfigError(_no_classifier(_named(self.estimator), type(model).__name__))
+        refuse_portable(type(model).__name__, "choose a loss of advcli")
         open_values = [name for name, value in model.get_params().items() if value is None]
         seeds = {name: seed_of(self.random_state) % _SEEDS for name in open_values if name.rpartition("__")[2] == "random_state"}
         return model.set_params(**seeds)
@@ -144,7 +145,6 @@ class OutsideClassifier(RowLearner):
         bound.set_facts(self)
         X, model, weights = bound.own["X"], self.unfitted(), bound.weights
         kind = f"{type(model).__name__}"
-        refuse_portable(kind, "choose a loss of advcli")
         if sparse.issparse(X) and not get_tags(model).input_tags.sparse:
             raise IncompatibleError(kind, "dense rows", "these are sparse: choose another estimator, or features=nystroem")
         arguments = {}

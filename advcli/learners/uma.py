@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.extmath import row_norms
 
+from ..core.arithmetic import refuse_portable
 from ..core.checks import NOT_NEGATIVE, at_least, refuse_parameter
 from ..core.compiled import compiled_rows, kernels
 from ..core.errors import ConfigError, ModelError
@@ -46,6 +47,12 @@ class LearnsFromConfusion(LinearLearner):
     paths: ClassVar[tuple[str, ...]] = ("confusion",)
 
     confusion: Any = field(default=None, kw_only=False)
+
+    def check_parameters(self) -> None:
+        """Refuse an estimate of the matrix where arithmetic is portable."""
+        super().check_parameters()
+        if isinstance(self.confusion, str) and self.confusion in ESTIMATES:
+            refuse_portable(f"confusion={self.confusion}", "give the matrix, or rows with known labels")
 
     def saved(self) -> State:
         """Return what a saved model holds, the matrix as numbers."""

@@ -54,6 +54,7 @@ class LbfgsSolver(Solver):
     takes_box = takes_smooth = True
 
     def __init__(self, pairs: int = 10) -> None:
+        refuse_portable("solver=lbfgs", "take another solver")
         self.pairs = whole_option("pairs", pairs)
 
     def lacks(self, problem: Problem) -> str | None:
@@ -138,7 +139,6 @@ class ProximalRun:
                 raise StopIteration
 
         if not enough(latest):
-            refuse_portable("solver=lbfgs", "take another solver")
             options: Any = {"maxcor": self.pairs, "maxiter": _INNER, "maxfun": 10 * _INNER, "ftol": 0.0, "gtol": 0.0}
             with suppress(_Spent):
                 minimize(evaluate, begin, jac=True, method="L-BFGS-B", bounds=variables.bounds, callback=callback, options=options)

@@ -102,8 +102,31 @@ def test_rows_have_the_same_bits(tmp_path) -> None:
     assert runs[0]["options"].str.contains("arithmetic=portable").all()
 
 
-def test_other_libraries_are_refused_in_one_line() -> None:
-    words = ["dataset=iris", "loss=logistic", "arithmetic=portable", "protocol.n_splits=2", "confirm=false"]
-    made = subprocess.run([sys.executable, "-m", "advcli", *words], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["loss=zero_one,logistic"], "LogisticRegression"),
+        (["solver=lbfgs"], "solver=lbfgs"),
+        (["loss=zero_one,metric"], "loss=metric"),
+        (["loss=uma", "loss.confusion=joint"], "confusion=joint"),
+        (["dataset=emotions", "loss=sets", "loss.surrogate=prob"], "loss.surrogate=prob"),
+    ],
+)
+def test_other_libraries_are_refused_before_any_work(words, what, tmp_path) -> None:
+    fixed = [
+        *([] if words[0].startswith("dataset") else ["dataset=iris"]),
+        "arithmetic=portable",
+        "confirm=false",
+        f"results_dir={tmp_path}",
+    ]
+    multirun = ["-m"] if "," in words[0] else []
+    made = subprocess.run(
+        [sys.executable, "-m", "advcli", *multirun, *fixed, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "200"},
+    )
     assert made.returncode == 2
-    assert "LogisticRegression needs arithmetic=fast" in made.stderr
+    assert f"{what} needs arithmetic=fast" in made.stderr
+    assert not list(tmp_path.rglob("*.csv"))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...config.protocol import Protocol
 from ...core import plugins
+from ...core.arithmetic import using
 from ...core.errors import AdvcliError, ConfigError, NotConvergedWarning, ResultsError
 from ...core.hyper import SCALES
 from ...core.notes import noted
@@ -113,12 +114,13 @@ def _check_methods(cells: Sequence[Cell], note: Callable[[str], None]) -> None:
         splitter_of(cell.protocol, cell.seed)
         ordered, name = is_ordered(cell.dataset, cell.protocol.splits == "author") is not False, cell.loss["name"]
         method = Method.of(cell).calibratable
-        combination = repr((method, cell.protocol, ordered))
+        combination = repr((method, cell.protocol, ordered, cell.arithmetic))
         if combination in checked:
             continue
         checked.add(combination)
         fitted = method.in_sweep
-        method.check(ordered, None)
+        with using(cell.arithmetic):
+            method.check(ordered, None)
         find_axes(cell.protocol, fitted)
         used |= fitted.hyper.keys()
         for key in method.unusable:

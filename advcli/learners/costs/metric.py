@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from ...core.arithmetic import refuse_portable
 from ...core.checks import at_least, refuse_parameter
 from ...core.errors import IncompatibleError
 from ...core.stored_arrays import Entries
@@ -135,6 +136,7 @@ class MetricClassifier(SurrogateClassifier):
         """Refuse a metric, a way to make classifiers, a limit or features that no data can mend."""
         one_of("metric", self.metric, MEASURES)
         one_of("inner", self.inner, _STEPS)
+        refuse_portable("loss=metric", "take another loss")  # weights of its mixture are SciPy's
         super().check_parameters()
         refuse_box("metric", self.map_options)
         if self.max_steps is not None:

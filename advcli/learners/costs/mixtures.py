@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from ...core.arithmetic import refuse_portable
 from ...core.highs import pass_program, quiet_solver
 from ...core.linalg import inner
 from ...core.typing import Array
@@ -110,7 +109,6 @@ class _Climbed(Measure):
             C = np.tensordot(w, stack, 1)
             return -self.value(C, _FLOOR), -np.tensordot(stack, self.tangent(C)[0], 2)
 
-        refuse_portable("a mixture of classifiers", "take another loss")
         one: Any = {"type": "eq", "fun": lambda w: w.sum() - 1.0, "jac": np.ones_like}
         start: Any = weights if len(weights) == 1 else np.append(0.5 * weights[:-1], 0.5)  # where recalls are above 0
         limits: Any = {"bounds": [(0.0, 1.0)] * len(weights), "constraints": one, "options": {"ftol": 1e-12, "maxiter": 1000}}
