@@ -24,6 +24,7 @@ from adv_bind cimport family_free
 from adv_check cimport INT_MAX, check_labels, check_positions, check_rows, check_weights, demand
 from adv_linear cimport Rows, rows_of, row_scores, row_update
 from adv_loop cimport bind, checked_width
+include "width.pxi"
 
 cdef enum:
     LINEAR = 0
@@ -450,8 +451,3 @@ def averaged_gradient(int kind, int k, const double[::1] parameters, int shape, 
             gradient_pass(&m, &theta[0], &total[0], &R[0, 0], &centre[0, 0], lam, smoothing, step)
     finally:
         model_free(&m)
-
-
-def width(int k):
-    """Return kp: the number of columns that theta, R and the centre have at this instruction set."""
-    return checked_width(k)

@@ -29,6 +29,7 @@ from adv_psi cimport LOG, MARGIN, MAXMIN, PROB, SCALING, surrogate
 from adv_stored cimport is_new, room_for, violated_pair
 from adv_targets cimport target
 from adv_simd cimport vec, load, store, splat, vmax, vsum, zeros, LANES
+include "width.pxi"
 
 cdef enum:
     MOST_STATES = 32767
@@ -777,8 +778,3 @@ def row_sweep(
     finally:
         work_free(&work)
         free(place)
-
-
-def width(int K):
-    """Return Kp: the number of columns of theta and A in `sweep` and `row_sweep` at this instruction set."""
-    return checked_width(K)

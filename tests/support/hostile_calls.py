@@ -494,7 +494,7 @@ def label_sets_calls(module, random):
                 "seed": 1,
             },
         )
-    yield "width", {"M": M}
+    yield "width", {"k": M}
 
 
 def subgradient_calls(module, random):
@@ -650,7 +650,7 @@ def planes_calls(module, random):
         planes |= {"constant": random.random(3 * N), "alpha": np.tile([0.5, 0.2, 0.0], N), "W": np.zeros((D, module.width(K)))}
         turns = {"sign": np.ones((N, K), np.int8), "slope": np.arange(K + 1.0), "offset": np.arange(K + 1.0)}
         yield "sweep", {**rows, **shares, **planes, "K": K, "lam": 0.1, **turns, "steps": 5, "seed": 1}
-    yield "width", {"K": K}
+    yield "width", {"k": K}
 
 
 def chain_calls(module, random):
@@ -692,7 +692,7 @@ def chain_calls(module, random):
                 order = {"grams": grams, "order": np.array([2, 0, 1])}
                 yield "row_sweep", {**settings, **rows, **given, **order, **fresh, **planes, "lam": 0.3, "made": made, **late}
     yield "mixture", {"start": chains, "y": y, **store, "unary": np.zeros((N, K)), "pair": np.zeros((K, K))}
-    yield "width", {"K": K}
+    yield "width", {"k": K}
 
 
 def outcomes_calls(_, random):
