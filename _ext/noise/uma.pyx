@@ -13,7 +13,7 @@ from cpython.exc cimport PyErr_CheckSignals
 
 from adv_check cimport check_labels, check_rows, demand
 from adv_simd cimport vec, load, splat, vsum, LANES
-from adv_linear cimport Rows, rows_of
+from adv_linear cimport Rows, row_add, rows_of
 from adv_loop cimport random_bits, shuffle
 
 cdef enum:
@@ -66,15 +66,6 @@ cdef inline double row_inner(const Rows *x, Py_ssize_t i, const double *v) noexc
     for e in range(x.start[i], x.start[i + 1]):
         s += x.values[e] * v[x.columns[e]]
     return s
-
-
-cdef inline void row_add(const Rows *x, Py_ssize_t i, double scale, double *v) noexcept nogil:
-    cdef Py_ssize_t e
-    if x.start == NULL:
-        add(v, x.values + i * x.d, scale, x.d)
-    else:
-        for e in range(x.start[i], x.start[i + 1]):
-            v[x.columns[e]] += scale * x.values[e]
 
 
 cdef inline void membership(const double *f, int k, double alpha, unsigned char *member) noexcept nogil:
