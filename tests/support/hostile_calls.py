@@ -378,7 +378,6 @@ def uma_calls(_, random):
         bound = {**rows, "y": y, "share": share, "inverse": inverse}
         settings = {"alpha": 0.0, "tol": 1e-9, "rule": 2 * sparse, "step": 0, "unit": sparse, "limit": 20, "seed": 1}
         yield "learn", {**bound, "prior": np.full(K, 1 / K), "W": W, "F": np.zeros((N, K)), **settings}
-        yield "sums", {**bound, "F": random.normal(size=(N, K)), "alpha": 0.1, "Z": np.empty((K, K, D))}
         online = {"square": (X**2).sum(axis=1), "W": W.copy(), "step": 3, "epochs": 3, "seed": 1}
         yield "online", {**rows, "y": y, **online}
 
