@@ -658,15 +658,13 @@ def hierarchical_precision(y_true: Any, y_predicted: Any, n_classes: int, facts:
 @register("hierarchical_recall", higher_is_better=True, percent=True, sets=True, needs=("label_graph",))
 def hierarchical_recall(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
     """Share of the true labels' nodes, ancestors included and the root left out, that are nodes of predicted labels; pooled over rows."""
-    true, predicted = _closed(y_true, y_predicted, n_classes, facts)
-    return _ratio(int(true.multiply(predicted).sum()), int(true.sum()))
+    return hierarchical_precision(y_predicted, y_true, n_classes, facts)
 
 
 @register("hierarchical_f1", higher_is_better=True, percent=True, sets=True, needs=("label_graph",))
 def hierarchical_f1(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
     """Harmonic mean of hierarchical precision and recall (Kiritchenko et al. 2006)."""
-    true, predicted = _closed(y_true, y_predicted, n_classes, facts)
-    return _ratio(2 * int(true.multiply(predicted).sum()), int(true.sum() + predicted.sum()))
+    return micro_f1(*_closed(y_true, y_predicted, n_classes, facts), n_classes, facts)
 
 
 @register("tree_loss", sets=True, needs=("label_graph",))

@@ -31,6 +31,7 @@ from adv_loop cimport bind, checked_width, random_bits
 from adv_rounds cimport MOST_THREADS, Barrier, cut, work_together
 from adv_schedule cimport Schedule, ascend_rows, look_now, schedule_new, shuffled, swept
 from adv_visit cimport Run, Term, terms_new, values_of
+include "width.pxi"
 
 cdef enum:
     MOST = 32            # classes that an evaluation adds to a list that is no longer
@@ -600,8 +601,3 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
         free(a.top)
         family_free(&run.family)
     return code, answer[0], answer[1], answer[2]
-
-
-def width(int k):
-    """Return kp: the number of columns that theta has at this instruction set."""
-    return checked_width(k)

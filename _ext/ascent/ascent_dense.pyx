@@ -21,6 +21,7 @@ from adv_loop cimport bind, checked_width
 from adv_rounds cimport MOST_THREADS, Member, Rounds, ascend_together, copies_free, copies_new, enter, leave, work_together
 from adv_schedule cimport Schedule, ascend_rows, schedule_new, shuffled, swept
 from adv_visit cimport Run, Term, judge_rows, term_of, terms_new, values_of, visit_each
+include "width.pxi"
 
 
 cdef class Progress:
@@ -199,8 +200,3 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
         free(run.moved)
         family_free(&run.family)
     return code, <double>progress.visits / n, progress.primal, progress.dual
-
-
-def width(int k):
-    """Return kp: the number of columns that R and theta have at this instruction set."""
-    return checked_width(k)

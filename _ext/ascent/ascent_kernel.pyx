@@ -21,6 +21,7 @@ from adv_bind cimport family_free
 from adv_check cimport check_examples, check_positions, demand
 from adv_loop cimport bind, checked_width
 from adv_schedule cimport AT_PASSES, AT_SECONDS, CONVERGED, Schedule, ascend_round, choose_rows, look_now, schedule_new, shuffled, swept
+include "width.pxi"
 
 cdef extern from *:
     """
@@ -796,8 +797,3 @@ def examine(const double[:, ::1] K, const double[::1] v, const double[::1] root,
             excess = found if found > excess else excess
             first += BESIDE
     return excess
-
-
-def width(int k):
-    """Return kp: the number of columns that R has at this instruction set."""
-    return checked_width(k)

@@ -21,6 +21,7 @@ from adv_loop cimport bind, checked_width, seconds, shuffle
 from adv_rounds cimport CELLS, MOST_THREADS, Member, Rounds, add_up, combine, copies_free, copies_new, cut, enter, leave, wait_for_all, work_together
 from adv_schedule cimport Schedule, ascend_rows, hear, look_now, schedule_new
 from adv_visit cimport Run, Term, judge_rows, terms_new, values_of, visit_each
+include "width.pxi"
 
 cdef enum:
     TOGETHER = 64   # visits whose gaps are held until they are added up
@@ -535,8 +536,3 @@ def solve(int kind, int k, const double[::1] parameters, const float[::1] single
         with nogil:
             code = ascend(team.parts, tol, max_passes, turn, max_seconds, team.answers)
     return code, team.answers[0], team.answers[1], team.answers[2]
-
-
-def width(int k):
-    """Return kp: the number of columns that theta has at this instruction set."""
-    return checked_width(k)

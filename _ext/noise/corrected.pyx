@@ -14,6 +14,7 @@ from adv_bind cimport family_free
 from adv_check cimport check_labels, check_rows, demand
 from adv_linear cimport Rows, rows_of, row_scores, row_update
 from adv_loop cimport bind, checked_width, shuffle
+include "width.pxi"
 
 
 def sweep(int kind, int k, const double[::1] values, const int[::1] columns, const long long[::1] start, Py_ssize_t n, Py_ssize_t d,
@@ -71,8 +72,3 @@ def sweep(int kind, int k, const double[::1] values, const int[::1] columns, con
         free(touched)
         free(order)
         family_free(&s)
-
-
-def width(int k):
-    """Return kp: the number of columns that R, theta and M have at this instruction set."""
-    return checked_width(k)

@@ -13,7 +13,7 @@ from cpython.exc cimport PyErr_CheckSignals
 
 from adv_check cimport check_labels, check_rows, demand
 from adv_simd cimport vec, load, splat, vsum, LANES
-from adv_linear cimport Rows, rows_of
+from adv_linear cimport Rows, row_add, rows_of
 from adv_loop cimport random_bits, shuffle
 
 cdef enum:
@@ -68,15 +68,6 @@ cdef inline double row_inner(const Rows *x, Py_ssize_t i, const double *v) noexc
     return s
 
 
-cdef inline void row_add(const Rows *x, Py_ssize_t i, double scale, double *v) noexcept nogil:
-    cdef Py_ssize_t e
-    if x.start == NULL:
-        add(v, x.values + i * x.d, scale, x.d)
-    else:
-        for e in range(x.start[i], x.start[i + 1]):
-            v[x.columns[e]] += scale * x.values[e]
-
-
 cdef inline void membership(const double *f, int k, double alpha, unsigned char *member) noexcept nogil:
     """member[p] = whether f_p exceeds every other score by at least alpha; alpha = 0 keeps all classes that tie for the largest."""
     cdef int p, best = 0
@@ -112,17 +103,17 @@ cdef void form(int p, int k, Py_ssize_t d, const double *inverse, const double *
     lengths(p, k, d, z, norm)
 
 
-cdef void gather(const Rows *x, const Py_ssize_t *y, const double *share, const double *F, int k, double alpha, unsigned char *member, int stride,
-                 double *gamma, long long *count) noexcept nogil:
-    """Form Gamma and its counts of examples from nothing; member + i stride keeps the classes p of the A_p that example i is in."""
+cdef void gather(const Rows *x, const Py_ssize_t *y, const double *share, const double *F, int k, double alpha, unsigned char *member, double *gamma,
+                 long long *count) noexcept nogil:
+    """Form Gamma and its counts of examples from nothing; member + i k keeps the classes p of the A_p that example i is in."""
     cdef Py_ssize_t i
     cdef int p
     memset(gamma, 0, <Py_ssize_t>k * k * x.d * sizeof(double))
     memset(count, 0, k * k * sizeof(long long))
     for i in range(x.n):
-        membership(F + i * k, k, alpha, member + i * stride)
+        membership(F + i * k, k, alpha, member + i * k)
         for p in range(k):
-            if member[i * stride + p]:
+            if member[i * k + p]:
                 row_add(x, i, share[i], gamma + (<Py_ssize_t>p * k + y[i]) * x.d)
                 count[p * k + y[i]] += 1
 
@@ -264,7 +255,7 @@ def learn(const double[::1] values, const int[::1] columns, const long long[::1]
         fresh, refused, way = member + n * k, member + 2 * n * k, member + 2 * n * k + size
         flipped = count + size
         with nogil:
-            gather(&x, &y[0], &share[0], &F[0, 0], k, alpha, member, k, gamma, count)
+            gather(&x, &y[0], &share[0], &F[0, 0], k, alpha, member, gamma, count)
             for p in range(k):
                 form(p, k, d, &inverse[0, 0], gamma, count, z, norm)
             while update < limit:
@@ -334,32 +325,6 @@ def learn(const double[::1] values, const int[::1] columns, const long long[::1]
         free(count)
         free(member)
     return update, code, largest
-
-
-def sums(const double[::1] values, const int[::1] columns, const long long[::1] start, Py_ssize_t n, Py_ssize_t d, const Py_ssize_t[::1] y,
-         const double[::1] share, const double[:, ::1] inverse, const double[:, ::1] F, double alpha, double[:, :, ::1] Z):
-    """Write Z (k, k, d), z_pq in Z[p, q], at the scores F (n, k)."""
-    cdef int k = <int>F.shape[1], p
-    cdef Py_ssize_t size = <Py_ssize_t>k * k
-    cdef Rows x = rows_of(values, columns, start, n, <int>d)
-    check(values, columns, start, n, d, y, F.shape[1])
-    demand(share.shape[0] == n and inverse.shape[0] == k and inverse.shape[1] == k and F.shape[0] == n,
-           "shares must be (n,), the inverse (k, k) and the scores (n, k)")
-    demand(Z.shape[0] == k and Z.shape[1] == k and Z.shape[2] == d, "Z must be (k, k, d)")
-    gamma = <double *>malloc((size * d + size) * sizeof(double))
-    count = <long long *>malloc(size * sizeof(long long))
-    member = <unsigned char *>malloc(k)
-    try:
-        if gamma == NULL or count == NULL or member == NULL:
-            raise MemoryError(f"no memory for {size} sums of {d} features")
-        with nogil:
-            gather(&x, &y[0], &share[0], &F[0, 0], k, alpha, member, 0, gamma, count)
-            for p in range(k):
-                form(p, k, d, &inverse[0, 0], gamma, count, &Z[0, 0, 0], gamma + size * d)
-    finally:
-        free(gamma)
-        free(count)
-        free(member)
 
 
 def online(const double[::1] values, const int[::1] columns, const long long[::1] start, Py_ssize_t n, Py_ssize_t d, const Py_ssize_t[::1] y,

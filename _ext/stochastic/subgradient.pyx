@@ -22,8 +22,9 @@ from adv_simd cimport load, store, splat, LANES
 from adv_family cimport Family
 from adv_bind cimport family_free
 from adv_check cimport INT_MAX, check_labels, check_positions, check_rows, check_weights, demand
-from adv_linear cimport Rows, rows_of, row_scores, row_update
+from adv_linear cimport Rows, rows_of, row_add, row_scores, row_update
 from adv_loop cimport bind, checked_width
+include "width.pxi"
 
 cdef enum:
     LINEAR = 0
@@ -91,7 +92,6 @@ cdef inline void scores(Model *m, Py_ssize_t i, const double *theta, double scal
 cdef inline void add_penalised(Model *m, Py_ssize_t i, const double *r, double a, double *theta) noexcept nogil:
     """theta += a J_i' r over the penalised parameters."""
     cdef int j, v, kp = m.family.kp
-    cdef Py_ssize_t e
     cdef double slope = 0.0
     if m.kind == LINEAR:
         row_update(&m.rows, i, theta, kp, r, a, m.moved)
@@ -102,13 +102,7 @@ cdef inline void add_penalised(Model *m, Py_ssize_t i, const double *r, double a
     else:
         for j in range(m.family.k):
             slope += (j + 1) * r[j]
-        slope *= a
-        if m.rows.start == NULL:
-            for j in range(m.rows.d):
-                theta[j] += slope * m.rows.values[i * m.rows.d + j]
-        else:
-            for e in range(m.rows.start[i], m.rows.start[i + 1]):
-                theta[m.rows.columns[e]] += slope * m.rows.values[e]
+        row_add(&m.rows, i, slope * a, theta)
 
 
 cdef inline void add(Model *m, Py_ssize_t i, const double *r, double a, double *theta) noexcept nogil:
@@ -450,8 +444,3 @@ def averaged_gradient(int kind, int k, const double[::1] parameters, int shape, 
             gradient_pass(&m, &theta[0], &total[0], &R[0, 0], &centre[0, 0], lam, smoothing, step)
     finally:
         model_free(&m)
-
-
-def width(int k):
-    """Return kp: the number of columns that theta, R and the centre have at this instruction set."""
-    return checked_width(k)

@@ -7,6 +7,8 @@
 
 from libc.stdint cimport uint64_t
 
+from adv_check cimport demand
+
 cdef enum:
     HEAD_WORD = 0
     HEAD_TAG = 1
@@ -148,3 +150,15 @@ cdef inline Py_ssize_t positions_of(
             at[count] = <int>((keys[12] + parts[e * ROLES + BETWEEN]) >> shift) * SLOT + side
             count += 1
     return count
+
+
+cdef inline int check_heads(const int[::1] heads, const long long[::1] start) except -1:
+    """Heads lie in their sentence, and no word is its own."""
+    cdef Py_ssize_t s, m
+    cdef bint outside = heads.shape[0] != start[start.shape[0] - 1]
+    demand(not outside, "heads must be a number for each word")
+    for s in range(start.shape[0] - 1):
+        for m in range(start[s], start[s + 1]):
+            outside |= heads[m] < 0 or heads[m] > start[s + 1] - start[s] or heads[m] == m - start[s] + 1
+    demand(not outside, "heads must lie in [0, words of the sentence], and no word is its own")
+    return 0

@@ -255,3 +255,15 @@ cdef inline void trace_levels(
             if best == -INFINITY:
                 top, s = a, 0
             waiting = push(spans, push(spans, waiting, RIGHT, a, top, s), LEFT, top + 1, b, g - s)
+
+
+cdef inline Py_ssize_t numbers_of(const long long[::1] start, int root, Py_ssize_t *place) noexcept nogil:
+    """Return how many numbers all sentences have of (n + root) (n + 1) each: the scores of their arcs, or without ``root`` the costs of their
+    heads; write where each sentence's begin, unless ``place`` is NULL."""
+    cdef Py_ssize_t s, n, filled = 0
+    for s in range(start.shape[0] - 1):
+        n = start[s + 1] - start[s]
+        if place != NULL:
+            place[s] = filled
+        filled += (n + root) * (n + 1)
+    return filled

@@ -22,13 +22,14 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 from cpython.exc cimport PyErr_CheckSignals
 
-from adv_check cimport check_labels, check_positions, check_rows, check_starts, demand
+from adv_check cimport check_groups, check_labels, check_positions, check_rows, demand
 from adv_linear cimport Rows, rows_of, row_scores, row_update
 from adv_loop cimport checked_width, shuffle
 from adv_psi cimport LOG, MARGIN, MAXMIN, PROB, SCALING, surrogate
 from adv_stored cimport is_new, room_for, violated_pair
 from adv_targets cimport target
 from adv_simd cimport vec, load, store, splat, vmax, vsum, zeros, LANES
+include "width.pxi"
 
 cdef enum:
     MOST_STATES = 32767
@@ -169,15 +170,6 @@ cdef inline int check_chain(const double[:, ::1] U, const double[:, ::1] A) exce
     return 0
 
 
-cdef inline int check_chains(const long long[::1] start, Py_ssize_t n) except -1:
-    cdef Py_ssize_t s
-    demand(start.shape[0] > 1, "no chains")
-    check_starts(start, start.shape[0] - 1, n, "starts of chains")
-    for s in range(start.shape[0] - 1):
-        demand(start[s] < start[s + 1], "a chain is empty")
-    return 0
-
-
 cdef inline int check_grams(const long long[::1] start, const double[::1] grams, Py_ssize_t *place) except -1:
     """The Gram matrices of the rows of every chain, one behind the other; write where each begins, unless ``place`` is NULL."""
     cdef Py_ssize_t s, size = 0
@@ -189,22 +181,13 @@ cdef inline int check_grams(const long long[::1] start, const double[::1] grams,
     return 0
 
 
-cdef inline Py_ssize_t longest(const long long[::1] start) noexcept nogil:
-    cdef Py_ssize_t s, most = 0
-    for s in range(start.shape[0] - 1):
-        if start[s + 1] - start[s] > most:
-            most = start[s + 1] - start[s]
-    return most
-
-
 def viterbi(const double[:, ::1] U, const double[:, ::1] A, const long long[::1] start, short[::1] labels, double[::1] value):
     """Fill the labels of the largest score of every chain (n,), and that score (S,)."""
     check_chain(U, A)
-    check_chains(start, U.shape[0])
+    cdef Py_ssize_t s, t, T, most = check_groups(start, U.shape[0], "chain")
     demand(labels.shape[0] == U.shape[0], f"labels must be {U.shape[0]} numbers")
     demand(value.shape[0] == start.shape[0] - 1, f"value must be {start.shape[0] - 1} numbers")
     cdef int K = <int>U.shape[1], Kp = checked_width(K)
-    cdef Py_ssize_t s, t, T, most = longest(start)
     cdef double *work = zeros((3 * most + 2 * K) * Kp)
     own, to = work, work + most * Kp
     cdef double *transposed = to + K * Kp
@@ -329,7 +312,7 @@ def gram(const double[::1] values, const int[::1] columns, const long long[::1] 
          double[::1] out):
     """Fill the Gram matrices x_t . x_u of the rows of every chain, one behind the other, each row by row."""
     check_rows(values, columns, begin, n, d)
-    check_chains(start, n)
+    check_groups(start, n, "chain")
     cdef Rows rows = rows_of(values, columns, begin, n, <int>d)
     cdef Py_ssize_t s, t, u, T, size = 0
     cdef long long e, f
@@ -371,8 +354,7 @@ def survey(int kind, double beta, const double[:, ::1] U, const double[:, ::1] A
     of positions that differ from y, and ``cost`` is not read.
     """
     check_chain(U, A)
-    check_chains(start, U.shape[0])
-    cdef Py_ssize_t S = start.shape[0] - 1, s, t, T, n = U.shape[0]
+    cdef Py_ssize_t S = start.shape[0] - 1, s, t, T, n = U.shape[0], most = check_groups(start, n, "chain")
     cdef int K = <int>U.shape[1], Kp = checked_width(K)
     cdef bint added = kind == MARGIN or kind == MAXMIN
     check_labels(y, n, K)
@@ -382,7 +364,7 @@ def survey(int kind, double beta, const double[:, ::1] U, const double[:, ::1] A
     demand(value.shape[0] == S and slope.shape[0] == S and constant.shape[0] == S, f"there are {S} chains")
     cdef Work work
     cdef double own
-    if work_new(&work, longest(start), K, Kp, 1, not added) != 0:
+    if work_new(&work, most, K, Kp, 1, not added) != 0:
         work_free(&work)
         raise MemoryError("no memory for the scores of a chain")
     with nogil:
@@ -426,7 +408,7 @@ def mixture(const long long[::1] start, const Py_ssize_t[::1] y, const short[::1
     cdef Py_ssize_t S = start.shape[0] - 1, s, t, T, p, P = alpha.shape[1], n = y.shape[0]
     cdef int K
     cdef double share
-    check_chains(start, n)
+    check_groups(start, n, "chain")
     demand(0 < unary.shape[1] <= MOST_STATES, f"a chain has 1 to {MOST_STATES} states")
     K = <int>unary.shape[1]
     check_labels(y, n, K)
@@ -510,8 +492,7 @@ def sweep(
     kind 4: ``cost`` (n, K) holds 1 - p and moves with the shares of the states, shares (n, K), by proximal steps of 1 / delta.
     """
     check_rows(values, columns, begin, n, d)
-    check_chains(start, n)
-    cdef Py_ssize_t S = start.shape[0] - 1, s, t, T, P = alpha.shape[1], most = longest(start), full = 0, order_at, q
+    cdef Py_ssize_t S = start.shape[0] - 1, s, t, T, P = alpha.shape[1], most = check_groups(start, n, "chain"), full = 0, order_at, q
     cdef int K = <int>A.shape[0], Kp = checked_width(K), j, high, low, count, v, left, done, free_slot, u
     cdef bint added = kind == MARGIN or kind == MAXMIN, moves
     check_labels(y, n, K)
@@ -655,8 +636,7 @@ def row_sweep(
     the number of the step. The max-min margin has no such steps. The reference is advcli/learners/structured/frank_wolfe.py.
     """
     check_rows(values, columns, begin, n, d)
-    check_chains(start, n)
-    cdef Py_ssize_t S = start.shape[0] - 1, s, t, u, T, most = longest(start), at
+    cdef Py_ssize_t S = start.shape[0] - 1, s, t, u, T, most = check_groups(start, n, "chain"), at
     cdef int K = <int>A.shape[0] if A.shape[0] <= MOST_STATES else 0, Kp = checked_width(K) if K > 0 else 0, j, v
     cdef bint gradients = made >= 0, moves
     demand(K > 0, f"a chain has 1 to {MOST_STATES} states")
@@ -777,8 +757,3 @@ def row_sweep(
     finally:
         work_free(&work)
         free(place)
-
-
-def width(int K):
-    """Return Kp: the number of columns of theta and A in `sweep` and `row_sweep` at this instruction set."""
-    return checked_width(K)

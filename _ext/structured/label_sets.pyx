@@ -28,6 +28,7 @@ from adv_check cimport check_graph, check_list, check_rows, check_starts, demand
 from adv_loop cimport checked_width, shuffle
 from adv_linear cimport Rows, rows_of, row_scores, row_update
 from adv_simd cimport vec, load, store, splat, vmax, vmin, vsum, hmax, if_greater, LANES
+include "width.pxi"
 
 cdef enum:
     ROWS = 8      # rows that are visited together, each in a lane of vectors
@@ -552,8 +553,3 @@ def sweep(const double[::1] values, const int[::1] columns, const long long[::1]
         if rows.start == NULL:
             free(theta)
     return total
-
-
-def width(int M):
-    """Return Mp: the number of columns that Z has at this instruction set."""
-    return checked_width(M)

@@ -23,9 +23,9 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 from cpython.exc cimport PyErr_CheckSignals
 
-from adv_arcs cimport KEYS, LEAST_BITS, MOST_BITS, ROLES, SLOT, parts_of, positions_of, score_arcs
-from adv_check cimport check_positions, check_starts, demand
-from adv_eisner cimport CHARTS, fill, fill_levels, level_numbers, trace, trace_levels
+from adv_arcs cimport KEYS, LEAST_BITS, MOST_BITS, ROLES, SLOT, check_heads, parts_of, positions_of, score_arcs
+from adv_check cimport check_groups, check_positions, demand
+from adv_eisner cimport CHARTS, fill, fill_levels, level_numbers, numbers_of, trace, trace_levels
 from adv_loop cimport shuffle
 from adv_psi cimport MARGIN, MAXMIN, PROB, surrogate
 from adv_stored cimport is_new, room_for, violated_pair
@@ -336,39 +336,10 @@ cdef inline int shift_of(Py_ssize_t size) except -1:
 
 cdef inline Py_ssize_t check_sentences(const long long[::1] words, const long long[::1] tags, const long long[::1] start) except -1:
     """Return the length of the longest sentence."""
-    cdef Py_ssize_t s, most = 0
-    demand(start.shape[0] > 1, "no sentences")
+    cdef Py_ssize_t most = check_groups(start, words.shape[0], "sentence")
     demand(tags.shape[0] == words.shape[0], f"there are {words.shape[0]} words")
-    check_starts(start, start.shape[0] - 1, words.shape[0], "starts of sentences")
-    for s in range(start.shape[0] - 1):
-        demand(start[s] < start[s + 1], "a sentence has no words")
-        most = start[s + 1] - start[s] if start[s + 1] - start[s] > most else most
     demand(most <= MOST_WORDS, f"a sentence has at most {MOST_WORDS} words")
     return most
-
-
-cdef inline Py_ssize_t numbers_of(const long long[::1] start, int root, Py_ssize_t *place) noexcept nogil:
-    """Return how many numbers all sentences have of (n + root) (n + 1) each: the scores of their arcs, or without ``root`` the costs of their
-    heads; write where each sentence's begin, unless ``place`` is NULL."""
-    cdef Py_ssize_t s, n, filled = 0
-    for s in range(start.shape[0] - 1):
-        n = start[s + 1] - start[s]
-        if place != NULL:
-            place[s] = filled
-        filled += (n + root) * (n + 1)
-    return filled
-
-
-cdef inline int check_heads(const int[::1] heads, const long long[::1] start) except -1:
-    """Heads lie in their sentence, and no word is its own."""
-    cdef Py_ssize_t s, m
-    cdef bint outside = heads.shape[0] != start[start.shape[0] - 1]
-    demand(not outside, "heads must be a number for each word")
-    for s in range(start.shape[0] - 1):
-        for m in range(start[s], start[s + 1]):
-            outside |= heads[m] < 0 or heads[m] > start[s + 1] - start[s] or heads[m] == m - start[s] + 1
-    demand(not outside, "heads must lie in [0, words of the sentence], and no word is its own")
-    return 0
 
 
 cdef inline int check_held(const short[::1] held, Py_ssize_t P, const int[::1] used, const long long[::1] start) except -1:

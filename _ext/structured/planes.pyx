@@ -16,6 +16,7 @@ from adv_check cimport check_list, check_rows, check_starts, demand
 from adv_loop cimport checked_width, shuffle
 from adv_linear cimport Rows, rows_of, row_scores, row_update
 from adv_simd cimport zeros
+include "width.pxi"
 
 cdef enum:
     RUN = 8  # coordinates that are sorted by insertion before stretches are merged
@@ -415,8 +416,3 @@ def sweep(const double[::1] values, const int[::1] columns, const long long[::1]
         free(turns.gain)
         free(turns.order)
     return gap
-
-
-def width(int K):
-    """Return Kp, the number of columns of W."""
-    return checked_width(K)

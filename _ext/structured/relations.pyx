@@ -7,8 +7,8 @@ and the highest bits of a key choose one of 2^bits positions, whose value is 1.
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 
-from adv_arcs cimport KEYS, LEAST_BITS, MOST_BITS, ROLES, bucket, keys_of, part, parts_of
-from adv_check cimport check_starts, demand
+from adv_arcs cimport KEYS, LEAST_BITS, MOST_BITS, ROLES, bucket, check_heads, keys_of, part, parts_of
+from adv_check cimport check_groups, demand
 
 cdef enum:
     DISTANCE = ROLES    # the role after those of adv_arcs.pxd
@@ -21,23 +21,15 @@ def positions(
 
     Sentence s has the words start[s] to start[s + 1]; ``heads`` (n,) are 0, the root, or a word of the sentence from 1.
     """
-    cdef Py_ssize_t n = words.shape[0], S = start.shape[0] - 1, s, i, m, e, first, length, longest = 0, distance
+    cdef Py_ssize_t n = words.shape[0], S = start.shape[0] - 1, s, i, m, e, first, length, longest = check_groups(start, n, "sentence"), distance
     cdef int shift, side, count
-    cdef bint outside = False
     cdef uint64_t keys[KEYS + 1]
     cdef uint64_t *parts = NULL
     cdef int *kind = NULL
-    demand(S > 0, "no sentences")
     demand(tags.shape[0] == n and heads.shape[0] == n, f"there are {n} words")
     demand(LEAST_BITS <= bits <= MOST_BITS, f"bits must be {LEAST_BITS} to {MOST_BITS}")
     demand(out.shape[0] == n and out.shape[1] == KEYS + 1, f"positions must be {n} x {KEYS + 1}")
-    check_starts(start, S, n, "starts of sentences")
-    for s in range(S):
-        length = start[s + 1] - start[s]
-        longest = length if length > longest else longest
-        for i in range(start[s], start[s + 1]):
-            outside |= heads[i] < 0 or heads[i] > length or heads[i] == i - start[s] + 1
-    demand(not outside, "heads must lie in [0, words of the sentence], and no word is its own")
+    check_heads(heads, start)
     shift = 64 - bits + 1
     parts = <uint64_t *>malloc((longest + 1) * (ROLES + 1) * sizeof(uint64_t))
     kind = <int *>malloc((longest + 1) * sizeof(int))
@@ -47,8 +39,6 @@ def positions(
         with nogil:
             for s in range(S):
                 first, length = start[s], start[s + 1] - start[s]
-                if length == 0:
-                    continue
                 parts_of(&words[first], &tags[first], length, parts, kind, parts + (longest + 1) * ROLES, &count)
                 for m in range(1, length + 1):
                     i = first + m - 1

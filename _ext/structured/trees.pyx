@@ -3,8 +3,8 @@
 from libc.math cimport INFINITY
 from libc.stdlib cimport free, malloc
 
-from adv_check cimport check_list, check_starts, demand
-from adv_eisner cimport CHARTS, fill, fill_levels, level_numbers, trace, trace_levels
+from adv_check cimport check_groups, check_list, demand
+from adv_eisner cimport CHARTS, fill, fill_levels, level_numbers, numbers_of, trace, trace_levels
 
 cdef enum:
     MOST_WORDS = 160    # of a sentence whose trees are sought by number of wrong heads, which takes 130 MB
@@ -16,16 +16,11 @@ def best(const double[::1] scores, const long long[::1] start, double[::1] value
     Sentence s has the words start[s] to start[s + 1], and its n words (n + 1)^2 scores, row by row, behind those of the sentences before it.
     The value is -infinity where every tree has an arc of that score; its heads then mean nothing.
     """
-    cdef Py_ssize_t s, n, S = value.shape[0], longest = 0, filled = 0, at = 0
+    cdef Py_ssize_t s, n, S = start.shape[0] - 1, longest = check_groups(start, heads.shape[0], "sentence"), at = 0
     cdef double *charts
     cdef int *spans
-    check_starts(start, S, heads.shape[0], "starts of sentences")
-    for s in range(S):
-        n = start[s + 1] - start[s]
-        demand(n > 0, "a sentence has no words")
-        longest = n if n > longest else longest
-        filled += (n + 1) * (n + 1)
-    demand(scores.shape[0] == filled, f"these sentences have {filled} scores")
+    demand(value.shape[0] == S, f"value must be {S} numbers")
+    demand(scores.shape[0] == numbers_of(start, 1, NULL), f"these sentences have {numbers_of(start, 1, NULL)} scores")
     charts = <double *>malloc(CHARTS * longest * longest * sizeof(double) + 1)
     spans = <int *>malloc(12 * (longest + 1) * sizeof(int))
     try:

@@ -26,14 +26,9 @@ cdef inline int check_positions(const Py_ssize_t[::1] at, Py_ssize_t limit, str 
 
 cdef inline int check_labels(const Py_ssize_t[::1] y, Py_ssize_t n, Py_ssize_t k) except -1:
     """y holds n codes of k classes."""
-    cdef Py_ssize_t i
-    cdef bint outside = y.shape[0] != n
-    if not outside:
-        for i in range(n):
-            outside |= <size_t>y[i] >= <size_t>k
-    if outside:
-        raise ValueError(f"labels must be {n} codes in [0, {k})")
-    return 0
+    if y.shape[0] != n:
+        raise ValueError(f"labels must be {n} codes, got {y.shape[0]}")
+    return check_positions(y, k, "labels")
 
 
 cdef inline int check_list(const int[::1] at, Py_ssize_t limit, str what) except -1:
@@ -59,6 +54,17 @@ cdef inline int check_starts(const long long[::1] start, Py_ssize_t n, Py_ssize_
     if falls:
         raise ValueError(f"{what} must not fall")
     return 0
+
+
+cdef inline Py_ssize_t check_groups(const long long[::1] start, Py_ssize_t n, str what) except -1:
+    """n rows stand in groups one behind the other, none of them empty; return the length of the longest. ``what`` is one group."""
+    cdef Py_ssize_t s, least = n, most = 0
+    check_starts(start, start.shape[0] - 1, n, f"starts of {what}s")
+    demand(start.shape[0] > 1, f"no {what}s")
+    for s in range(start.shape[0] - 1):
+        least, most = min(least, start[s + 1] - start[s]), max(most, start[s + 1] - start[s])
+    demand(least > 0, f"a {what} is empty")
+    return most
 
 
 cdef inline int check_rows(const double[::1] values, const int[::1] columns, const long long[::1] start, Py_ssize_t n, Py_ssize_t d) except -1:

@@ -315,6 +315,17 @@ cdef inline Rows rows_of(const double[::1] values, const int[::1] columns, const
     return rows
 
 
+cdef inline void row_add(const Rows *x, Py_ssize_t i, double scale, double *v) noexcept nogil:
+    """v += scale x_i."""
+    cdef Py_ssize_t e
+    if x.start == NULL:
+        for e in range(x.d):
+            v[e] += scale * x.values[i * x.d + e]
+    else:
+        for e in range(x.start[i], x.start[i + 1]):
+            v[x.columns[e]] += scale * x.values[e]
+
+
 cdef inline void row_scores(const Rows *x, Py_ssize_t i, const double *theta, int kp, double *f) noexcept nogil:
     """f = Theta' x_i."""
     if x.start == NULL:

@@ -142,9 +142,7 @@ def _equal_faces(B: Array, first: NDArray[np.bool_]) -> tuple[Labels, Labels]:
         keys = np.add.reduceat(row ^ (row >> np.uint64(29)), np.flatnonzero(first))
     _, chosen, face = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(chosen)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return chosen[order], rank[face]
+    return chosen[order], np.argsort(order)[face]
 
 
 class NewtonSystem:

@@ -20,14 +20,13 @@ def equal_rows(X: Any, tail: Array) -> tuple[Labels, Labels] | None:
             return None
         rows = zip(X.indptr[:-1], X.indptr[1:], tail, strict=True)
         keys: Any = np.array([X.indices[a:b].tobytes() + X.data[a:b].tobytes() + end.tobytes() for a, b, end in rows], dtype=object)
-    else:
-        if X.size > _MERGE_LIMIT:
-            return None
-        first, inverse = np.empty((2, len(X)), dtype=np.intp)
-        X, tail = (np.ascontiguousarray(part, dtype=np.float64) for part in (X, tail))
-        return first[: kernels.equal_rows.sets(X, tail, first, inverse)], inverse
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    return first, inverse
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        return first, inverse
+    if X.size > _MERGE_LIMIT:
+        return None
+    first, inverse = np.empty((2, len(X)), dtype=np.intp)
+    X, tail = (np.ascontiguousarray(part, dtype=np.float64) for part in (X, tail))
+    return first[: kernels.equal_rows.sets(X, tail, first, inverse)], inverse
 
 
 def summed(inverse: Labels, weights: Array | None) -> Array | None:

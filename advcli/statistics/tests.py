@@ -87,9 +87,7 @@ def wilcoxon(a: ArrayLike, b: ArrayLike) -> TestResult:
     chance = np.zeros(doubled.sum() + 1)
     chance[0] = 1.0
     for rank in doubled:
-        shifted = np.zeros_like(chance)
-        shifted[rank:] = chance[: len(chance) - rank]
-        chance = (chance + shifted) / 2
+        chance = (chance + np.pad(chance, (rank, 0))[: len(chance)]) / 2
     tail = float(chance[: round(2 * min(positive, negative)) + 1].sum())
     return TestResult(min(1.0, 2 * tail), sign, min(positive, negative))
 

@@ -16,6 +16,7 @@ times the largest |margin|, and |sum_i s_i a_i label_i x_i| rises by at most m t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -92,8 +93,7 @@ class Reduction:
             classes = np.arange(self.k)
             return (classes >= (low > 0.0).sum(axis=1)[:, None]) & (classes <= (high > 0.0).sum(axis=1)[:, None])
         least, most = np.zeros((len(low), self.k)), np.zeros((len(low), self.k))
-        pairs = [(i, j) for i in range(self.k) for j in range(i + 1, self.k)]
-        for column, (i, j) in enumerate(pairs):
+        for column, (i, j) in enumerate(combinations(range(self.k), 2)):
             if theta[:, column].any():  # a pair without rows casts no vote
                 least[:, i] += low[:, column] > 0.0
                 most[:, i] += high[:, column] > 0.0
@@ -107,14 +107,12 @@ class Reduction:
         """Yield labels, weights and margins (n,) of every problem, from labels y and costs c (n, k)."""
         ones = np.ones(len(y))
         if self.name in ("ovo", "csovo"):
-            for i in range(self.k):
-                for j in range(i + 1, self.k):
-                    inside = (y == i) | (y == j)
-                    weight = ones if self.name == "ovo" else np.abs(c[:, i] - c[:, j])
-                    if self.every:
-                        yield np.where(c[:, i] < c[:, j], 1.0, -1.0), weight, ones
-                    else:
-                        yield np.where(y == i, 1.0, -1.0), np.where(inside, weight, 0.0), ones
+            for i, j in combinations(range(self.k), 2):
+                weight = ones if self.name == "ovo" else np.abs(c[:, i] - c[:, j])
+                if self.every:
+                    yield np.where(c[:, i] < c[:, j], 1.0, -1.0), weight, ones
+                else:
+                    yield np.where(y == i, 1.0, -1.0), np.where((y == i) | (y == j), weight, 0.0), ones
             return
         for j in range(self.columns):
             if self.name == "red_mc":

@@ -190,7 +190,7 @@ def test_no_rows(kernels):
 
 @pytest.mark.parametrize("y", [[0, 3], [-1, 0], [0], [0, 1, 2]])
 def test_labels_outside_the_classes_are_refused(kernels, y):
-    with pytest.raises(ValueError, match="codes in"):
+    with pytest.raises(ValueError, match="labels must"):
         kernels.value(("zero_one", 3, np.empty(0)), np.zeros((2, 3)), np.array(y))
 
 

@@ -58,8 +58,8 @@ def test_numbers_that_are_none_end_in_some_heads():
     [
         (9, [0, 2], 1, 3, "starts"),
         (8, [0, 2], 1, 2, "have 9 scores"),
-        (9, [0, 2], 2, 2, "starts"),
-        (10, [0, 2, 2], 2, 2, "no words"),
+        (9, [0, 2], 2, 2, "value"),
+        (10, [0, 2, 2], 2, 2, "sentence is empty"),
         (9, [0, 3, 2], 2, 2, "fall"),
         (9, [1, 2], 1, 2, "starts"),
     ],

@@ -40,7 +40,7 @@ def sources() -> list[Path]:
     """Return the files that make numbers: Python of the package, kernels and their headers, and how they are compiled."""
     package = ROOT / "advcli"
     python = [path for path in package.rglob("*.py") if makes_numbers(path)]
-    return sorted([*python, *(ROOT / "_ext").rglob("*.pyx"), *(ROOT / "_ext").rglob("*.pxd"), ROOT / "meson.build"])
+    return sorted([*python, *(ROOT / "_ext").rglob("*.pyx"), *(ROOT / "_ext").rglob("*.px[di]"), ROOT / "meson.build"])
 
 
 def code(text: str, python: bool) -> str:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support import methods_reference as reference
 from support.instruction_sets import levels
 
-from advcli.core.compiled import Kernels, compiled_rows
+from advcli.core.compiled import Kernels
 from advcli.core.errors import ConfigError
 from advcli.learners.uma import RULES, STEPS, PerceptronClassifier, UMAClassifier
 
@@ -87,13 +87,6 @@ def test_a_margin_above_zero_follows_the_reference_and_does_not_start_from_zero(
     assert not stuck.coef_.any()
 
 
-def sums(X, y, C, F):
-    Z = np.empty((F.shape[1], F.shape[1], X.shape[1]))
-    kernel = Kernels().uma
-    kernel.sums(*compiled_rows(X), y.astype(np.intp), np.full(len(y), 1 / len(y)), np.linalg.inv(C), np.ascontiguousarray(F), 0.0, Z)
-    return Z
-
-
 # ---- what the paper proves ----------------------------------------------------------------------------------------------
 def exact_proportions(seed, k=4):
     """Every point ten times, its labels in the exact proportions of a C in tenths: the mean over the noise, without draws."""
@@ -115,7 +108,7 @@ def test_propositions_1_and_2_update_vectors_are_unbiased(seed):
     X, truth, C, X_noisy, labels = exact_proportions(seed)
     W = np.random.default_rng(seed + 50).standard_normal((4, 5))
     mu = true_sums(X, truth, reference.members(X @ W.T, 0.0), 4)
-    np.testing.assert_allclose(sums(X_noisy, labels, C, X_noisy @ W.T), mu, atol=1e-14)
+    np.testing.assert_allclose(reference.update_vectors(X_noisy, labels, C, X_noisy @ W.T), mu, atol=1e-14)
     # eq. 13: such a point is predicted as p
     for p in range(4):
         for q in range(4):
@@ -126,7 +119,7 @@ def test_the_printed_orientation_is_biased():
     X, truth, C, X_noisy, labels = exact_proportions(0)
     W = np.random.default_rng(50).standard_normal((4, 5))
     mu = true_sums(X, truth, reference.members(X @ W.T, 0.0), 4)
-    transposed = sums(X_noisy, labels, np.ascontiguousarray(C.T / C.T.sum(axis=0)), X_noisy @ W.T)
+    transposed = reference.update_vectors(X_noisy, labels, np.ascontiguousarray(C.T / C.T.sum(axis=0)), X_noisy @ W.T)
     assert np.abs(transposed - mu).max() > 0.1 * np.abs(mu).max()
 
 
@@ -136,7 +129,8 @@ def test_update_vectors_tend_to_the_true_sums_over_draws():
     mu = true_sums(X, truth, reference.members(X @ W.T, 0.0), 4)
     random = np.random.default_rng(4)
     cumulative = np.cumsum(C, axis=0)
-    draws = np.array([sums(X, np.minimum((random.random(60) > cumulative[:, truth]).sum(axis=0), 3), C, X @ W.T) for _ in range(2000)])
+    labels = (np.minimum((random.random(60) > cumulative[:, truth]).sum(axis=0), 3) for _ in range(2000))
+    draws = np.array([reference.update_vectors(X, y, C, X @ W.T) for y in labels])
     error = draws.std(axis=0, ddof=1) / np.sqrt(len(draws))
     z = (draws.mean(axis=0) - mu)[error > 1e-12] / error[error > 1e-12]
     assert abs(z.mean()) < 0.5

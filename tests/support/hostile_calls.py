@@ -378,7 +378,6 @@ def uma_calls(_, random):
         bound = {**rows, "y": y, "share": share, "inverse": inverse}
         settings = {"alpha": 0.0, "tol": 1e-9, "rule": 2 * sparse, "step": 0, "unit": sparse, "limit": 20, "seed": 1}
         yield "learn", {**bound, "prior": np.full(K, 1 / K), "W": W, "F": np.zeros((N, K)), **settings}
-        yield "sums", {**bound, "F": random.normal(size=(N, K)), "alpha": 0.1, "Z": np.empty((K, K, D))}
         online = {"square": (X**2).sum(axis=1), "W": W.copy(), "step": 3, "epochs": 3, "seed": 1}
         yield "online", {**rows, "y": y, **online}
 
@@ -494,7 +493,7 @@ def label_sets_calls(module, random):
                 "seed": 1,
             },
         )
-    yield "width", {"M": M}
+    yield "width", {"k": M}
 
 
 def subgradient_calls(module, random):
@@ -650,7 +649,7 @@ def planes_calls(module, random):
         planes |= {"constant": random.random(3 * N), "alpha": np.tile([0.5, 0.2, 0.0], N), "W": np.zeros((D, module.width(K)))}
         turns = {"sign": np.ones((N, K), np.int8), "slope": np.arange(K + 1.0), "offset": np.arange(K + 1.0)}
         yield "sweep", {**rows, **shares, **planes, "K": K, "lam": 0.1, **turns, "steps": 5, "seed": 1}
-    yield "width", {"K": K}
+    yield "width", {"k": K}
 
 
 def chain_calls(module, random):
@@ -692,7 +691,7 @@ def chain_calls(module, random):
                 order = {"grams": grams, "order": np.array([2, 0, 1])}
                 yield "row_sweep", {**settings, **rows, **given, **order, **fresh, **planes, "lam": 0.3, "made": made, **late}
     yield "mixture", {"start": chains, "y": y, **store, "unary": np.zeros((N, K)), "pair": np.zeros((K, K))}
-    yield "width", {"K": K}
+    yield "width", {"k": K}
 
 
 def outcomes_calls(_, random):

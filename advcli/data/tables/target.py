@@ -40,11 +40,9 @@ def code_labels(text: pd.Series, notation: Notation = PLAIN) -> tuple[NDArray[np
     numbers = label_numbers(labels, notation)
     places = labels if numbers is None or len(set(numbers)) < len(numbers) else numbers
     order = sorted(range(len(labels)), key=lambda index: places[index])
-    rank = np.empty(len(labels), dtype=np.intp)
-    rank[order] = np.arange(len(labels))
     written = (list(map(kind, numbers)) for kind in (int, float)) if numbers is not None else ()
     values: list[Any] = next((values for values in written if list(map(str, values)) == labels), labels)
-    return rank[codes], [values[index] for index in order]
+    return np.argsort(order)[codes], [values[index] for index in order]
 
 
 def label_numbers(labels: Sequence[Any], notation: Notation = PLAIN) -> list[float] | None:
@@ -140,9 +138,7 @@ def order_labels(
     unused = [str(label) for place, label in zip(wanted, order, strict=True) if place is None]
     if unused:
         notes.append(noted("ADV107", f"labels of dataset.order without rows dropped: {', '.join(unused)}"))
-    rank = np.empty(len(labels), dtype=np.intp)
-    rank[places] = np.arange(len(places))
-    return rank[codes], [labels[place] for place in places], True
+    return np.argsort(places)[codes], [labels[place] for place in places], True
 
 
 # ---- cuts -------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.arrays import is_sparse
+from ...core.checks import is_whole
 from ...core.errors import ConfigError, DataError, IncompatibleError
 from ...core.groups import Starts, group_starts
 from ...core.stored_arrays import Entries
@@ -124,8 +125,7 @@ class DependencyParser(SequenceLearner):
     def check_parameters(self) -> None:
         """Refuse parameters that no data can mend."""
         one_of("loss.search", self.search, ("auto",))
-        whole = isinstance(self.hash_bits, (int, np.integer)) and not isinstance(self.hash_bits, (bool, np.bool_))
-        if not (whole and 8 <= self.hash_bits <= 28):
+        if not (is_whole(self.hash_bits) and 8 <= self.hash_bits <= 28):
             raise ConfigError(f"loss.hash_bits={self.hash_bits} must be a whole number from 8 to 28, for 2^hash_bits weights")
         if self.fit_intercept:
             raise ConfigError("fit_intercept=True: words have no constant, and a parse ignores what all arcs share")

@@ -31,19 +31,15 @@ class Passes:
         features, n, k = problem.features, len(problem.y), problem.loss.n_classes
         self.width = kernels.subgradient.width(k)
         rows: Any = features.X
-        squares = features.squares
-        if isinstance(features, ThresholdFeatures):
-            self.kind, self.rows = _THRESHOLD, features.X.shape[1]
-        elif isinstance(features, KernelMap):
-            rows = features.matrix
-            self.kind, self.rows, squares = _KERNEL, n, np.ascontiguousarray(rows.diagonal())
-        else:
-            self.kind, self.rows = _LINEAR, features.X.shape[1]
-        values, columns, start, *_ = compiled_rows(rows)
-        self.squares = squares
+        self.squares = features.squares
+        self.kind = _THRESHOLD if isinstance(features, ThresholdFeatures) else _LINEAR
+        if isinstance(features, KernelMap):
+            rows, self.kind = features.matrix, _KERNEL
+            self.squares = np.ascontiguousarray(rows.diagonal())
+        values, columns, start, _, self.rows = compiled_rows(rows)
         self.tolerance = np.empty(0) if problem.tolerance is None else self.flat(problem.tolerance)
         y, weights = np.ascontiguousarray(problem.y, dtype=np.intp), compiled_weights(problem)
-        point = (values, columns, start, n, self.rows, y, squares, *weights)
+        point = (values, columns, start, n, self.rows, y, self.squares, *weights)
         self.arguments = (*kernels.arguments(problem.loss.family), self.kind, *point, problem.n)
 
     @property
@@ -56,26 +52,20 @@ class Passes:
 
     def flat(self, theta: Array) -> Array:
         """Return parameters as the passes take them."""
-        if self.kind == _THRESHOLD:
-            return theta.copy()
-        out = np.zeros((self.rows, self.width))
-        out[:, : theta.shape[1]] = theta
-        return out.ravel()
+        return theta.copy() if self.kind == _THRESHOLD else self.padded(theta).ravel()
 
     def shaped(self, flat: Array) -> Array:
         """Return parameters as the feature map takes them."""
-        if self.kind == _THRESHOLD:
-            return flat.copy()
-        return np.array(flat.reshape(self.rows, self.width)[:, : self.problem.loss.n_classes], order="C")
+        return flat.copy() if self.kind == _THRESHOLD else self.dual_point(flat.reshape(self.rows, self.width))
 
     def padded(self, R: Array) -> Array:
-        """Return a dual point (n, k) with columns of zeros up to the width."""
+        """Return a dual point (n, k), or parameters of k columns, with columns of zeros up to the width."""
         out = np.zeros((len(R), self.width))
         out[:, : R.shape[1]] = R
         return out
 
     def dual_point(self, R: Array) -> Array:
-        """Return a dual point (n, k) without its padding."""
+        """Return a dual point (n, k), or parameters of k columns, without the padding."""
         return np.array(R[:, : self.problem.loss.n_classes], order="C")
 
     def batch(self, rows: int | None, dense: int) -> int:

@@ -79,8 +79,7 @@ class PairField:
         rows, columns = np.concatenate(tail), np.concatenate(head)
         half = np.concatenate([np.abs(P) / 2.0, np.abs(P) / 2.0, np.zeros(4 * m)])
         order = np.lexsort((columns, rows))
-        where = np.empty(len(order), dtype=np.intp)
-        where[order] = np.arange(len(order))
+        where = np.argsort(order)
         start = np.searchsorted(rows[order], np.arange(sink + 2))
         return columns[order], start, half[order], where[2 * len(P) :].reshape(4, m)
 
