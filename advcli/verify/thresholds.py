@@ -119,7 +119,8 @@ class ThresholdModel:
         margins = (g - eta[None, :]) * signs
         scale: Any = occurs * weights[:, None] if self.order is None else ball(occurs) * weights[:, None]
         hinges = ((-margins + 1.0).positive() if self.order is None else self._smooth(margins, self.order)) * scale
-        regular = (self._square(features, ball(V), g) + self._penalty(eta)) * (0.5 * lam)
+        # |w|^2 from its coordinates and, with a kernel, the scores of the training rows
+        regular = ((ball(V) * (V if features.explicit else g)).sum() + self._penalty(eta)) * (0.5 * lam)
         primal = regular + hinges.sum() * share
         # below: shares of the dual variables, in units of 1 / (lambda n)
         alpha = np.clip(r, 0.0, 1.0) * occurs * weights[:, None]
@@ -127,13 +128,9 @@ class ThresholdModel:
         exact = Ball(alpha, rounded) * signs
         beta, total = exact.sum(axis=1), exact.sum(axis=0)
         moved = self._missed(total)
-        column = beta[:, None]
-        if features.explicit:
-            column = dot(features.X.T, column)
-            square = self._square(features, column, None)
-        else:
-            square = self._square(features, column, features.times(features.X, column) + column * ridge[:, None])
-        square = square + self._dual_penalty(total)
+        column = dot(features.X.T, beta[:, None]) if features.explicit else beta[:, None]
+        image = column if features.explicit else features.times(features.X, column) + column * ridge[:, None]
+        square = (column * image).sum() + self._dual_penalty(total)
         square = longer(square, outward(np.sqrt(features.longest**2 + float(ridge.high.max()) + 2.0)), moved)
         gained, paid = ball(alpha).sum(), moved
         if self.order is not None:
@@ -152,11 +149,6 @@ class ThresholdModel:
         """Return upper bounds of max over q of H(1 - q, q) - q z for all margins z of a ball."""
         pairs = np.stack([np.zeros(margins.mid.shape), -margins.mid], axis=2).reshape(-1, 2)
         return ball(largest(pairs, order).reshape(margins.mid.shape)) + Ball(0.0, margins.rad)  # it moves no faster than the margins
-
-    @staticmethod
-    def _square(features: ScoreMap, V: Ball, g: Ball | None) -> Ball:
-        """Return |w|^2 from coordinates and, with a kernel, the scores of the training rows."""
-        return (V * (V if features.explicit else g)).sum()
 
     def _penalty(self, eta: Array) -> Ball:
         """Return the penalty of the thresholds, at the best bias."""
