@@ -39,7 +39,7 @@ def made(name, **options):
     needed = {"hierarchy": TREE, "confusion": 0.6 * np.eye(K) + 0.1, "tol": 1e-3}
     if cls.has_costs:
         needed["cost"] = np.abs(np.arange(K)[:, None] - np.arange(K))
-    if "alpha" in has and not issubclass(cls, advcli.UMAClassifier):
+    if issubclass(cls, advcli.AbstainingClassifier):
         needed["alpha"] = 0.3
     if name == "UMAClassifier":
         needed |= {"tol": 1e-6, "max_updates": 50}
