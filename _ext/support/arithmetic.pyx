@@ -456,6 +456,91 @@ def eigen(double[:, :, ::1] A, double[:, ::1] values, double[:, :, ::1] vectors)
     return found
 
 
+# ---- sums of products that libraries compile with fused multiply-adds where every processor has them, as those of arm64 do -------
+
+
+def add_row_products(const double[:, :] A, const double[:, :] B, double[::1] out, bint lanes):
+    """Add to out (m) the sums of the products of the rows of A and B (m, n): in order, or over two lanes and of eight terms the last first.
+
+    So does NumPy's einsum with vectors of two numbers, where the rows are contiguous.
+    """
+    cdef Py_ssize_t m = A.shape[0], n = A.shape[1], i, j, p, whole = n // 8 * 8 if lanes else 0
+    cdef double even, odd
+    demand(B.shape[0] == m and B.shape[1] == n and out.shape[0] == m, "matrices of one shape are needed, and a sum for each row")
+    if m == 0 or n == 0:
+        return
+    with nogil:
+        for i in range(m):
+            even = odd = 0.0
+            for j from 0 <= j < whole by 8:
+                for p from 6 >= p >= 0 by 2:
+                    even = even + A[i, j + p] * B[i, j + p]
+                    odd = odd + A[i, j + p + 1] * B[i, j + p + 1]
+            for j in range(whole, n):
+                if lanes and j % 2:
+                    odd = odd + A[i, j] * B[i, j]
+                else:
+                    even = even + A[i, j] * B[i, j]
+            out[i] = out[i] + (even + odd)
+
+
+ctypedef fused Place:
+    int
+    long long
+
+
+cdef int check_sparse(const Place[::1] start, const Place[::1] at, const double[::1] values, Py_ssize_t n, Py_ssize_t limit) except -1:
+    """Starts of n rows, and their places below ``limit``."""
+    cdef Py_ssize_t i, filled = at.shape[0]
+    cdef bint wrong = n < 0 or start.shape[0] != n + 1 or values.shape[0] != filled
+    if not wrong:
+        wrong = start[0] != 0 or start[n] != filled
+        for i in range(n):
+            wrong |= start[i + 1] < start[i]
+        for i in range(filled):
+            wrong |= not 0 <= at[i] < limit
+    return demand(not wrong, f"sparse rows must be {n}, with places below {limit}")
+
+
+def add_sparse_product(const Place[::1] start, const Place[::1] at, const double[::1] values, const double[:, ::1] X, double[:, ::1] Y,
+                       bint transposed):
+    """Add A X, or A' X, to Y for sparse rows A, each sum in the order of the entries, as SciPy does."""
+    cdef Py_ssize_t n = X.shape[0] if transposed else Y.shape[0], r = X.shape[1], i, e, j, to, of
+    demand(Y.shape[1] == r, "the product and the factor need equally many columns")
+    check_sparse[Place](start, at, values, n, Y.shape[0] if transposed else X.shape[0])
+    with nogil:
+        for i in range(n):
+            for e in range(start[i], start[i + 1]):
+                if transposed:
+                    to, of = at[e], i
+                else:
+                    to, of = i, at[e]
+                for j in range(r):
+                    Y[to, j] = Y[to, j] + values[e] * X[of, j]
+
+
+def sparse_by_sparse(const Place[::1] start, const Place[::1] at, const double[::1] values, const Place[::1] other_start, const Place[::1] other_at,
+                     const double[::1] other_values, const Place[::1] made_start, const Place[::1] made_at, double[::1] made_values,
+                     double[::1] row):
+    """Write the entries of A B of sparse rows, at the given places, each sum in the order of the entries of A; ``row`` holds zeros, one a column."""
+    cdef Py_ssize_t m = start.shape[0] - 1, n = other_start.shape[0] - 1, i, j, e, f
+    check_sparse[Place](start, at, values, m, n)
+    check_sparse[Place](other_start, other_at, other_values, n, row.shape[0])
+    check_sparse[Place](made_start, made_at, made_values, m, row.shape[0])
+    with nogil:
+        for i in range(m):
+            for e in range(start[i], start[i + 1]):
+                j = at[e]
+                for f in range(other_start[j], other_start[j + 1]):
+                    row[other_at[f]] = row[other_at[f]] + values[e] * other_values[f]
+            for e in range(made_start[i], made_start[i + 1]):
+                made_values[e] = row[made_at[e]]
+            for e in range(start[i], start[i + 1]):
+                j = at[e]
+                for f in range(other_start[j], other_start[j + 1]):
+                    row[other_at[f]] = 0.0
+
+
 # ---- NumPy's loops ------------------------------------------------------------------------------------------------------
 
 ctypedef void (*Loop)(char **args, Py_ssize_t *dimensions, Py_ssize_t *steps, void *data) noexcept nogil

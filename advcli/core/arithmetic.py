@@ -2,12 +2,14 @@
 
 While `using` is in force with ``portable``, the compiled loops run at a level whose sums have four lanes and no fused multiply-adds
 (`avx2` and `portable` of `advcli.core.compiled` agree bit for bit), NumPy's products of matrices, exp, log and powers have the loops of
-`_ext/support/arithmetic.pyx`, and `advcli.core.linalg` has the factors there. It holds for the whole process, other threads included.
+`_ext/support/arithmetic.pyx`, and `advcli.core.linalg` has the factors there; `advcli.core.products` has what NumPy's einsum and SciPy's
+sparse matrices do. It holds for the whole process, other threads included.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator
 
 from .errors import ConfigError, IncompatibleError
@@ -25,6 +27,13 @@ def refuse_portable(what: str, remedy: str) -> None:
     """Refuse a computation by a library whose sums follow the processor; ``remedy`` is another way."""
     if _State.portable:
         raise IncompatibleError(what, "arithmetic=fast", f"its library computes otherwise on other processors: {remedy}")
+
+
+def log(x: float) -> float:
+    """Return the natural logarithm: the C library's, or under portable arithmetic its own."""
+    import numpy as np
+
+    return float(np.log(x)) if _State.portable else math.log(x)
 
 
 class _State:
@@ -69,8 +78,10 @@ def using(arithmetic: str) -> Iterator[None]:
 
 
 def _exchange(portable: bool) -> None:
+    from . import products
     from .compiled import kernels
 
     _State.portable = portable
     kernels.arithmetic.exchange(portable)
+    products.exchange(portable)
     kernels.newton_faces._take(kernels.arithmetic._blas() if portable else None)

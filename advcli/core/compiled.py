@@ -14,7 +14,6 @@ import importlib
 import math
 import os
 import pkgutil
-import sys
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -28,37 +27,17 @@ from .typing import Array, Labels
 Family = tuple[str, int, Array]  # (name, k, parameters)
 
 LEVELS = ("avx512", "avx2", "portable")
-# What the compiler may use at each level (x86-64-v4 and x86-64-v3).
-_FLAGS = {
-    "avx512": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx2", "fma", "bmi2"},
-    "avx2": {"avx2", "fma", "bmi1", "bmi2", "f16c", "movbe"},
-    "portable": set(),
-}
-
-
-def processor_flags() -> set[str]:
-    """Return the instruction-set flags of this processor; empty where the system does not tell."""
-    try:
-        with open("/proc/cpuinfo") as lines:
-            for line in lines:
-                if line.startswith("flags"):
-                    return set(line.split(":", 1)[1].split())
-    except OSError:
-        pass
-    if sys.platform == "darwin":
-        import subprocess
-
-        for key in ("machdep.cpu.features", "machdep.cpu.leaf7_features"):
-            answer = subprocess.run(["sysctl", "-n", key], capture_output=True, text=True, check=False)
-            if answer.returncode == 0 and "AVX2" in answer.stdout:
-                return set(answer.stdout.lower().split()) | {"f16c", "movbe"}
-    return set()
+# The version of x86-64 that the compiler may use at each level.
+_VERSIONS = {"avx512": 4, "avx2": 3, "portable": 1}
 
 
 def usable_levels() -> list[str]:
     """Return the instruction sets that were built and that this processor has, widest first."""
-    flags = processor_flags()
-    return [level for level in LEVELS if _FLAGS[level] <= flags and _can_be_imported(level)]
+    try:
+        version = _module("processor", "portable").version()
+    except ImportError:
+        return []
+    return [level for level in LEVELS if _VERSIONS[level] <= version and _can_be_imported(level)]
 
 
 def _can_be_imported(level: str) -> bool:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
+from scipy.sparse import _sparsetools
 
-from advcli.core import linalg
-from advcli.core.arithmetic import using
+from advcli.core import linalg, products
+from advcli.core.arithmetic import log, using
 from advcli.core.compiled import Kernels, kernels, usable_levels
 
 NARROW = [level for level in usable_levels() if level != "avx512"]
@@ -222,3 +225,80 @@ def test_the_library_returns_when_the_block_ends():
     assert kernels.level == before
     np.testing.assert_array_equal(np.exp(x), wanted[0])
     np.testing.assert_array_equal(A @ A, wanted[1])
+
+
+@given(n=st.integers(1, 9), k=st.integers(1, 20), seed=st.integers(0, 99))
+def test_einsum_is_the_librarys_without_fused_products(n, k, seed):
+    random = np.random.default_rng(seed)
+    A, B, S = random.normal(size=(n, k)), random.normal(size=(n, k)), random.normal(size=(n, 3, k))
+    with using("portable"):
+        by_row, by_column, outcomes = np.einsum("ij,ij->i", A, B), np.einsum("ij,ij->j", A, B), np.einsum("iab,ib->ia", S, A)
+        view, whole = np.einsum("iaa->ia", S[:, :, :3] if k > 2 else np.ones((n, 3, 3))), np.einsum("ij,ij->i", A > 0, B > 0)
+    assert by_row.tolist() == [over_two(a, b) for a, b in zip(A, B, strict=True)]
+    if k > 1:
+        assert by_column.tolist() == [
+            sum((x * y for x, y in zip(a, b, strict=True)), 0.0) for a, b in zip(A.T.tolist(), B.T.tolist(), strict=True)
+        ]
+    assert outcomes.tolist() == [[over_two(row, a) for row in rows] for rows, a in zip(S, A, strict=True)]
+    assert view.shape == (n, 3)
+    assert whole.dtype == bool
+
+
+def over_two(a, b):
+    """Return a.b as NumPy sums contiguous numbers without fused products: over two lanes, of eight terms the last pair first."""
+    products = [float(x) * float(y) for x, y in zip(a, b, strict=True)]
+    whole, lanes = len(products) // 8 * 8, [0.0, 0.0]
+    for begin in range(0, whole, 8):
+        for p in (6, 7, 4, 5, 2, 3, 0, 1):
+            lanes[p % 2] += products[begin + p]
+    for p in range(whole, len(products)):
+        lanes[p % 2] += products[p]
+    return lanes[0] + lanes[1]
+
+
+@pytest.mark.parametrize("places", [np.int32, np.int64])
+def test_sparse_products_are_sums_in_order(places):
+    random = np.random.default_rng(0)
+    made = (
+        sparse.random_array((13, 9), density=0.4, rng=random, format="csr"),
+        sparse.random_array((9, 11), density=0.4, rng=random, format="csr"),
+    )
+    for each in made:
+        each.indices, each.indptr = each.indices.astype(places), each.indptr.astype(places)
+    (A, B), W = made, random.normal(size=(9, 4))
+    with using("portable"):
+        found = [A @ W, A.tocsc() @ W, (W.T @ A.T).T, (A @ B).toarray(), (A.tocsc() @ B.tocsc()).toarray(), (A @ W[:, 0])[:, None]]
+    wanted = in_order(A.toarray(), W), in_order(A.toarray(), B.toarray())
+    for each, right in zip(found, (wanted[0],) * 3 + (wanted[1],) * 2 + ([row[:1] for row in wanted[0]],), strict=True):
+        assert each.tolist() == right
+
+
+def test_libraries_take_these_sums_and_get_theirs_back(monkeypatch):
+    seen, own = [], (np.einsum, _sparsetools.csr_matvecs)
+    A, W = sparse.csr_array(np.eye(3)), np.ones((3, 2))
+    with using("portable"):
+        taken = kernels.arithmetic
+
+        class Counted:
+            def __getattr__(self, name):
+                seen.append(name)
+                return getattr(taken, name)
+
+        monkeypatch.setattr(products, "kernels", SimpleNamespace(arithmetic=Counted()))
+        A @ W, A @ W[:, 0], A.tocsc() @ W, A.tocsc() @ W[:, 0], A @ A, A.tocsc() @ A.tocsc()
+        np.einsum("ij,ij->i", W, W)
+    assert seen == ["add_sparse_product"] * 4 + ["sparse_by_sparse"] * 2 + ["add_row_products"]
+    assert (np.einsum, _sparsetools.csr_matvecs) == own
+
+
+def test_whole_numbers_stay_whole():
+    A = sparse.csr_array(np.eye(3, dtype=np.int64))
+    with using("portable"):
+        assert (A @ np.arange(3)).dtype == (A @ A).dtype == np.int64
+        assert (A @ np.ones(3)).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_logarithms_of_effort():
+    assert log(3.0) == math.log(3.0)
+    with using("portable"):
+        assert log(3.0) == float(np.log(3.0))

@@ -38,7 +38,7 @@ PATIENCE = {
 # Arguments that hold positions or codes: one outside its range must be refused.
 POSITIONS = {"y", "columns", "start", "begin", "order", "rows", "first", "node", "parent", "up", "up_start", "beta_start", "beta_label"}
 POSITIONS |= {"stop", "at", "child", "label_start", "label_nodes", "slot", "centre", "example", "gram_start", "part", "held", "used"}
-POSITIONS |= {"new_example"}
+POSITIONS |= {"new_example", "other_start", "other_at", "made_start", "made_at"}
 # Lengths that nothing else determines: (function, argument).
 ANY_LENGTH = {(f"subgradient.{name}", "order") for name in ("sgd", "adaptive", "dual_averaging", "averaged_gradient")}
 # How many projectors, rows of K or classes there are follows from the positions alone.
@@ -54,12 +54,17 @@ ANY_LENGTH |= {("arithmetic.solve_lower", "B"), ("arithmetic.solve_eliminated", 
 ANY_LENGTH |= {("outcomes.games", "outcomes")}
 # Longer than needed is no fault.
 AT_LEAST = {
+    ("arithmetic.add_sparse_product", "X"),
+    ("arithmetic.add_sparse_product", "Y"),
+    ("arithmetic.sparse_by_sparse", "row"),
     ("ascent_kernel.solve", "K"),
     ("ascent_kernel.extend", "out"),
     ("subgradient.sgd", "squares"),
     ("subgradient.sgd", "state"),
     ("subgradient.dual_averaging", "state"),
 }
+# Rows and columns may lie apart.
+APART = {("arithmetic.add_row_products", "A"), ("arithmetic.add_row_products", "B")}
 # None at all stands for "not wanted", "all 1" or "dense"; a general matrix of no rows has no tight ones.
 OPTIONAL = {
     "sample_weight",
@@ -598,6 +603,10 @@ def equal_rows_calls(_, random):
     )
 
 
+def processor_calls(_, random):
+    yield "version", {}
+
+
 def gaussian_calls(_, random):
     yield "matrix", {"X": random.normal(size=(N, D)), "gamma": 0.5, "constant": 1.0, "K": np.empty((N, N))}
 
@@ -615,6 +624,16 @@ def arithmetic_calls(_, random):
     yield "eliminate", {"A": B, "pivots": np.zeros(N, dtype=np.intp)}
     yield "solve_eliminated", {"A": B, "pivots": np.arange(N), "B": right}
     yield "eigen", {"A": np.stack([G, B + B.T]), "values": np.empty((2, N)), "vectors": np.empty((2, N, N))}
+    for lanes in (False, True):
+        yield "add_row_products", {"A": B, "B": G, "out": np.zeros(N), "lanes": lanes}
+    for places in (np.int32, np.int64):
+        rows = {"start": np.arange(N + 1, dtype=places), "at": np.arange(N, dtype=places), "values": random.normal(size=N)}
+        for transposed in (False, True):
+            yield "add_sparse_product", {**rows, "X": right, "Y": np.zeros((N, 2)), "transposed": transposed}
+        yield (
+            "sparse_by_sparse",
+            {**rows, **{f"{side}_{name}": each for side in ("other", "made") for name, each in rows.items()}, "row": np.zeros(N)},
+        )
 
 
 def sets_calls(_, random):
@@ -773,6 +792,7 @@ CALLS = {
     "newton_threshold": threshold_calls,
     "ascent_pairs": pairs_calls,
     "equal_rows": equal_rows_calls,
+    "processor": processor_calls,
     "gaussian": gaussian_calls,
     "outcomes": outcomes_calls,
     "scores": scores_calls,
@@ -829,9 +849,9 @@ def _of_arrays(function, name, value, random):
     yield "objects", value.astype(object), True
     yield "more dimensions", value[None], True
     if value.size > 1:
-        yield "strided", np.repeat(value, 2, axis=-1)[..., ::2], True
+        yield "strided", np.repeat(value, 2, axis=-1)[..., ::2], (function, name) not in APART
     if value.ndim > 1 and min(value.shape) > 1:
-        yield "Fortran", np.asfortranarray(value), True
+        yield "Fortran", np.asfortranarray(value), (function, name) not in APART
     frozen = value.copy()
     frozen.setflags(write=False)
     yield "read-only", frozen, False

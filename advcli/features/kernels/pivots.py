@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...core.arithmetic import is_portable
 from ...core.linalg import dpstrf, solve_triangular
 from ...core.typing import Array, Labels
 from ..base import KernelMap
@@ -120,7 +121,8 @@ class Pivots:
         n, p, top = len(self.K), len(self.chosen), self.lefts[-1]
         if top <= self.least:
             return False
-        rows = np.argpartition(self.left, n - count)[n - count :]
+        # NumPy's partition leaves rows in an order of the processor's, and of equal ones takes any
+        rows = (np.argsort(self.left, kind="stable") if is_portable() else np.argpartition(self.left, n - count))[n - count :]
         rows = rows[self.left[rows] >= _WEAKEST * top]
         remainder = self.K[rows]
         if p:

@@ -19,6 +19,7 @@ import math
 
 import numpy as np
 
+from ...core.arithmetic import log
 from ...core.arrays import is_sparse
 from ...core.compiled import kernels
 from ...core.linalg import dposv, inner
@@ -62,7 +63,7 @@ class FaceSteps:
         """Return the passes that are left if the logarithm of the relative gap, now ``gap``, goes on falling as it has on average."""
         if not self.tol < gap < 1.0:
             return 0.0 if gap <= self.tol else math.inf
-        return passes * math.log(gap / self.tol) / -math.log(gap)
+        return passes * log(gap / self.tol) / -log(gap)
 
     def take(self, R: Array, theta: Array, passes: float, most: float, gap: float) -> tuple[float, float]:
         """Make a step in place on r (n, kp) and theta (d, kp) = theta(r) if it pays; return when the next may pay, and the passes read.
