@@ -1,10 +1,17 @@
-"""Rows of ``arithmetic=portable`` have the same bits at every level of instructions, under every BLAS and with every loop of NumPy."""
+"""Rows of ``arithmetic=portable`` have the same bits at every level of instructions, under every BLAS and with every loop of NumPy.
+
+So have the fits of builds by other compilers and optimisations, and on processors that an emulator stands for.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import re
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -65,15 +72,23 @@ SHORT = {
     "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX512F",
 }
 """The narrowest instructions of each library."""
+ROOT = Path(__file__).resolve().parents[2]
+PARTS = ("adv_simd.pxd", "adv_elementary.pxd")
 CORES = ("Haswell", "Zen", "SkylakeX", "Prescott")
 
 
-def told(code: str, **environment: str) -> str:
-    """Return what a program prints in this environment."""
+def told(code: str, *before: str, options: tuple[str, ...] = (), **environment: str) -> str:
+    """Return what a program prints in this environment; ``before`` are the words of a command that runs Python."""
     # NumPy refuses to switch off what a build or a processor does not have; it warns then, on standard error
-    return subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, check=True
-    ).stdout
+    command = [*before, sys.executable, *options, "-c", code]
+    return subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=True).stdout
+
+
+def needed(*tools: str) -> None:
+    """Skip the test unless these programs are installed."""
+    for tool in tools:
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
 
 
 def test_fits_have_the_same_bits_in_the_narrowest_environment() -> None:
@@ -88,6 +103,80 @@ def test_fits_have_the_same_bits_under_every_blas_and_level() -> None:
     for core in CORES:
         for level in usable_levels():
             assert told(FITS, OPENBLAS_CORETYPE=core, ADVCLI_SIMD=level) == wanted, (core, level)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("compiler", "optimisation"), [("clang", 3), ("clang", 1), ("gcc", 2), ("gcc", 1)])
+def test_fits_have_the_same_bits_in_every_build(compiler: str, optimisation: int, tmp_path: Path) -> None:
+    needed(compiler, "ninja", "cython")
+    meson = [sys.executable, "-m", "mesonbuild.mesonmain"]
+    if importlib.util.find_spec("mesonbuild") is None:
+        pytest.skip("the build tool mesonbuild is not installed")
+    options = ["-Dlevels=portable", f"-Doptimization={optimisation}", "-Dpython.purelibdir=/site", "-Dpython.platlibdir=/site"]
+    build, environment = str(tmp_path / "build"), {**os.environ, "CC": compiler}
+    for words in (["setup", build, str(ROOT), *options], ["install", "-C", build, "--destdir", str(tmp_path)]):
+        subprocess.run([*meson, *words], env=environment, check=True, capture_output=True)
+    # without site no editable install comes first, nor with -P this folder
+    paths = [str(tmp_path / "site"), *(path for path in sys.path if path.endswith("site-packages"))]
+    where = "import advcli\nprint(advcli.__file__)\n"
+    own, made = told(where + FITS, options=("-S", "-P"), PYTHONPATH=os.pathsep.join(paths)).split("\n", 1)
+    assert own.startswith(str(tmp_path))
+    assert made == told(FITS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processor", ["Nehalem", "EPYC"])
+def test_fits_have_the_same_bits_on_emulated_processors(processor: str) -> None:
+    needed("qemu-x86_64")
+    level = "import advcli.core.compiled as compiled\nprint(compiled.kernels.level)\n"
+    found, made = told(level + FITS, "qemu-x86_64", "-cpu", processor, ADVCLI_SIMD="", OPENBLAS_CORETYPE="").split("\n", 1)
+    assert found == {"Nehalem": "portable"}.get(processor, "avx2" if "avx2" in usable_levels() else "portable")
+    assert made == told(FITS)
+
+
+HARNESS = """
+int main(void) {
+  uint64_t state = 1, digest = 14695981039346656037u;
+  double x[64], y[64], found[8];
+  for (int round = 0; round < 200000; round++) {
+    for (int i = 0; i < 64; i++) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      x[i] = ((double)(int64_t)state) / 9.2e18 * (round % 2 ? 700.0 : 3.0);
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      y[i] = ((double)(int64_t)state) / 9.2e18;
+    }
+    adv_vec sum = adv_set(0.0), most = adv_load(x, 0);
+    for (int j = 0; j < 64 / ADV_LANES; j++) {
+      sum = sum + adv_load(x, j) * adv_load(y, j);
+      most = adv_max(most, adv_if_gt(adv_load(y, j), adv_load(x, j), sum, adv_min(adv_load(x, j), sum)));
+    }
+    found[0] = adv_sum(sum); found[1] = adv_hmax(most); found[2] = adv_elementary_exp(x[0]); found[3] = adv_elementary_log(fabs(x[1]));
+    found[4] = adv_elementary_expm1(x[2]); found[5] = adv_elementary_log1p(fabs(x[3])); found[6] = adv_elementary_pow(fabs(x[4]), y[4]);
+    found[7] = adv_elementary_pow(fabs(x[5]), 3.0);
+    const unsigned char *bytes = (const unsigned char *)found;
+    for (size_t i = 0; i < sizeof found; i++) digest = (digest ^ bytes[i]) * 1099511628211u;
+  }
+  printf("%d %016llx\\n", ADV_LANES, (unsigned long long)digest);
+  return 0;
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("optimisation", ["-O1", "-O3"])
+def test_vectors_and_elementary_functions_have_the_same_bits_on_arm64(optimisation: str, tmp_path: Path) -> None:
+    needed("cc", "aarch64-linux-gnu-gcc", "qemu-aarch64")
+    parts = [re.search(r'"""(.*?)"""', (ROOT / "_ext/support" / name).read_text(encoding="utf-8"), re.S) for name in PARTS]
+    source = tmp_path / "harness.c"
+    source.write_text("\n".join(["#include <stdio.h>", *(part[1] for part in parts if part), HARNESS]), encoding="utf-8")
+    digests = []
+    for compiler, run in (("cc", []), ("aarch64-linux-gnu-gcc", ["qemu-aarch64"])):
+        program = tmp_path / compiler
+        flags = ["-std=gnu11", optimisation, "-ffp-contract=off", "-fno-math-errno", "-Wno-psabi", "-static"]
+        subprocess.run([compiler, *flags, "-o", program, source, "-lm"], check=True, capture_output=True)
+        digests.append(subprocess.run([*run, program], check=True, capture_output=True, text=True).stdout)
+    assert digests[0].startswith("4 ")
+    assert digests[1] == digests[0]
 
 
 def test_rows_have_the_same_bits(tmp_path) -> None:
