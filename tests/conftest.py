@@ -12,12 +12,17 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from support import quick_hydra, quick_pages
 from support.browsing import browser  # noqa: F401  (a fixture of all tests)
 
 # What a run says depends on these by design (a sweep in CI says failures alone), so no test may inherit them from where it is run.
 for _variable in ("CI", "FORCE_COLOR", "NO_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
     os.environ.pop(_variable, None)
+
+# No clock decides whether a drawn case passes; the rest is as Hypothesis has it where the tests run.
+settings.register_profile("untimed", settings.default, deadline=None)
+settings.load_profile("untimed")
 
 # Tests on the papers' data take what the repository ships where nothing names a folder with more.
 os.environ.setdefault("ADVCLI_DATA", str(Path(__file__).resolve().parents[1] / "data"))
