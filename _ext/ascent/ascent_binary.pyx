@@ -509,16 +509,16 @@ cdef int climb(Board *p, Limits *limits, double *passes, double *primal, double 
         gap = primal[0] - dual[0]
         if gap <= limits.tol * primal[0]:
             return 0
-        if not passes[0] < limits.turn or not passes[0] < most:
+        if not passes[0] < limits.turn:
             return 1
         choose(p, JOINING * gap_among(all) / all.n, stride)
         stride = 1
         take(p)
         best = refresh(part, part.f, 0.0, 0.0) if part.n else 0.0
-        if not best > 0.0:
+        cost, spent, patience = <double>part.n / all.n / all.n, 0.0, 1.0
+        if not best > 0.0 or not passes[0] + cost <= most:
             return 1
         goal = max(LEFT * gap_among(part), ALLOWED * limits.tol * primal[0])
-        cost, spent, patience = <double>part.n / all.n / all.n, 0.0, 1.0
         while True:
             since = 0
             while since < part.n // 4 + 16 and passes[0] + cost <= most and best > 0.0:
@@ -529,14 +529,14 @@ cdef int climb(Board *p, Limits *limits, double *passes, double *primal, double 
                 since += 1
                 passes[0] += cost
             spent += <double>since * part.n
+            hear(&heard)
             if not best > 0.0 or gap_among(part) <= goal or not passes[0] < limits.turn or not passes[0] + cost <= most:
                 break
             if not seconds() <= limits.deadline:
                 break
-            hear(&heard)
             inside = find_inside(p, &changed)
             price = 2.0 * inside * part.n + 1.5 * inside * inside * inside
-            if changed <= RESTING * inside and spent >= patience * price:
+            if changed <= RESTING * inside and spent >= patience * price and passes[0] + price / all.n / all.n <= most:
                 passes[0] += price / all.n / all.n
                 spent, patience = 0.0, 2.0 * patience
                 for i in range(FACES):

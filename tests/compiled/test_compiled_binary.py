@@ -95,6 +95,19 @@ def test_working_sets_of_a_kernel_end_at_the_optimum(kernels, C, noise):
         before = A  # the dual numbers of the next begin where these end
 
 
+@pytest.mark.parametrize("passes", [0.0, 0.001, 0.3, 1.0, 2.5])
+def test_greedy_steps_end_at_the_limit_of_passes(kernels, passes):
+    random = np.random.default_rng(3)
+    X = random.normal(size=(200, 2))
+    label = random.choice([-1, 1], size=(1, 200)).astype(np.int8)
+    bound, A, found = np.full((1, 200), 1e3), np.zeros((1, 200)), np.empty((1, 4))
+    K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
+    kernels.ascent_binary.kernel(K, 0.0, label, bound, np.empty((0, 0)), A, 1e-9, passes, np.inf, found)
+    assert found[0, 0] == 1
+    assert found[0, 1] <= passes
+    np.testing.assert_allclose(found[0, 2:], python_binary.values(K, label[0], bound[0], np.ones(200), A[0]), rtol=1e-9)
+
+
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 7, 8, 9, 15, 16, 31, 33, 67])
 def test_rows_of_any_length_are_read_to_their_end_and_not_beyond(kernels, d):
     # what stands behind the last row and the last parameter must stay unread and unwritten
