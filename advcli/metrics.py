@@ -3,6 +3,8 @@
 A metric is a function ``(y_true, y_predicted, n_classes, facts) -> float`` registered here, or in a file of a user's folder ``metric``,
 under its name. Codes from ``n_classes`` on are abstentions. Where rows have several labels, truth and
 predictions are CSR matrices (n, k) of ones, which metrics registered with ``sets=True`` take; those take codes as sets of one label, too.
+
+One file: a metric is a function of a few lines, and users import them all from this module.
 """
 
 from __future__ import annotations

@@ -7,6 +7,8 @@ In C form, for each problem on its own
 
 with labels s_i = +-1, bounds c_i >= 0 (0: the row is absent) and margins m_i. A visit is exact: a' = clip(a + (m - s v.x)/|x|^2, 0, c).
 `linear` visits rows in a fresh permutation every pass and shrinks as `ascent_dense` does; `kernel` takes the row whose step gains most.
+
+One file: both ascents have the same problem, checks and results.
 """
 
 from libc.math cimport INFINITY, fabs

@@ -14,6 +14,8 @@ An evaluation of all rows takes all scores at one Theta, tile by tile of columns
 keeps of each row the largest scores above its last threshold (a partial selection): the values at the ends of the gap by (1), and the row's next list.
 Several threads share its rows, each with a tile of its own. What is found of a row does not depend on other rows, and all sums are taken in the
 order of the rows afterwards: the bits are those of one thread.
+
+One file: visits and evaluations work on the same lists of classes.
 """
 
 from libc.math cimport INFINITY

@@ -9,6 +9,8 @@ and steps are not (docs/notes/kernels.md, section 3). The sets conv R(y_i) are a
 (`solve_listed`), the constraints of a row in constraint generation.
 
 What reads all of K stands here too: `examine` checks it, `extend` copies a block, `accumulate` brings the scores of all rows up to date.
+
+One file: surveys, visits and products read K in the same tiles.
 """
 
 from libc.math cimport INFINITY

@@ -3,6 +3,8 @@
 At an exact block step every coordinate of r is fixed, free, or tied to the others of one group, and r sums to zero
 (docs/notes/large-c.md, section 3).
 The tangent space of that face is {d: d fixed = 0, d equal on the tied, sum d = 0, d.normal = 0}; dr/df = M / w with M the projector on it.
+
+One file: bases, sums and Hessians all walk over the same faces.
 """
 
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer

@@ -14,6 +14,8 @@ chain's rows tells how the chain's scores move, so that w is read and written on
 With targets p in the simplex at every position the loss of a sequence is sum_t (1 - p_t(y_t)). Margin rescaling has p = the truth; the max-min
 margin (Nowak-Vila, Bach & Rudi 2020) minimises over p as well: its D has c = sum_t (1 - max_a mu_t(a)), mu the shares of the states in the
 mixture. Its p moves by proximal steps, p <- projection of p + mu / delta, between which D is smooth.
+
+One file: training and prediction search the same sequences.
 """
 
 from libc.math cimport INFINITY, fabs

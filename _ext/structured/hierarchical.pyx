@@ -14,6 +14,8 @@ dense d x kp table, or, for many labels, as a list of the labels that each featu
 
 One visit: the scores, the most violating label, then pairwise steps with exact line search among that label and those that carry beta_i (all
 labels when they are few). Rows without a gap are left out for some passes.
+
+One file: everything here is a part of that visit, or of the bounds around it.
 """
 
 from adv_elementary cimport pow

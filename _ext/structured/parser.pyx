@@ -15,6 +15,8 @@ differences of a sentence's stored trees from the true one tells how their value
 The max-min margin (Nowak-Vila, Bach & Rudi 2020) has targets p over the heads of every word: a tree costs sum_m (1 - p_m(head of m)), and
 the last sum of D becomes sum_m (1 - max_h mu_m(h)), mu the shares of the heads in the mixture. p moves as in chain.pyx. Costs 1 - p and shares
 have n (n + 1) numbers a sentence, word by word.
+
+One file: training and prediction search the same trees.
 """
 
 from libc.math cimport INFINITY, fabs

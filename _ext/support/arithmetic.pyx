@@ -3,6 +3,8 @@
 An entry of a product A B is the sum of a_ip b_pj in the order of p, each rounded before it is added (meson.build turns contraction off), however the
 work is divided; only products of a matrix, rows contiguous, and one vector are sums over sixteen lanes. Factors are made of such products.
 Sources: Golub & Van Loan 2013 (Matrix Computations, 4th edition), sections 4.2 (Cholesky), 3.4 (LU), 8.3 (tridiagonal QL).
+
+One file: factors, eigenvalues and NumPy's loops are made of the same products.
 """
 
 from cython cimport view

@@ -1,6 +1,8 @@
 """Surrogates behind an oracle: one estimator for every loss, feature map and solver, certified.
 
 The objective is lambda/2 |theta|^2 + 1/n sum_i S(f_i, y_i)  with lambda = 1/(n C); see `advcli.problems.risk`.
+
+One file: the parameters, their checks and their docstring belong to one class, as scikit-learn reads them.
 """
 
 from __future__ import annotations
