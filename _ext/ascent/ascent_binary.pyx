@@ -283,6 +283,7 @@ cdef struct Column:
     bint uniform         # one value on the diagonal
 
 cdef struct Board:
+    # a problem over a kernel, its working set, and what is known of both
     const double *K      # (size, size)
     Py_ssize_t size
     double shift
@@ -346,6 +347,7 @@ cdef inline double gap_of(const Column *p, Py_ssize_t j) noexcept nogil:
 
 
 cdef double gap_among(const Column *p) noexcept nogil:
+    """Return the sum of the gaps of all rows."""
     cdef Py_ssize_t j
     cdef double total = 0.0
     for j in range(p.n):

@@ -1,6 +1,6 @@
 """The Gaussian kernel matrix K_ij = exp(-gamma |x_i - x_j|^2) + constant of dense rows with few columns.
 
-Distances are summed from differences, so that equal rows have distance 0. With many columns a matrix product is faster (advcli/features/kernels/kernel_map.py).
+Distances are summed from differences, so that equal rows have distance 0. With many columns a matrix product is faster (advcli/features/kernels/gaussian.py).
 """
 
 from libc.stdlib cimport free
