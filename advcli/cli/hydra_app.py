@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import logging
 import os
 import sys
 import warnings
+from collections.abc import Iterator
 from types import ModuleType
 
 import hydra
@@ -38,7 +41,7 @@ def run_hydra(task: Task, words: list[str], flags: argparse.Namespace) -> int | 
     os.environ["HYDRA_FULL_ERROR"] = "1"
     sys.argv = [arguments[0], *words]
     try:
-        with warnings.catch_warnings(), lazy_help_texts():
+        with warnings.catch_warnings(), lazy_help_texts(), _callers_logging():
             # -m on top of a preset that sweeps by itself needs no remark
             warnings.filterwarnings("ignore", category=UserWarning, module="hydra")
             application()
@@ -57,6 +60,19 @@ def run_hydra(task: Task, words: list[str], flags: argparse.Namespace) -> int | 
             del os.environ["HYDRA_FULL_ERROR"]
         GlobalHydra.instance().clear()
     return 0 if flags.cfg or flags.info or flags.shell_completion else None
+
+
+@contextlib.contextmanager
+def _callers_logging() -> Iterator[None]:
+    """Leave logging as the caller has it: ``--info`` adds a handler for this standard output, and lets messages for debugging through."""
+    root = logging.getLogger()
+    level, handlers = root.level, root.handlers[:]
+    try:
+        yield
+    finally:
+        root.setLevel(level)
+        for handler in set(root.handlers) - set(handlers):
+            root.removeHandler(handler)
 
 
 def _register_plugins() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import logging
 import os
 import subprocess
 import sys
@@ -50,6 +51,15 @@ def test_a_closed_pipe_ends_silently(words: list[str], capfd: pytest.CaptureFixt
     monkeypatch.setattr(sys, "stdout", unread())
     assert main(words) == 141
     assert capfd.readouterr().err == ""
+
+
+def test_hydras_own_flags_leave_logging_as_it_was(capfd: pytest.CaptureFixture[str]) -> None:
+    root = logging.getLogger()
+    before = root.level, root.handlers[:]
+    for words in (["--info", "all"], ["--info", "nope"], ["--cfg", "job"]):
+        main(words)
+        assert (root.level, root.handlers) == before
+    assert capfd.readouterr().out
 
 
 @pytest.mark.parametrize("words", [["data", "list"], ["--help"], ["--version"]])

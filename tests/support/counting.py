@@ -21,7 +21,6 @@ class Calls:
         self._profile = cProfile.Profile()
 
     def start(self) -> None:
-        gc.collect()
         gc.disable()
         self._profile.enable()
 
