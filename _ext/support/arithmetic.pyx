@@ -17,7 +17,12 @@ cimport adv_elementary
 
 cdef enum:
     DEEP = 128   # terms of a sum whose factors lie packed together
+    WIDE = 64    # columns of a product whose factors lie packed together
+    TALL = 4     # rows of a product that are summed together
+    MOST = 16    # numbers of two vectors, at most
+    PACKED = DEEP * (WIDE + MOST + TALL)  # numbers that lie packed together
     BLOCK = 48   # columns of a factor that are eliminated together
+    PANEL = 8    # and of these before the next are
 
 
 cdef struct Matrix:
@@ -37,59 +42,66 @@ cdef inline Matrix turned(Matrix A) noexcept nogil:
     return A
 
 
-cdef inline void tile(Matrix A, int rows, Py_ssize_t depth, const double *b, Py_ssize_t step, int vectors, int last, double sign,
-                      Matrix C) noexcept nogil:
-    """Add sign A B to at most 4 rows and 2 vectors of C; row p of B begins at b + p step, the ``last`` numbers of a row are read."""
-    cdef vec c[8]
+cdef inline void tile(const double *a, int rows, Py_ssize_t depth, const double *b, Py_ssize_t step, int width, Matrix C) noexcept nogil:
+    """Add A B to at most 4 rows and ``width`` columns of C, 2 vectors at most; column p of A begins at a + 4 p, row p of B at b + p step."""
+    cdef vec c[2 * TALL]
     cdef vec u, v, s
-    cdef double line[8]
-    cdef int i, j, width = (vectors - 1) * LANES + last
+    cdef double line[MOST]
+    cdef int i, j, vectors = 2 if width > LANES else 1, last = width - (vectors - 1) * LANES
     cdef Py_ssize_t p
-    cdef const double *a0 = A.at
-    cdef const double *a1 = A.at + (1 if rows > 1 else 0) * A.down
-    cdef const double *a2 = A.at + (2 if rows > 2 else 0) * A.down
-    cdef const double *a3 = A.at + (3 if rows > 3 else 0) * A.down
     cdef bint whole = last == LANES, written = C.along == 1 and whole
-    for i in range(4):
+    for i in range(TALL):
         if i >= rows:
-            c[i] = c[4 + i] = splat(0.0)
+            c[i] = c[TALL + i] = splat(0.0)
         elif written:
             c[i] = load(C.at + i * C.down, 0)
-            c[4 + i] = load(C.at + i * C.down, 1) if vectors == 2 else splat(0.0)
+            c[TALL + i] = load(C.at + i * C.down, 1) if vectors == 2 else splat(0.0)
         else:
-            for j in range(8):
+            for j in range(2 * LANES):
                 line[j] = C.at[i * C.down + j * C.along] if j < width else 0.0
             c[i] = load(line, 0)
-            c[4 + i] = load(line, 1)
+            c[TALL + i] = load(line, 1)
     if vectors == 2 and whole:
         for p in range(depth):
             u, v = load(b, 0), load(b, 1)
-            s = splat(sign * a0[0]); c[0] = c[0] + s * u; c[4] = c[4] + s * v
-            s = splat(sign * a1[0]); c[1] = c[1] + s * u; c[5] = c[5] + s * v
-            s = splat(sign * a2[0]); c[2] = c[2] + s * u; c[6] = c[6] + s * v
-            s = splat(sign * a3[0]); c[3] = c[3] + s * u; c[7] = c[7] + s * v
-            a0 += A.along; a1 += A.along; a2 += A.along; a3 += A.along
+            s = splat(a[0]); c[0] = c[0] + s * u; c[4] = c[4] + s * v
+            s = splat(a[1]); c[1] = c[1] + s * u; c[5] = c[5] + s * v
+            s = splat(a[2]); c[2] = c[2] + s * u; c[6] = c[6] + s * v
+            s = splat(a[3]); c[3] = c[3] + s * u; c[7] = c[7] + s * v
+            a += TALL
             b += step
     else:
         for p in range(depth):
             u = load(b, 0) if vectors == 2 else load_first(b, last)
             v = load_first(b + LANES, last) if vectors == 2 else splat(0.0)
-            s = splat(sign * a0[0]); c[0] = c[0] + s * u; c[4] = c[4] + s * v
-            s = splat(sign * a1[0]); c[1] = c[1] + s * u; c[5] = c[5] + s * v
-            s = splat(sign * a2[0]); c[2] = c[2] + s * u; c[6] = c[6] + s * v
-            s = splat(sign * a3[0]); c[3] = c[3] + s * u; c[7] = c[7] + s * v
-            a0 += A.along; a1 += A.along; a2 += A.along; a3 += A.along
+            s = splat(a[0]); c[0] = c[0] + s * u; c[4] = c[4] + s * v
+            s = splat(a[1]); c[1] = c[1] + s * u; c[5] = c[5] + s * v
+            s = splat(a[2]); c[2] = c[2] + s * u; c[6] = c[6] + s * v
+            s = splat(a[3]); c[3] = c[3] + s * u; c[7] = c[7] + s * v
+            a += TALL
             b += step
     for i in range(rows):
         if written:
             store(C.at + i * C.down, 0, c[i])
             if vectors == 2:
-                store(C.at + i * C.down, 1, c[4 + i])
+                store(C.at + i * C.down, 1, c[TALL + i])
         else:
             store(line, 0, c[i])
-            store(line, 1, c[4 + i])
+            store(line, 1, c[TALL + i])
             for j in range(width):
                 C.at[i * C.down + j * C.along] = line[j]
+
+
+cdef inline void pack(Matrix A, Py_ssize_t m, int width, int group, double sign, double *to) noexcept nogil:
+    """Write sign A, m rows of ``width`` columns, one row after the other, each filled up with zeros to ``group`` numbers."""
+    cdef Py_ssize_t p
+    cdef int q
+    for p in range(m):
+        for q in range(width):
+            to[q] = sign * A.at[p * A.down + q * A.along]
+        for q in range(width, group):
+            to[q] = 0.0
+        to += group
 
 
 cdef void rows_by(Matrix A, Py_ssize_t m, Py_ssize_t depth, const double *x, double sign, Matrix C) noexcept nogil:
@@ -112,33 +124,44 @@ cdef void rows_by(Matrix A, Py_ssize_t m, Py_ssize_t depth, const double *x, dou
         C.at[i * C.down] = C.at[i * C.down] + sign * (vsum((s + t) + (u + v)) + rest)
 
 
-cdef void add_product(Py_ssize_t m, Py_ssize_t n, Py_ssize_t depth, Matrix A, Matrix B, double sign, Matrix C, double *packed) noexcept nogil:
-    """Add sign A B to C (m, n), ``depth`` terms to an entry; ``packed`` has room for DEEP x 2 LANES numbers."""
-    cdef Py_ssize_t first, i, j, p, q, terms, step
-    cdef int vectors, last, width
+cdef void in_order(Py_ssize_t m, Py_ssize_t n, Py_ssize_t depth, Matrix A, Matrix B, double sign, Matrix C, double *packed) noexcept nogil:
+    """Add sign A B to C (m, n), the ``depth`` terms of an entry in their order; ``packed`` has room for PACKED numbers."""
+    cdef Py_ssize_t first, left, i, j, terms, wide
+    cdef double *rows = packed + DEEP * (WIDE + MOST)
     cdef const double *b
-    if n == 1 and A.along == 1 and B.down == 1:
-        rows_by(A, m, depth, B.at, sign, C)
-        return
-    if n == 1 and m > 1:  # a row times a matrix: the same sums, without packing
-        add_product(1, m, depth, turned(B), turned(A), sign, turned(C), packed)
-        return
+    cdef bint in_place = B.along == 1 and m <= 2 * TALL  # a copy would be read too seldom
+    cdef int some, pair = 2 * LANES
     for first from 0 <= first < depth by DEEP:
         terms = min(<Py_ssize_t>DEEP, depth - first)
-        for j from 0 <= j < n by 2 * LANES:
-            width = <int>min(<Py_ssize_t>(2 * LANES), n - j)
-            vectors = 2 if width > LANES else 1
-            last = width - (vectors - 1) * LANES
-            if B.along == 1 and m <= 8:
-                b, step = B.at + first * B.down + j, B.down
-            else:
-                step = vectors * LANES
-                for p in range(terms):
-                    for q in range(step):
-                        packed[p * step + q] = B.at[(first + p) * B.down + (j + q) * B.along] if q < width else 0.0
-                b = packed
-            for i from 0 <= i < m by 4:
-                tile(part(A, i, first), <int>min(<Py_ssize_t>4, m - i), terms, b, step, vectors, last, sign, part(C, i, j))
+        for left from 0 <= left < n by WIDE:
+            wide = min(<Py_ssize_t>WIDE, n - left)
+            if not in_place:
+                for j from 0 <= j < wide by pair:
+                    pack(part(B, first, left + j), terms, <int>min(<Py_ssize_t>pair, wide - j), pair, 1.0, packed + j * terms)
+            for i from 0 <= i < m by TALL:
+                some = <int>min(<Py_ssize_t>TALL, m - i)
+                pack(turned(part(A, i, first)), terms, some, TALL, sign, rows)
+                for j from 0 <= j < wide by pair:
+                    b = part(B, first, left + j).at if in_place else packed + j * terms
+                    tile(rows, some, terms, b, B.down if in_place else pair, <int>min(<Py_ssize_t>pair, wide - j), part(C, i, left + j))
+
+
+cdef void add_product(Py_ssize_t m, Py_ssize_t n, Py_ssize_t depth, Matrix A, Matrix B, double sign, Matrix C, double *packed) noexcept nogil:
+    """Add sign A B to C (m, n): in order, or over lanes where rows of A are contiguous and B is one vector."""
+    if n == 1 and A.along == 1 and B.down == 1:
+        rows_by(A, m, depth, B.at, sign, C)
+    elif n == 1:  # a row times a matrix: the same sums, without packing
+        in_order(1, m, depth, turned(B), turned(A), sign, turned(C), packed)
+    else:
+        in_order(m, n, depth, A, B, sign, C, packed)
+
+
+cdef void add_square(Py_ssize_t n, Py_ssize_t depth, Matrix A, double sign, Matrix C, double *packed) noexcept nogil:
+    """Add sign A A' to the upper triangle of C (n, n), in order."""
+    cdef Py_ssize_t begin
+    for begin from 0 <= begin < n by BLOCK:
+        in_order(min(<Py_ssize_t>BLOCK, n - begin), n - begin, depth, part(A, begin, 0), turned(part(A, begin, 0)), sign, part(C, begin, begin),
+                 packed)
 
 
 cdef inline Matrix of(double[:, :] A) noexcept nogil:
@@ -158,29 +181,64 @@ cdef inline Matrix by_columns(double *at, int step) noexcept nogil:
 # ---- factors ------------------------------------------------------------------------------------------------------------
 
 
-cdef Py_ssize_t factor(Matrix A, Py_ssize_t n, double *packed) noexcept nogil:
-    """Replace the lower triangle of A (n, n) by its factor; return 0, or the place from 1 of the first pivot that is not positive."""
-    cdef Py_ssize_t begin, end, i, j, p
-    cdef double pivot, size
+cdef inline void divide_rows(Matrix A, Py_ssize_t first, Py_ssize_t left, Py_ssize_t right) noexcept nogil:
+    """Finish columns ``left`` to ``right`` of LANES rows below their pivots, from row ``first`` on."""
+    cdef vec x[PANEL]
+    cdef vec y
+    cdef double line[MOST]
+    cdef Py_ssize_t j, p
+    cdef int q
     cdef double *column
-    cdef const double *before
+    cdef const double *other
+    for j in range(left, right):
+        column, other = A.at + first * A.down + j * A.along, A.at + j * A.down
+        if A.down != 1:
+            for q in range(LANES):
+                line[q] = column[q * A.down]
+        y = load(column if A.down == 1 else line, 0)
+        for p in range(left, j):
+            y = y - x[p - left] * splat(other[p * A.along])
+        y = y / splat(other[j * A.along])
+        x[j - left] = y
+        store(column if A.down == 1 else line, 0, y)
+        if A.down != 1:
+            for q in range(LANES):
+                column[q * A.down] = line[q]
+
+
+cdef Py_ssize_t factor(Matrix A, Py_ssize_t n, double *packed) noexcept nogil:
+    """Replace the lower triangle of A (n, n) by its factor; return 0, or the place from 1 of the first pivot that is not positive.
+
+    Every entry loses its products in the order of the columns, in whichever block they are.
+    """
+    cdef Py_ssize_t begin, end, left, right, i, j, p, whole
+    cdef double x
+    cdef double *row
+    cdef const double *other
     for begin from 0 <= begin < n by BLOCK:
         end = min(begin + BLOCK, n)
         if begin:
-            add_product(n - begin, end - begin, begin, part(A, begin, 0), turned(part(A, begin, 0)), -1.0, part(A, begin, begin), packed)
-        for j in range(begin, end):
-            column = A.at + j * A.along
-            for p in range(begin, j):
-                before, size = A.at + p * A.along, A.at[j * A.down + p * A.along]
-                for i in range(j, n):
-                    column[i * A.down] = column[i * A.down] - size * before[i * A.down]
-            pivot = column[j * A.down]
-            if not pivot > 0.0:
-                return j + 1
-            pivot = sqrt(pivot)
-            column[j * A.down] = pivot
-            for i in range(j + 1, n):
-                column[i * A.down] = column[i * A.down] / pivot
+            in_order(n - begin, end - begin, begin, part(A, begin, 0), turned(part(A, begin, 0)), -1.0, part(A, begin, begin), packed)
+        for left from begin <= left < end by PANEL:
+            right = min(left + PANEL, end)
+            if left > begin:
+                in_order(n - left, right - left, left - begin, part(A, left, begin), turned(part(A, left, begin)), -1.0, part(A, left, left),
+                         packed)
+            whole = right + (n - right) % LANES
+            for i in range(left, whole):
+                row = A.at + i * A.down
+                for j in range(left, min(right, i + 1)):
+                    other, x = A.at + j * A.down, row[j * A.along]
+                    for p in range(left, j):
+                        x = x - row[p * A.along] * other[p * A.along]
+                    if i > j:
+                        row[j * A.along] = x / other[j * A.along]
+                    elif x > 0.0:
+                        row[j * A.along] = sqrt(x)
+                    else:
+                        return j + 1
+            for i from whole <= i < n by LANES:
+                divide_rows(A, i, left, right)
     return 0
 
 
@@ -223,7 +281,7 @@ cdef void substitute(Matrix L, Py_ssize_t n, Matrix B, Py_ssize_t r, bint transp
 
 def cholesky(double[:, ::1] A):
     """Replace the lower triangle of A (n, n) by its factor L, A = L L'; return 0, or the place from 1 of the first pivot that is not positive."""
-    cdef double packed[DEEP * 8]
+    cdef double packed[PACKED]
     cdef Py_ssize_t failed
     demand(A.shape[1] == A.shape[0], "a factor needs a square matrix")
     with nogil:
@@ -233,7 +291,7 @@ def cholesky(double[:, ::1] A):
 
 def solve_lower(double[:, ::1] L, double[:, ::1] B, bint transposed):
     """Replace B (n, r) by L^-1 B, or by L'^-1 B, of the lower triangle of L (n, n)."""
-    cdef double packed[DEEP * 8]
+    cdef double packed[PACKED]
     demand(L.shape[1] == L.shape[0] and B.shape[0] == L.shape[0], "a square triangle and its right sides need equally many rows")
     if L.shape[0] and B.shape[1]:
         with nogil:
@@ -299,23 +357,19 @@ def solve_eliminated(double[:, ::1] A, Py_ssize_t[::1] pivots, double[:, ::1] B)
 cdef void syrk(char *triangle, char *kind, int *n, int *depth, double *sign, const double *A, int *step, double *one, double *C,
                int *apart) noexcept nogil:
     """Add sign A A' to the lower triangle of C (n, n), both column by column: what BLAS does for the letters L and N."""
-    cdef double packed[DEEP * 8]
-    cdef Matrix left = by_columns(<double *>A, step[0]), right = left
-    cdef Py_ssize_t begin
-    for begin from 0 <= begin < n[0] by BLOCK:  # columns of C from the diagonal on, as rows
-        add_product(min(<Py_ssize_t>BLOCK, n[0] - begin), n[0] - begin, depth[0], part(left, begin, 0), turned(part(right, begin, 0)), sign[0],
-                    turned(part(by_columns(C, apart[0]), begin, begin)), packed)
+    cdef double packed[PACKED]
+    add_square(n[0], depth[0], by_columns(<double *>A, step[0]), sign[0], turned(by_columns(C, apart[0])), packed)
 
 
 cdef void potrf(char *triangle, int *n, double *A, int *step, int *failed) noexcept nogil:
     """Replace the lower triangle of A, column by column, by its factor: what LAPACK does for the letter L."""
-    cdef double packed[DEEP * 8]
+    cdef double packed[PACKED]
     failed[0] = <int>factor(by_columns(A, step[0]), n[0], packed)
 
 
 cdef void potrs(char *triangle, int *n, int *r, const double *A, int *step, double *B, int *apart, int *failed) noexcept nogil:
     """Replace B (n, r), column by column, by the solution of the system whose factor is A: what LAPACK does for the letter L."""
-    cdef double packed[DEEP * 8]
+    cdef double packed[PACKED]
     cdef Matrix L = by_columns(<double *>A, step[0]), right = by_columns(B, apart[0])
     substitute(L, n[0], right, r[0], False, packed)
     substitute(L, n[0], right, r[0], True, packed)
@@ -552,14 +606,19 @@ ctypedef int (*Replace)(object ufunc, Loop new, const int *signature, Loop *old)
 cdef void matmul_loop(char **args, Py_ssize_t *dimensions, Py_ssize_t *steps, void *data) noexcept nogil:
     cdef Py_ssize_t item, i, j, m = dimensions[1], depth = dimensions[2], n = dimensions[3]
     cdef Matrix A, B, C
-    cdef double packed[DEEP * 8]
+    cdef double packed[PACKED]
     A.down, A.along, B.down, B.along, C.down, C.along = steps[3] // 8, steps[4] // 8, steps[5] // 8, steps[6] // 8, steps[7] // 8, steps[8] // 8
     for item in range(dimensions[0]):
         A.at, B.at, C.at = <double *>(args[0] + item * steps[0]), <double *>(args[1] + item * steps[1]), <double *>(args[2] + item * steps[2])
         for i in range(m):
             for j in range(n):
                 C.at[i * C.down + j * C.along] = 0.0
-        if m and n and depth:
+        if A.at == B.at and A.down == B.along and A.along == B.down and m == n and n > 1:  # a matrix times its transpose
+            add_square(n, depth, A, 1.0, C, packed)
+            for i in range(n):
+                for j in range(i):
+                    C.at[i * C.down + j * C.along] = C.at[j * C.down + i * C.along]
+        elif m and n and depth:
             add_product(m, n, depth, A, B, 1.0, C, packed)
 
 

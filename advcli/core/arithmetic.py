@@ -47,7 +47,7 @@ def using(arithmetic: str) -> Iterator[None]:
     Raises
     ------
     ConfigError
-        If the compiled part has no vectors, as one made by MSVC; gcc and clang make them.
+        If the compiled part has no vectors, as one made by MSVC, or wider ones, as one made for AVX-512 by a flag of the compiler's.
 
     Examples
     --------
@@ -65,11 +65,14 @@ def using(arithmetic: str) -> Iterator[None]:
     from .compiled import kernels, usable_levels  # NumPy, which the command line does without for long
 
     level = kernels.level
-    if wanted and not kernels.arithmetic.lanes() > 1:
-        raise ConfigError("arithmetic=portable needs compiled loops with vectors: build advcli with gcc or clang, or take arithmetic=fast")
     narrower = (each for each in usable_levels() if each != "avx512")
     try:
         kernels.use(kernels.chosen if not wanted or kernels.chosen == "portable" else next(narrower))
+        if wanted and kernels.arithmetic.lanes() != 4:
+            raise ConfigError(
+                "arithmetic=portable needs compiled loops with vectors of four numbers: build advcli with gcc or clang and without"
+                " -march=native, or take arithmetic=fast"
+            )
         _exchange(wanted)
         yield
     finally:

@@ -14,8 +14,9 @@ from scipy import sparse
 from scipy.sparse import _sparsetools
 
 from advcli.core import linalg, products
-from advcli.core.arithmetic import log, using
+from advcli.core.arithmetic import is_portable, log, using
 from advcli.core.compiled import Kernels, kernels, usable_levels
+from advcli.core.errors import ConfigError
 
 NARROW = [level for level in usable_levels() if level != "avx512"]
 ELEMENTARY = {"exp": math.exp, "expm1": math.expm1, "log": math.log, "log1p": math.log1p}
@@ -43,6 +44,16 @@ def test_products_are_sums_in_order(m, depth, n, seed):
     A, B = random.normal(size=(m, depth)), random.normal(size=(depth, n))
     with using("portable"):
         made = [A @ B, np.asfortranarray(A) @ B, A @ np.asfortranarray(B), (B.T @ A.T).T, np.repeat(A, 2, axis=0)[::2] @ B]
+    for each in made:
+        assert each.tolist() == in_order(A, B)
+
+
+@pytest.mark.parametrize(("m", "depth", "n"), [(3, 5, 150), (8, 140, 70), (9, 140, 63), (10, 3, 129), (50, 129, 65)])
+def test_products_of_several_blocks_are_sums_in_order(m, depth, n):
+    random = np.random.default_rng(m)
+    A, B = random.normal(size=(m, depth)), random.normal(size=(depth, n))
+    with using("portable"):
+        made = [A @ B, A @ np.asfortranarray(B), np.asfortranarray(A) @ B, (B.T @ A.T).T]
     for each in made:
         assert each.tolist() == in_order(A, B)
 
@@ -118,6 +129,31 @@ def drawn(n, seed=0):
 def left(A, x, b):
     """Return |A x - b| in units of rounding: of |A| |x|, times the size of the system."""
     return np.linalg.norm(A @ x - b) / (len(A) * np.finfo(float).eps * np.linalg.norm(A) * np.linalg.norm(x))
+
+
+def factor_in_order(A):
+    """Return the factor of A: every entry loses its products in the order of the columns, as plain Python does."""
+    L = [[float(a) for a in row] for row in A]
+    for i, row in enumerate(L):
+        for j in range(i):
+            for p in range(j):
+                row[j] -= row[p] * L[j][p]
+            row[j] /= L[j][j]
+        for p in range(i):
+            row[i] -= row[p] * row[p]
+        row[i] = math.sqrt(row[i])
+    return np.tril(L)
+
+
+@pytest.mark.parametrize("n", [1, 3, 8, 9, 15, 47, 48, 49, 67, 130, 190])
+def test_factors_lose_products_in_order(n):
+    G, _ = drawn(n)
+    L = G.copy()
+    kernels.arithmetic.cholesky(L)
+    with using("portable"):
+        by_columns = linalg.dpotrf(G, lower=1)[0]
+    for each in (L, by_columns):
+        np.testing.assert_array_equal(np.tril(each), factor_in_order(G))
 
 
 @pytest.mark.parametrize("n", [1, 2, 47, 48, 49, 130])
@@ -213,6 +249,17 @@ def test_levels_have_the_same_bits():
         made.append([L, solved, U, values, vectors, *products])
     for first, second in zip(*made, strict=True):
         np.testing.assert_array_equal(first, second)
+
+
+def test_vectors_of_other_lengths_are_refused(monkeypatch):
+    with using("portable"):
+        module = kernels.arithmetic
+    monkeypatch.setattr(module, "lanes", lambda: 8)
+    before = kernels.level
+    with pytest.raises(ConfigError, match="vectors of four numbers"), using("portable"):
+        pass
+    assert kernels.level == before
+    assert not is_portable()
 
 
 def test_the_library_returns_when_the_block_ends():
