@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -135,6 +136,12 @@ def shared(request: pytest.FixtureRequest) -> Path:
         if not all((folder / file).is_file() for file in known.files):
             pytest.skip(f"{known.name} is not in {folder}; advcli data fetch {known.name}")
     return folder
+
+
+def pytest_collection_finish() -> None:
+    """Let the search for garbage pass over the tests themselves: it took a tenth of the suite."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -129,9 +129,8 @@ def put(group: str, name: str, source: str, options: str | None) -> Path:
     return folder.absolute() / f"{name}.py"
 
 
-@pytest.mark.usefixtures("drawn_figures")
 @pytest.mark.parametrize("number", range(len(FAULTS)), ids=[f"{group}-{said}" for group, *_, said in FAULTS])
-def test_a_fault_is_one_line_with_the_place(number: int, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_fault_is_one_line_with_the_place(number: int, request: pytest.FixtureRequest, capfd: pytest.CaptureFixture[str]) -> None:
     group, source, options, body, said = FAULTS[number]
     name = f"faulty{number}"
     file = put(group, name, source.replace("NAME", name).replace("BODY", body), options.replace("NAME", name))
@@ -140,6 +139,7 @@ def test_a_fault_is_one_line_with_the_place(number: int, capfd: pytest.CaptureFi
     code = main(["-m", "--config-dir", "my", *words, "hydra/launcher=basic"])
     if group == "figure":
         capfd.readouterr()
+        request.getfixturevalue("drawn_figures")
         code = main(["report", "--config-dir", "my", "results=results/x"])
     assert code in (1, 2)
     line = capfd.readouterr().err.splitlines()[-1]

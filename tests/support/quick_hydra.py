@@ -3,6 +3,7 @@
 Of the words, only the choices of groups have a part in what is kept from one to the next.
 """
 
+import copy
 import pickle
 from dataclasses import replace
 from functools import cache
@@ -16,6 +17,7 @@ import pytest
 import yaml
 from hydra._internal import config_loader_impl
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.config_repository import CachingConfigRepository, ConfigRepository
 from hydra._internal.defaults_list import DefaultsList, Overrides
 from hydra._internal.hydra import Hydra
 from hydra.core.override_parser.types import Override
@@ -103,9 +105,14 @@ def patch(patched: pytest.MonkeyPatch) -> None:
         asking = [word for word in overrides if word.startswith(("+", "hydra")) and not word.startswith("hydra/launcher=")]
         return mode_of(application, config_name, overrides) if asking or not only_ours(application.config_loader) else None
 
+    def keeping(repository: CachingConfigRepository, delegate: ConfigRepository) -> None:
+        """Hydra copies the sources, too, with every structured config of the process, to give the copy other sources."""
+        repository.delegate, repository.cache = copy.copy(delegate), {}
+
     understood = cache(grammar_parser.parse)  # a text is the same tree each time, and visitors only read it
     for module in (omegaconf.base, omegaconf._utils):
         patched.setattr(module, "parse", understood)
     patched.setattr(OmegaConf, "load", staticmethod(cached))
     patched.setattr(Hydra, "get_mode", mode)
+    patched.setattr(CachingConfigRepository, "__init__", keeping)
     share_compositions(patched)
