@@ -9,6 +9,7 @@ One visit replaces r_i by the maximiser of c(r) + f_i.r - curvature/2 |r - r_i|^
 import random
 
 import numpy as np
+from scipy.optimize import brentq
 
 
 def project(z, mass=1.0):
@@ -109,18 +110,18 @@ def convex_block(matrix, f, q0, w):
 
 
 def sets_block(f, q0, w, steps):
-    """Return argmax over distributions q of min_s 1 + c_s - Q_s + f.q - w/2 |q - q0|^2, Q_s the sum of the s largest, by bisection.
+    """Return argmax over distributions q of min_s 1 + c_s - Q_s + f.q - w/2 |q - q0|^2, Q_s the sum of the s largest, by roots.
 
     At a level theta, where classes that are covered at times stay, q follows; it is too low while another class covered costs more.
     """
     g = f + w * q0
 
+    def masses(mu, theta):
+        return np.maximum(np.where(g - mu < w * theta, g - mu, np.maximum(w * theta, g - mu - 1.0)), 0.0)
+
     def at(theta):
-        low, high = g.max() - w - 1.0, g.max()
-        for _ in range(100):
-            mu = 0.5 * (low + high)
-            wq = np.maximum(np.where(g - mu < w * theta, g - mu, np.maximum(w * theta, g - mu - 1.0)), 0.0)
-            low, high = (mu, high) if wq.sum() > w else (low, mu)
+        mu = brentq(lambda mu: masses(mu, theta).sum() - w, g.max() - 2.0 * w - 1.0, g.max(), xtol=1e-15, rtol=1e-15)
+        wq = masses(mu, theta)
         return wq / wq.sum(), np.clip(g - mu - w * theta, 0.0, 1.0).sum()
 
     low, high = 0.0, 1.0
