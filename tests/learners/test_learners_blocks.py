@@ -137,7 +137,7 @@ def test_a_path_of_strengths_begins_at_the_solution_before():
 
 @pytest.mark.parametrize("solver", ["auto", "dual_blocks"])
 def test_threads_find_the_optimum_of_one_and_the_same_certificate(solver):
-    X, y = data(700, seed=2)
+    X, y = data(300, seed=2)
     sample = np.random.default_rng(0).integers(0, 3, size=len(y)).astype(float)
     one, two, again = (
         AdversarialClassifier(C=0.01, tol=1e-5, solver=solver, solver_options={"threads": threads}, random_state=3).fit(

@@ -55,10 +55,13 @@ def peer_optimum(X, y, k, lam, method, order, weight):
         pull = U * signs * share(z, order)
         return 0.5 * lam * x[:d] @ x[:d] + (U * margin(z, order)).sum(), np.concatenate([lam * x[:d] - X.T @ pull.sum(1), pull.sum(0)])
 
-    x = np.zeros(d + k - 1)
+    x, least = np.zeros(d + k - 1), np.inf
     for _ in range(30):  # a new start forgets what was learned on the other side of a bend
-        x = minimize(objective, x, jac=True, method="L-BFGS-B", options={"maxiter": 5000, "maxcor": 30, "ftol": 0.0, "gtol": 1e-12}).x
-    return objective(x)[0]
+        found = minimize(objective, x, jac=True, method="L-BFGS-B", options={"maxiter": 5000, "maxcor": 30, "ftol": 0.0, "gtol": 1e-12})
+        if found.fun >= least:
+            break
+        x, least = found.x, found.fun
+    return least
 
 
 def drawn(seed, n=60, d=3, k=4):

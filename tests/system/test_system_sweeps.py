@@ -93,7 +93,7 @@ def assert_clean(folder: Path) -> None:
 KILLS = "sweeps: killed at a random moment, taken up again"
 
 
-@pytest.mark.parametrize("kills", [5, pytest.param(100, marks=[pytest.mark.slow, pytest.mark.assault(KILLS)])])
+@pytest.mark.parametrize("kills", [3, pytest.param(100, marks=[pytest.mark.slow, pytest.mark.assault(KILLS)])])
 def test_kill_at_random_moments(kills: int, program: Program, undisturbed: tuple[list[str], float], tmp_path: Path, tally: Any) -> None:
     expected, seconds = undisturbed
     moments = random.Random(kills)
