@@ -138,10 +138,15 @@ def shared(request: pytest.FixtureRequest) -> Path:
     return folder
 
 
+# The search for garbage took a tenth of the suite: it waits until all tests are collected, and passes over them and their modules.
+gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """Let the search for garbage pass over the tests themselves: it took a tenth of the suite."""
+    """Search for garbage from here on, and more seldom."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -54,7 +54,23 @@ FIGURE = re.compile(r"\d+\.\d+ \(\d+\.\d+\)")
 
 MOST_ENTRIES = 8  # of a list of pages, which a menu shows at once
 # Pages whose commands take more than some seconds together.
-LONG = ("results", "splits", "own-data", "sweeps", "notebook", "outside", "noise", "data-set", "features", "figure", "learner", "loss", "metric", "preset", "solver")
+LONG = (
+    "results",
+    "splits",
+    "own-data",
+    "sweeps",
+    "notebook",
+    "outside",
+    "noise",
+    "data-set",
+    "features",
+    "figure",
+    "learner",
+    "loss",
+    "metric",
+    "preset",
+    "solver",
+)
 
 
 @pytest.mark.slow
