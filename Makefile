@@ -31,7 +31,8 @@ rebuilt: $(VENV)/.installed-test
 	$(BYTECODE)
 
 # One process of tests for each core, and one thread of linear algebra for each of them.
-test: rebuilt lint types check
+test: rebuilt
+	$(MAKE) --jobs 2 lint types check
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" --numprocesses auto --dist worksteal
 
 test-slow: rebuilt

@@ -17,12 +17,11 @@ cimport adv_elementary
 
 cdef enum:
     DEEP = 128   # terms of a sum whose factors lie packed together
-    WIDE = 64    # columns of a product whose factors lie packed together
-    TALL = 4     # rows of a product that are summed together
-    MOST = 16    # numbers of two vectors, at most
-    PACKED = DEEP * (WIDE + MOST + TALL)  # numbers that lie packed together
-    BLOCK = 48   # columns of a factor that are eliminated together
+    BLOCK = 48   # columns of a product whose factors lie packed together, and of a factor that are eliminated together
     PANEL = 8    # and of these before the next are
+    TALL = 4     # rows of a product that are summed together
+    MOST = 16    # numbers of two vectors, at most; BLOCK is a multiple of it
+    PACKED = DEEP * (BLOCK + TALL)  # numbers that lie packed together
 
 
 cdef struct Matrix:
@@ -127,14 +126,14 @@ cdef void rows_by(Matrix A, Py_ssize_t m, Py_ssize_t depth, const double *x, dou
 cdef void in_order(Py_ssize_t m, Py_ssize_t n, Py_ssize_t depth, Matrix A, Matrix B, double sign, Matrix C, double *packed) noexcept nogil:
     """Add sign A B to C (m, n), the ``depth`` terms of an entry in their order; ``packed`` has room for PACKED numbers."""
     cdef Py_ssize_t first, left, i, j, terms, wide
-    cdef double *rows = packed + DEEP * (WIDE + MOST)
+    cdef double *rows = packed + DEEP * BLOCK
     cdef const double *b
     cdef bint in_place = B.along == 1 and m <= 2 * TALL  # a copy would be read too seldom
     cdef int some, pair = 2 * LANES
     for first from 0 <= first < depth by DEEP:
         terms = min(<Py_ssize_t>DEEP, depth - first)
-        for left from 0 <= left < n by WIDE:
-            wide = min(<Py_ssize_t>WIDE, n - left)
+        for left from 0 <= left < n by BLOCK:
+            wide = min(<Py_ssize_t>BLOCK, n - left)
             if not in_place:
                 for j from 0 <= j < wide by pair:
                     pack(part(B, first, left + j), terms, <int>min(<Py_ssize_t>pair, wide - j), pair, 1.0, packed + j * terms)

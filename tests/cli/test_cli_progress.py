@@ -127,7 +127,7 @@ def screen(text: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("damaged")
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_terminal_shows_one_bar_and_leaves_nothing_of_it(workers: int, tmp_path: Path) -> None:
     """Through a real terminal, as the user's own sees it."""
     parent, child = pty.openpty()

@@ -48,14 +48,16 @@ def test_products_are_sums_in_order(m, depth, n, seed):
         assert each.tolist() == in_order(A, B)
 
 
-@pytest.mark.parametrize(("m", "depth", "n"), [(3, 5, 150), (8, 140, 70), (9, 140, 63), (10, 3, 129), (50, 129, 65)])
+@pytest.mark.parametrize(("m", "depth", "n"), [(3, 5, 150), (8, 140, 70), (9, 140, 63), (10, 3, 129), (49, 129, 65), (97, 4, 49)])
 def test_products_of_several_blocks_are_sums_in_order(m, depth, n):
     random = np.random.default_rng(m)
     A, B = random.normal(size=(m, depth)), random.normal(size=(depth, n))
     with using("portable"):
         made = [A @ B, A @ np.asfortranarray(B), np.asfortranarray(A) @ B, (B.T @ A.T).T]
+        squares = [A @ A.T, B.T @ B]
     for each in made:
         assert each.tolist() == in_order(A, B)
+    assert [each.tolist() for each in squares] == [in_order(A, A.T), in_order(B.T, B)]
 
 
 @given(depth=st.integers(1, 70), seed=st.integers(0, 99))

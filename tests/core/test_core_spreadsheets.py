@@ -47,7 +47,7 @@ def cells(path: Path) -> set[str]:
 
 
 @pytest.mark.usefixtures("elsewhere")
-@pytest.mark.parametrize("on", [True, False])
+@pytest.mark.parametrize("on", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_files_for_people_and_files_that_are_read_again(on):
     """A class, a column and a data set called as formulas are, in every file that the program writes."""
     table = pd.DataFrame({"@x": range(40), "label": [FORMULA, "+", "-1", FORMULA] * 10})

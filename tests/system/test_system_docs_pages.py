@@ -55,21 +55,26 @@ FIGURE = re.compile(r"\d+\.\d+ \(\d+\.\d+\)")
 MOST_ENTRIES = 8  # of a list of pages, which a menu shows at once
 # Pages whose commands take more than some seconds together.
 LONG = (
-    "results",
-    "splits",
-    "own-data",
-    "sweeps",
-    "notebook",
-    "outside",
-    "noise",
+    "abstention",
+    "calibration",
+    "costs",
     "data-set",
     "features",
     "figure",
+    "hierarchical",
     "learner",
     "loss",
     "metric",
+    "noise",
+    "notebook",
+    "ordinal",
+    "outside",
+    "own-data",
     "preset",
+    "results",
     "solver",
+    "splits",
+    "sweeps",
 )
 
 

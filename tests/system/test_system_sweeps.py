@@ -131,6 +131,7 @@ def grandchildren(parent: int) -> int:
     return sum(each not in {parent, *children} for each in parents)
 
 
+@pytest.mark.slow
 def test_kill_of_the_parent_alone_leaves_no_worker(undisturbed: tuple[list[str], float], tmp_path: Path) -> None:
     """With limits, a cell is a grandchild of the parent: it must not outlive it either."""
     hold(tmp_path)
@@ -294,7 +295,7 @@ def test_full_disk(program: Program, undisturbed: tuple[list[str], float], tmp_p
         assert tables(folder) == undisturbed[0]
 
 
-@pytest.mark.parametrize("limit", [400, 3000, 6000])
+@pytest.mark.parametrize("limit", [pytest.param(400, marks=pytest.mark.slow), 3000, pytest.param(6000, marks=pytest.mark.slow)])
 def test_quota(limit: int, program: Program, undisturbed: tuple[list[str], float], tmp_path: Path) -> None:
     """A limit on the size of a file meets the plan, a cell, or a table."""
     assert program.run(tmp_path, [*WORDS, "workers=1"], limit=limit) in (1, 2)
