@@ -88,9 +88,8 @@ def test_a_method_that_prints_does_not_fail_for_it(monkeypatch: pytest.MonkeyPat
     assert set(pd.read_csv("results/loud/runs.csv")["status"]) == {"ok"}
 
 
-@pytest.mark.parametrize(
-    "redirected", [pytest.param("2>&1 | true", marks=pytest.mark.slow), pytest.param("2>&-", marks=pytest.mark.slow), "<&- >&- 2>&-"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("redirected", ["2>&1 | true", "2>&-", "<&- >&- 2>&-"])
 def test_a_sweep_goes_on_without_its_terminal(redirected: str) -> None:
     # buffered, as a shell has it: what is lost shows at the interpreter's end
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}

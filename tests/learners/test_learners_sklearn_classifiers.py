@@ -380,6 +380,7 @@ def test_the_search_is_the_protocols_own(capfd: pytest.CaptureFixture[str]) -> N
     assert runs["relative_gap"].isna().all()
 
 
+@pytest.mark.slow
 def test_values_of_any_kind_and_workers(capfd: pytest.CaptureFixture[str]) -> None:
     """Text, null, numbers and lists are searched, stand in the rows as text, and the rows do not depend on the number of workers."""
     words = ["-m", *QUICK, "protocol.search=first_split", "loss=random_forest,svc,zero_one", "hyper.C=1"]

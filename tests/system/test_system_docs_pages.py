@@ -56,7 +56,9 @@ MOST_ENTRIES = 8  # of a list of pages, which a menu shows at once
 # Pages whose commands take more than some seconds together.
 LONG = (
     "abstention",
+    "answers",
     "calibration",
+    "choosing-a-loss",
     "costs",
     "data-set",
     "features",
@@ -71,6 +73,7 @@ LONG = (
     "outside",
     "own-data",
     "preset",
+    "reproducing",
     "results",
     "solver",
     "splits",

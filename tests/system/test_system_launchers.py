@@ -32,7 +32,9 @@ LAUNCHERS = [
     pytest.param("basic", [], id="basic"),
     pytest.param("cores", ["workers=2", "cells_per_job=1"], id="joblib"),
     pytest.param("cores", ["workers=1", "cells_per_job=3"], id="joblib-3-cells-per-job", marks=pytest.mark.slow),
-    pytest.param("submitit_local", ["cells_per_job=2"], id="submitit", marks=needs("hydra_plugins.hydra_submitit_launcher")),
+    pytest.param(
+        "submitit_local", ["cells_per_job=2"], id="submitit", marks=[pytest.mark.slow, needs("hydra_plugins.hydra_submitit_launcher")]
+    ),
     pytest.param("ray", ["workers=2"], id="ray", marks=needs("ray")),
 ]
 

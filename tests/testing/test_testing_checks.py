@@ -55,7 +55,7 @@ def test_metrics_with_facts_pass() -> None:
 FIGURES = [name for name in figures if in_package(figures.get(name).draw)]
 
 
-ELSEWHERE = {"coverage", "curves", "effort", "gaps", "selection", "learning", "means", "published", "ranks", "splits"}
+ELSEWHERE = {"confusion", "coverage", "curves", "effort", "gaps", "selection", "learning", "means", "published", "ranks", "splits"}
 """Drawn by the tests of reports, too."""
 
 

@@ -128,7 +128,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return folder
 
 
-@pytest.mark.parametrize("name", SWEEPS)
+LONG = {"reduced_freely"}  # more fits than `reductions` has, with a bias
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in SWEEPS])
 def test_every_fit_is_proved(name: str, made: Callable[[str], Path]) -> None:
     verdicts = judged(made(name))
     assert [each.reason for each in verdicts if each.verdict != "proved"] == []

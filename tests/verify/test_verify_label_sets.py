@@ -41,7 +41,7 @@ def rows(seed: int, m: int = 4, n: int = 24) -> tuple[Any, Any, Any]:
 @pytest.mark.parametrize("pairs", ["one", "four", "none"])
 @pytest.mark.parametrize("surrogate", [*SURROGATES, "maxmin", "maxmin_f1"])
 @given(seed=st.integers(0, 10**6), share=st.floats(0.0, 1.0))
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 def test_bounds_hold_for_any_proof_and_are_tight_for_that_of_a_fit(surrogate: str, pairs: str, seed: int, share: float) -> None:
     X, Y, weight = rows(seed)
     fit = MultilabelClassifier(surrogate=surrogate, pairs=pairs, C=0.7, tol=1e-2).fit(X, Y, sample_weight=weight)
