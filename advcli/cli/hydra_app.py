@@ -71,8 +71,7 @@ def _callers_logging() -> Iterator[None]:
         yield
     finally:
         root.setLevel(level)
-        for handler in set(root.handlers) - set(handlers):
-            root.removeHandler(handler)
+        root.handlers[:] = handlers
 
 
 def _register_plugins() -> None:

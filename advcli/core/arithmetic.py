@@ -47,7 +47,7 @@ def using(arithmetic: str) -> Iterator[None]:
     Raises
     ------
     ConfigError
-        If the compiled part has no vectors, as one made by MSVC, or wider ones, as one made for AVX-512 by a flag of the compiler's.
+        If the compiled part has no vectors, as one made by MSVC, or vectors of eight numbers, as one built with ``-march=native`` may have.
 
     Examples
     --------
