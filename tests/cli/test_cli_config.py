@@ -147,6 +147,7 @@ def test_unknown_keys_of_a_closed_group_are_refused() -> None:
         validate(config)
 
 
+@pytest.mark.usefixtures("elsewhere")
 def test_options_of_a_loss_from_a_file_of_the_users_are_kept(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """A new loss is one YAML file and one Python file: the check must not know its options."""
     (tmp_path / "loss").mkdir()
