@@ -1,8 +1,8 @@
 # Surrogates psi(h, g) of a margin h and a task loss g, for compiled loops over structured labels; the reference is
 # advcli/learners/structured/spaces/psi.py.
 
-from adv_elementary cimport exp, log1p, pow
-from libc.math cimport erfc, fabs, sqrt, M_PI
+from adv_elementary cimport exp, log1p, normal, pow
+from libc.math cimport fabs, sqrt, M_PI
 
 cdef enum:
     MARGIN = 0
@@ -10,10 +10,6 @@ cdef enum:
     LOG = 2
     PROB = 3
     MAXMIN = 4       # the max-min margin, which is a game and no psi
-
-
-cdef inline double normal(double z) noexcept nogil:
-    return 0.5 * erfc(-z * 0.70710678118654752440)
 
 
 cdef inline double surrogate(int kind, double beta, double h, double g, double *slope) noexcept nogil:

@@ -1,6 +1,7 @@
 # exp, log and powers from sums and products alone, which round the same on every processor: libraries take the instructions that they find.
 # Within two units in the last place. Sources: Tang 1989 (ACM TOMS 15:144-157) for exp by reduction with log 2 in two parts; Tang 1990 (TOMS
-# 16:378-400) for log by the odd series in f/(2 + f); Dekker 1971 (Numerische Mathematik 18:224-242) for the doubled precision of powers.
+# 16:378-400) for log by the odd series in f/(2 + f); Dekker 1971 (Numerische Mathematik 18:224-242) for the doubled precision of powers;
+# Cody 1969 (Mathematics of Computation 23:631-637) for erfc by quotients of polynomials, whose coefficients are those of its netlib program.
 
 cdef extern from *:
     """
@@ -106,6 +107,37 @@ cdef extern from *:
       result = adv_elementary_exp(high);
       return result == 0.0 || result == INFINITY ? result : result + result * low;
     }
+    static inline double adv_polynomial(const double *c, int n, double x) { /* c[0] x^n + ... + c[n] */
+      double p = c[0];
+      for (int i = 1; i <= n; i++) p = p * x + c[i];
+      return p;
+    }
+    static inline double adv_elementary_erfc(double x) {
+      static const double
+        a[5] = {1.85777706184603153e-1, 3.16112374387056560, 1.13864154151050156e2, 3.77485237685302021e2, 3.20937758913846947e3},
+        b[5] = {1.0, 2.36012909523441209e1, 2.44024637934444173e2, 1.28261652607737228e3, 2.84423683343917062e3},
+        c[9] = {2.15311535474403846e-8, 5.64188496988670089e-1, 8.88314979438837594, 6.61191906371416295e1, 2.98635138197400131e2,
+                8.81952221241769090e2, 1.71204761263407058e3, 2.05107837782607147e3, 1.23033935479799725e3},
+        d[9] = {1.0, 1.57449261107098347e1, 1.17693950891312499e2, 5.37181101862009858e2, 1.62138957456669019e3, 3.29079923573345963e3,
+                4.36261909014324716e3, 3.43936767414372164e3, 1.23033935480374942e3},
+        p[6] = {1.63153871373020978e-2, 3.05326634961232344e-1, 3.60344899949804439e-1, 1.25781726111229246e-1, 1.60837851487422766e-2,
+                6.58749161529837803e-4},
+        q[6] = {1.0, 2.56852019228982242, 1.87295284992346725, 5.27905102951428412e-1, 6.05183413124413191e-2, 2.33520497626869185e-3};
+      double y = fabs(x), square = x * x, cut, tail;
+      if (x != x) return x;
+      if (y <= 0.46875) return 1.0 - x * (adv_polynomial(a, 4, square) / adv_polynomial(b, 4, square));
+      if (y > 27.3) return x < 0.0 ? 2.0 : 0.0;
+      if (y <= 4.0) {
+        tail = adv_polynomial(c, 8, y) / adv_polynomial(d, 8, y);
+      } else {
+        square = 1.0 / square;
+        tail = (5.6418958354775628695e-1 - square * (adv_polynomial(p, 5, square) / adv_polynomial(q, 5, square))) / y; /* 1/sqrt(pi) */
+      }
+      cut = floor(16.0 * y) / 16.0; /* its square is exact */
+      tail *= adv_elementary_exp(-cut * cut) * adv_elementary_exp(-(y - cut) * (y + cut));
+      return x < 0.0 ? 2.0 - tail : tail;
+    }
+    static inline double adv_elementary_normal(double z) { return 0.5 * adv_elementary_erfc(-z * 0.70710678118654752440); }
     #endif
     """
     double exp "adv_elementary_exp"(double x) noexcept nogil
@@ -113,3 +145,4 @@ cdef extern from *:
     double log "adv_elementary_log"(double x) noexcept nogil
     double log1p "adv_elementary_log1p"(double x) noexcept nogil
     double pow "adv_elementary_pow"(double x, double y) noexcept nogil
+    double normal "adv_elementary_normal"(double z) noexcept nogil  # the distribution function

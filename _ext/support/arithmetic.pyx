@@ -596,6 +596,15 @@ def sparse_by_sparse(const Place[::1] start, const Place[::1] at, const double[:
                     row[other_at[f]] = 0.0
 
 
+def normal(const double[::1] z, double[::1] out):
+    """Write the normal distribution function of every number."""
+    cdef Py_ssize_t i
+    demand(z.shape[0] == out.shape[0], "numbers and their values must be equally many")
+    with nogil:
+        for i in range(z.shape[0]):
+            out[i] = adv_elementary.normal(z[i])
+
+
 # ---- NumPy's loops ------------------------------------------------------------------------------------------------------
 
 ctypedef void (*Loop)(char **args, Py_ssize_t *dimensions, Py_ssize_t *steps, void *data) noexcept nogil

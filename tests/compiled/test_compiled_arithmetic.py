@@ -87,6 +87,14 @@ def test_elementary_functions_lie_near_the_library(name, x):
         assert abs(float(getattr(np, name)(x)) - wanted) <= 4.0 * math.ulp(wanted)
 
 
+@given(z=st.lists(st.one_of(st.floats(-37.0, 9.0), st.sampled_from([0.0, -0.0, 1e3, -1e3, math.inf, -math.inf])), min_size=1))
+def test_the_normal_distribution_function_lies_near_the_library(z):
+    made = np.empty(len(z))
+    kernels.arithmetic.normal(np.array(z), made)
+    for ours, wanted in zip(made, (0.5 * math.erfc(-each * math.sqrt(0.5)) for each in z), strict=True):
+        assert abs(ours - wanted) <= 9.0 * math.ulp(wanted)  # seven seen, at -35: two exponentials and five products
+
+
 @given(x=st.floats(1e-30, 1e30), y=st.floats(-9.0, 9.0))
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
 def test_powers_lie_near_the_library(x, y):

@@ -618,6 +618,7 @@ def arithmetic_calls(_, random):
     yield "exchange", {"portable": False}
     yield "exchange", {"portable": True}
     yield "exchange", {"portable": False}
+    yield "normal", {"z": random.normal(size=N), "out": np.empty(N)}
     yield "cholesky", {"A": G}
     for transposed in (False, True):
         yield "solve_lower", {"L": np.linalg.cholesky(G), "B": right, "transposed": transposed}

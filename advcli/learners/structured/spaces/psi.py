@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ....core.arithmetic import refuse_portable
+from ....core.compiled import kernels
 from ....core.errors import ConfigError, UnknownNameError, nearest
 from ....core.typing import Array
 
@@ -137,9 +137,6 @@ class RawProb(Psi):
     convex = False
     affine = False
 
-    def __post_init__(self) -> None:
-        refuse_portable(f"loss.surrogate={self.name}", "choose slack, scaling or log")  # N is the C library's
-
     def value(self, h: Any, g: Any) -> Array:
         """Return 2 g N(z), z = h sqrt(pi / (2 g)); 0 at g = 0."""
         g = np.asarray(g, dtype=np.float64)
@@ -204,9 +201,9 @@ class F1(Psi):
 
 
 def _normal(z: Array) -> Array:
-    from scipy.special import ndtr  # takes a tenth of a second, and most surrogates do without
-
-    return np.asarray(ndtr(z), dtype=np.float64)
+    found = np.empty(z.shape)
+    kernels.arithmetic.normal(np.ascontiguousarray(z).reshape(-1), found.reshape(-1))
+    return found
 
 
 SURROGATES: dict[str, type[Psi]] = {psi.name: psi for psi in (Margin, Slack, Scaling, Log, Prob, RawProb, F1)}
