@@ -120,6 +120,7 @@ def _head(cell: Cell, dataset: str, key: str) -> dict[str, Any]:
         "method": cell.method,
         "seed": int(cell.seed),
         "options": cell.options,
+        "arithmetic": cell.arithmetic,
         "cell": key,
     }
 

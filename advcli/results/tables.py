@@ -79,6 +79,7 @@ RUN_MEANINGS = {
     "status": "ok, not_converged (the gap is above the tolerance), or failed (no value)",
     "error": "the error of a failed fit in one line",
     "options": "name of the protocol, options of loss, features and noise, and fixed hyper-parameters, `key=value; ...`",
+    "arithmetic": "fast, or portable: the same bits on every processor (key `arithmetic`); empty for imported rows",
     "proof": "checksum of the stored proof of the fit (`record.proofs=true`)",
     "cell": "key of the cell, the name of its file in cells/",
 }
@@ -132,7 +133,7 @@ TIMING_COLUMNS = ("fit_seconds", "predict_seconds", "seconds")
 GROWING = ("n_splits", "metrics")
 """Keys of the protocol that may grow in a finished cell: its key, its proofs and the identity of its folder do not depend on them."""
 
-STRINGS = frozenset({"dataset", "loss", "features", "solver", "method", "metric", "status", "error", "options", "proof", "cell"})
+STRINGS = frozenset({"dataset", "loss", "features", "solver", "method", "metric", "status", "error", "options", "arithmetic", "proof", "cell"})
 STRINGS |= {PARTS, "split_name", "item"}
 INTEGERS = frozenset({"split", "n_train", "n_test", "n_features", "n_classes", "passes", "seed", "stage", "fold"})
 BOOLEANS = frozenset({"converged", "higher_is_better", *(column for column in STAGE_COLUMNS if column.endswith("converged"))})

@@ -190,6 +190,7 @@ def test_rows_have_the_same_bits(tmp_path) -> None:
         runs.append(rows.drop(columns=[column for column in rows if "seconds" in column]))
     pd.testing.assert_frame_equal(*runs, check_exact=True)
     assert runs[0]["options"].str.contains("arithmetic=portable").all()
+    assert (runs[0]["arithmetic"] == "portable").all()
 
 
 @pytest.mark.parametrize(
