@@ -133,7 +133,9 @@ TIMING_COLUMNS = ("fit_seconds", "predict_seconds", "seconds")
 GROWING = ("n_splits", "metrics")
 """Keys of the protocol that may grow in a finished cell: its key, its proofs and the identity of its folder do not depend on them."""
 
-STRINGS = frozenset({"dataset", "loss", "features", "solver", "method", "metric", "status", "error", "options", "arithmetic", "proof", "cell"})
+STRINGS = frozenset(
+    {"dataset", "loss", "features", "solver", "method", "metric", "status", "error", "options", "arithmetic", "proof", "cell"}
+)
 STRINGS |= {PARTS, "split_name", "item"}
 INTEGERS = frozenset({"split", "n_train", "n_test", "n_features", "n_classes", "passes", "seed", "stage", "fold"})
 BOOLEANS = frozenset({"converged", "higher_is_better", *(column for column in STAGE_COLUMNS if column.endswith("converged"))})
