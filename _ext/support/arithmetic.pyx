@@ -22,6 +22,8 @@ cdef enum:
     TALL = 4     # rows of a product that are summed together
     MOST = 16    # numbers of two vectors, at most; BLOCK is a multiple of it
     PACKED = DEEP * (BLOCK + TALL)  # numbers that lie packed together
+    STRIP = 16   # rows or columns of eigenvectors that are turned together
+    KEPT = 32    # turns of all rows that wait for it
 
 
 cdef struct Matrix:
@@ -380,68 +382,145 @@ def _blas():
     return PyCapsule_New(<void *>syrk, "dsyrk", NULL), PyCapsule_New(<void *>potrf, "dpotrf", NULL), PyCapsule_New(<void *>potrs, "dpotrs", NULL)
 
 
-cdef bint decompose(double[:, ::1] A, double[::1] values, double[:, ::1] vectors, double[:, ::1] room) noexcept nogil:
-    """Do what `eigen` does for one matrix (n, n), n at least 1, with ``room`` (3, n + 1)."""
-    cdef Py_ssize_t n = A.shape[0], i, j, l, m
+cdef void reflect(double *A, Py_ssize_t n, double *vectors, const double *betas, double *strip) noexcept nogil:
+    """Write the product of the reflections, whose vectors lie in the rows of A right of the diagonal; ``strip`` holds n x STRIP numbers.
+
+    Rows of the product have nothing to do with each other: STRIP of them are lanes of one pass over A.
+    """
+    cdef Py_ssize_t i, j, l, block, first, count
+    cdef vec size[STRIP]
+    cdef vec a
+    cdef int v
+    for block in range((n + STRIP - 1) // STRIP):
+        first = block * STRIP
+        count = min(STRIP, n - first)
+        for j in range(n * STRIP):
+            strip[j] = 0.0
+        for i in range(count):
+            strip[(first + i) * STRIP + i] = 1.0
+        for l in range(min(n - 3, first + count - 2), -1, -1):
+            if betas[l] == 0.0:
+                continue
+            for v in range(STRIP // LANES):
+                size[v] = splat(0.0)
+            for j in range(l + 1, n):
+                a = splat(A[l * n + j])
+                for v in range(STRIP // LANES):
+                    size[v] = size[v] + load(strip + j * STRIP, v) * a
+            for v in range(STRIP // LANES):
+                size[v] = size[v] * splat(betas[l])
+            for j in range(l + 1, n):
+                a = splat(A[l * n + j])
+                for v in range(STRIP // LANES):
+                    store(strip + j * STRIP, v, load(strip + j * STRIP, v) - size[v] * a)
+        for i in range(count):
+            for j in range(n):
+                vectors[(first + i) * n + j] = strip[j * STRIP + i]
+
+
+cdef void rotate(double *vectors, Py_ssize_t n, const double *turns, Py_ssize_t count, double *strip) noexcept nogil:
+    """Turn neighbouring rows of ``vectors`` (n, n): (i, s, c) in ``turns`` makes s x_i + c x_i+1 of row i + 1 and c x_i - s x_i+1 of row i.
+
+    Columns have nothing to do with each other: STRIP of them take all turns while they are near.
+    """
+    cdef Py_ssize_t i, j, t, block, first, width, low
+    cdef vec below[STRIP]
+    cdef vec x, s, c
+    cdef int v
+    for block in range((n + STRIP - 1) // STRIP):
+        first = block * STRIP
+        width = min(STRIP, n - first)
+        for i in range(n):
+            for j in range(width):
+                strip[i * STRIP + j] = vectors[i * n + first + j]
+        low = -1  # the row that stands in ``below``
+        for t in range(count):
+            i = <Py_ssize_t>turns[3 * t]
+            s = splat(turns[3 * t + 1])
+            c = splat(turns[3 * t + 2])
+            if i + 1 != low:
+                for v in range(STRIP // LANES):
+                    if low >= 0:
+                        store(strip + low * STRIP, v, below[v])
+                    below[v] = load(strip + (i + 1) * STRIP, v)
+            low = i
+            for v in range(STRIP // LANES):
+                x = load(strip + i * STRIP, v)
+                store(strip + (i + 1) * STRIP, v, s * x + c * below[v])
+                below[v] = c * x - s * below[v]
+        if low >= 0:
+            for v in range(STRIP // LANES):
+                store(strip + low * STRIP, v, below[v])
+        for i in range(n):
+            for j in range(width):
+                vectors[i * n + first + j] = strip[i * STRIP + j]
+
+
+cdef bint decompose(double[:, ::1] matrix, double[::1] values, double *vectors, double[::1] room) noexcept nogil:
+    """Do what `eigen` does for one matrix (n, n), n at least 1, with ``room`` for (4 + STRIP + 3 KEPT) n + 4 numbers."""
+    cdef Py_ssize_t n = matrix.shape[0], i, j, l, m, count = 0
     cdef int turn
-    cdef double alpha, beta, size, scale, g, r, s, c, p, f, b, old
-    cdef double *e = &room[0, 0]
-    cdef double *w = &room[1, 0]
-    cdef double *betas = &room[2, 0]
+    cdef double alpha, beta, size, scale, g, r, s, c, p, f, b
+    cdef double *A = &matrix[0, 0]
+    cdef double *e = &room[0]
+    cdef double *betas = e + n + 1
+    cdef double *w = betas + n + 1
+    cdef double *before = w + n + 1
+    cdef double *strip = before + n + 1
+    cdef double *turns = strip + n * STRIP
+    cdef double *row
+    cdef double *last
     for j in range(n + 1):
-        e[j] = betas[j] = 0.0
-    # Householder reflections: the vector of step l stays in row l of A, right of the diagonal
-    for l in range(n - 2):
+        e[j] = betas[j] = w[j] = 0.0
+    # Householder reflections: the vector of step l stays in row l of A, right of the diagonal. A row takes what step l - 1 subtracts from it
+    # when step l comes to it, so that each step reads the matrix once.
+    for l in range(n):
+        row = A + l * n
+        last = row - n
+        if l and betas[l - 1] != 0.0:
+            r, s = last[l], w[l]
+            for j in range(l, n):
+                row[j] = row[j] - (r * w[j] + s * last[j])
+        values[l] = row[l]
+        if l == n - 1:
+            break
+        if l == n - 2:
+            e[l] = row[l + 1]
         scale = 0.0
         for j in range(l + 1, n):
-            scale = scale + A[l, j] * A[l, j]
+            scale = scale + row[j] * row[j]
         scale = sqrt(scale)
-        values[l] = A[l, l]
-        if scale == 0.0:
+        before, w = w, before
+        if l < n - 2:
             e[l] = 0.0
-            continue
-        alpha = -scale if A[l, l + 1] > 0.0 else scale
-        e[l] = alpha
-        A[l, l + 1] = A[l, l + 1] - alpha
-        size = 0.0
-        for j in range(l + 1, n):
-            size = size + A[l, j] * A[l, j]
-        beta = 2.0 / size
-        betas[l] = beta
+            if scale != 0.0:
+                alpha = -scale if row[l + 1] > 0.0 else scale
+                e[l] = alpha
+                row[l + 1] = row[l + 1] - alpha
+                size = 0.0
+                for j in range(l + 1, n):
+                    size = size + row[j] * row[j]
+                betas[l] = 2.0 / size
+        beta = betas[l]
         for j in range(l + 1, n):
             w[j] = 0.0
         for i in range(l + 1, n):
-            size = beta * A[l, i]
-            for j in range(l + 1, n):
-                w[j] = w[j] + size * A[i, j]
+            size = beta * row[i]
+            if l and betas[l - 1] != 0.0:
+                r, s = last[i], before[i]
+                for j in range(l + 1, n):
+                    A[i * n + j] = A[i * n + j] - (r * before[j] + s * last[j])
+                    w[j] = w[j] + size * A[i * n + j]
+            elif beta != 0.0:
+                for j in range(l + 1, n):
+                    w[j] = w[j] + size * A[i * n + j]
         size = 0.0
         for j in range(l + 1, n):
-            size = size + w[j] * A[l, j]
+            size = size + w[j] * row[j]
         size = 0.5 * beta * size
         for j in range(l + 1, n):
-            w[j] = w[j] - size * A[l, j]
-        for i in range(l + 1, n):
-            r, s = A[l, i], w[i]
-            for j in range(l + 1, n):
-                A[i, j] = A[i, j] - (r * w[j] + s * A[l, j])
-    if n > 1:
-        values[n - 2] = A[n - 2, n - 2]
-        e[n - 2] = A[n - 2, n - 1]
-    values[n - 1] = A[n - 1, n - 1]
-    # rows of ``vectors`` are columns of the product of the reflections
-    for i in range(n):
-        for j in range(n):
-            vectors[i, j] = 1.0 if i == j else 0.0
-    for l in range(n - 3, -1, -1):
-        if betas[l] == 0.0:
-            continue
-        for i in range(l + 1, n):
-            size = 0.0
-            for j in range(l + 1, n):
-                size = size + vectors[i, j] * A[l, j]
-            size = size * betas[l]
-            for j in range(l + 1, n):
-                vectors[i, j] = vectors[i, j] - size * A[l, j]
+            w[j] = w[j] - size * row[j]
+    reflect(A, n, vectors, betas, strip)
     # implicit QL
     for l in range(n):
         turn = 0
@@ -458,6 +537,9 @@ cdef bint decompose(double[:, ::1] A, double[::1] values, double[:, ::1] vectors
             if turn > 60:
                 with gil:
                     return False
+            if count + m - l > KEPT * n:
+                rotate(vectors, n, turns, count, strip)
+                count = 0
             g = (values[l + 1] - values[l]) / (2.0 * e[l])
             r = sqrt(g * g + 1.0)
             g = values[m] - values[l] + e[l] / (g + (r if g >= 0.0 else -r))
@@ -479,16 +561,15 @@ cdef bint decompose(double[:, ::1] A, double[::1] values, double[:, ::1] vectors
                 p = s * r
                 values[i + 1] = g + p
                 g = c * r - b
-                for j in range(n):
-                    old = vectors[i + 1, j]
-                    vectors[i + 1, j] = s * vectors[i, j] + c * old
-                    vectors[i, j] = c * vectors[i, j] - s * old
+                turns[3 * count], turns[3 * count + 1], turns[3 * count + 2] = i, s, c
+                count = count + 1
                 i = i - 1
             if r == 0.0 and i >= l:
                 continue
             values[l] = values[l] - p
             e[l] = g
             e[m] = 0.0
+    rotate(vectors, n, turns, count, strip)
     return True
 
 
@@ -498,16 +579,16 @@ def eigen(double[:, :, ::1] A, double[:, ::1] values, double[:, :, ::1] vectors)
     Return whether 60 turns of QL were enough for each value.
     """
     cdef Py_ssize_t m = A.shape[0], n = A.shape[1], item
-    cdef double[:, ::1] room
+    cdef double[::1] room
     cdef bint found = True
     demand(A.shape[2] == n and values.shape[0] == m and values.shape[1] == n, "matrices must be square, with a row of values each")
     demand(vectors.shape[0] == m and vectors.shape[1] == n and vectors.shape[2] == n, "every matrix needs a square of vectors")
     if m == 0 or n == 0:
         return True
-    room = view.array((3, n + 1), sizeof(double), "d")
+    room = view.array(((4 + STRIP + 3 * KEPT) * n + 4,), sizeof(double), "d")
     with nogil:
         for item in range(m):
-            found = decompose(A[item], values[item], vectors[item], room) and found
+            found = decompose(A[item], values[item], &vectors[item, 0, 0], room) and found
     return found
 
 
