@@ -53,11 +53,11 @@ class SmoothedLoss:
     >>> smoothed = objectives.SmoothedLoss("zero_one", 3)
     >>> value, gradient = smoothed(np.array([[2.0, 0.0, 0.0]]), np.array([1]))
     >>> value.round(2), gradient.round(2)
-    (array([1.83]), array([[ 1., -1.,  0.]]))
+    (array([1.67]), array([[ 1., -1.,  0.]]))
     """
 
     def __init__(
-        self, loss: Any, n_classes: int, mu: float = 0.5, loss_options: Mapping[str, Any] | None = None, rule: str | None = None
+        self, loss: Any, n_classes: int, mu: float = 1.0, loss_options: Mapping[str, Any] | None = None, rule: str | None = None
     ) -> None:
         refuse_parameter("n_classes", n_classes, at_least(2))
         refuse_parameter("mu", mu, POSITIVE)
@@ -117,7 +117,7 @@ class SmoothedLoss:
         codes = self.loss.predict(F, **self.rule)
         game = isinstance(self.loss, AdversarialLoss)
         costs = self.loss.cost(codes, y) if game else codes != y  # type: ignore[attr-defined]
-        return float(np.average(costs, weights=None if weight is None or not len(np.atleast_1d(weight)) else weight))
+        return float(np.average(costs, weights=_some(weight)))
 
     def _checked(self, F: Any, y: Any) -> tuple[Array, Labels]:
         """Return finite scores (n, k) in float64 and codes."""
@@ -130,6 +130,11 @@ class SmoothedLoss:
         return scores, codes.astype(np.intp)
 
 
+def _some(weight: Any) -> Array | None:
+    """Return weights (n,), or None for None and for none at all, which stands for rows that count alike."""
+    return None if weight is None or not len(np.atleast_1d(weight)) else np.asarray(weight, dtype=np.float64)
+
+
 class _Booster(SmoothedLoss):
     """An objective of rows with weights, called by scikit-learn's interface of a booster, or by its own with a data set second."""
 
@@ -137,10 +142,8 @@ class _Booster(SmoothedLoss):
         """Return gradients and curvatures (n, k), times the weights of the rows."""
         _, R = self(F, y)
         H = self.curvature(R, np.asarray(y).astype(np.intp))
-        if weight is None or not len(np.atleast_1d(weight)):
-            return R, H
-        scale = np.asarray(weight, dtype=np.float64)[:, None]
-        return R * scale, H * scale
+        scale = _some(weight)
+        return (R, H) if scale is None else (R * scale[:, None], H * scale[:, None])
 
     def objective(self, first: Any, second: Any, weight: Any = None) -> tuple[Array, Array]:
         """Return gradients and curvatures of (labels, scores) or (scores, data set)."""
@@ -154,10 +157,14 @@ class _Booster(SmoothedLoss):
 
 
 class _LightGBM(_Booster):
-    def metric(self, first: Any, second: Any, weight: Any = None) -> tuple[str, float, bool]:
-        """Return the name of the mean cost, its value, and that it is to fall."""
+    def metric(self, first: Any, second: Any, weight: Any = None) -> list[tuple[str, float, bool]]:
+        """Return the names of the mean surrogate and of the mean cost, their values, and that both are to fall.
+
+        The surrogate comes first, so that ``first_metric_only`` stops by it: of few rows the mean cost falls by leaps.
+        """
         F, y, weight = self._rows(first, second, weight)
-        return f"{self.loss.name}_cost", self.mean_cost(F, y, weight), False
+        value = float(np.average(self(F, y)[0], weights=_some(weight)))
+        return [(f"{self.loss.name}_surrogate", value, False), (f"{self.loss.name}_cost", self.mean_cost(F, y, weight), False)]
 
 
 class _XGBoost(_Booster):
@@ -169,12 +176,13 @@ class _XGBoost(_Booster):
 
 
 def lightgbm(
-    loss: Any, n_classes: int, mu: float = 0.5, loss_options: Mapping[str, Any] | None = None, rule: str | None = None
+    loss: Any, n_classes: int, mu: float = 1.0, loss_options: Mapping[str, Any] | None = None, rule: str | None = None
 ) -> _LightGBM:
     """Return an objective for LightGBM: ``.objective`` and ``.metric`` (its ``eval_metric`` or ``feval``), ``.start``, ``.predict``.
 
     Give ``objective=found.objective`` to ``LGBMModel``, or in ``params`` of ``lightgbm.train`` with ``num_class=k``; ``start(y)`` tiled
-    over the rows is the ``init_score``. `SmoothedLoss` has the parameters.
+    over the rows is the ``init_score``. To stop early by ``.metric``, give ``metric="None"``: LightGBM's own reads scores as probabilities.
+    `SmoothedLoss` has the parameters.
 
     Examples
     --------
@@ -188,7 +196,7 @@ def lightgbm(
     return _LightGBM(loss, n_classes, mu, loss_options, rule)
 
 
-def xgboost(loss: Any, n_classes: int, mu: float = 0.5, loss_options: Mapping[str, Any] | None = None, rule: str | None = None) -> _XGBoost:
+def xgboost(loss: Any, n_classes: int, mu: float = 1.0, loss_options: Mapping[str, Any] | None = None, rule: str | None = None) -> _XGBoost:
     """Return an objective for XGBoost: ``.objective``, of `xgboost.train` (``obj``) or an estimator, and ``.metric``; else as `lightgbm`.
 
     XGBoost needs ``num_class=k`` and ``base_score=0``; ``start(y)`` tiled over the rows is the ``base_margin``.
@@ -211,7 +219,7 @@ class _CatBoost(_Booster):
 
 
 def catboost(
-    loss: Any, n_classes: int, mu: float = 0.5, loss_options: Mapping[str, Any] | None = None, rule: str | None = None
+    loss: Any, n_classes: int, mu: float = 1.0, loss_options: Mapping[str, Any] | None = None, rule: str | None = None
 ) -> _CatBoost:
     """Return an objective for CatBoost: ``loss_function=objectives.catboost(...)`` of a classifier, which calls it row by row.
 
@@ -225,7 +233,7 @@ def catboost(
     return _CatBoost(loss, n_classes, mu, loss_options, rule)
 
 
-def torch(loss: Any, n_classes: int, mu: float = 0.5, loss_options: Mapping[str, Any] | None = None, reduction: str = "mean") -> Any:
+def torch(loss: Any, n_classes: int, mu: float = 1.0, loss_options: Mapping[str, Any] | None = None, reduction: str = "mean") -> Any:
     """Return a ``torch.nn.Module`` of scores (n, k) and labels (n,): the smoothed surrogate with its exact gradient.
 
     ``reduction`` is "mean", "sum" or "none". Values are computed on the processor in float64 and return to the device and type of the

@@ -66,7 +66,10 @@ def test_predictions_follow_the_rule() -> None:
     assert objectives.predict(COSTS, F, rule="potentials").tolist() == [0, 0]
     assert objectives.predict("ww", F).tolist() == [0, 0]
     made = objectives.lightgbm("absolute", 3)
-    assert made.metric(np.array([2, 0]), F)[1] == pytest.approx(np.abs(made.predict(F) - [2, 0]).mean())
+    surrogate, cost = (value for _, value, _ in made.metric(np.array([2, 0]), F, np.array([3.0, 1.0])))
+    assert cost == pytest.approx(np.abs(made.predict(F) - [2, 0]) @ [0.75, 0.25])
+    assert surrogate == pytest.approx(made(F, np.array([2, 0]))[0] @ [0.75, 0.25])
+    assert made.metric(np.array([2, 0]), F, np.zeros(0)) == made.metric(np.array([2, 0]), F)
 
 
 def test_both_forms_and_weights() -> None:
