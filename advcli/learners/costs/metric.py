@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...core.arithmetic import refuse_portable
 from ...core.checks import at_least, refuse_parameter
-from ...core.errors import DataError, IncompatibleError
+from ...core.errors import IncompatibleError
 from ...core.stored_arrays import Entries
 from ...core.typing import Array, Labels, Options
 from ...losses import Loss, make_loss
@@ -37,7 +37,7 @@ class MetricClassifier(SurrogateClassifier):
     Parameters
     ----------
     metric : {"macro_f1", "g_mean", "h_mean", "q_mean", "worst_class", "quadratic_kappa"}
-        What is optimised (`advcli.metrics`); quadratic_kappa counts steps between classes, the others need rows of every class.
+        What is optimised (`advcli.metrics`), over the classes that have rows; quadratic_kappa counts steps between classes.
     inner : {"plugin", "general"}
         How a classifier for costs L is made: the class j of least sum_y P(y|x) L_jy with P by multinomial logistic regression, or the
         adversarial classifier of L, whose fit begins at the last one's solution.
@@ -148,15 +148,9 @@ class MetricClassifier(SurrogateClassifier):
         return make_loss("entropy", k) if self.inner == "plugin" else make_loss("general", k, matrix=1.0 - np.eye(k))
 
     def _fit_checked(self, bound: Bound, start: Any) -> None:
+        super()._fit_checked(bound, start)
         k, plugin = len(self.classes_), self.inner == "plugin"
         rows = np.ones(len(bound.codes)) if bound.weights is None else bound.weights
-        without = np.flatnonzero(np.bincount(bound.codes, weights=rows, minlength=k) <= 0.0)
-        if len(without) and not self.counts_steps:
-            raise DataError(
-                f"metric={self.metric} is not defined where a class has no rows, and class {self.classes_[without[0]]} has none among the"
-                " training rows: leave this class out, or give rows of it"
-            )
-        super()._fit_checked(bound, start)
         truth = np.asarray(self.loss_.probabilities(bound.features.scores(self.theta_))) if plugin else np.eye(k)[bound.codes]
         mass = truth * (rows / rows.sum())[:, None]
 
@@ -165,7 +159,7 @@ class MetricClassifier(SurrogateClassifier):
             confusion: Any = np.stack([np.bincount(picked, weights=column, minlength=k) for column in mass.T])
             return Member(costs, confusion, (self.loss_, self.solution_, self.certificate_))
 
-        measure = MEASURES[self.metric](mass.sum(axis=0))
+        measure = MEASURES[self.metric](mass.sum(axis=0), np.bincount(bound.codes, weights=rows, minlength=k) > 0.0)
         mixture = measure.optimise(step, self.max_steps or _STEPS[self.inner] + k, self.tol)
         self.weights_, self.value_, self.n_steps_ = mixture.weights, mixture.value, mixture.steps
         self.bound_ = mixture.bound if plugin and measure.bounds else np.inf

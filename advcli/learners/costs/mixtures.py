@@ -51,12 +51,12 @@ Step = Callable[[Array], Member]
 
 
 class Measure(ABC):
-    """A metric psi of confusion matrices with the sums of rows ``shares`` (k,), above 0 but for ``_QuadraticKappa``."""
+    """A metric psi of confusion matrices with the sums of rows ``shares`` (k,); ``counted`` (k,) tells which classes it looks at."""
 
     bounds = True  # whether exact steps bound it
 
-    def __init__(self, shares: Array) -> None:
-        self.shares = shares
+    def __init__(self, shares: Array, counted: Any) -> None:
+        self.shares, self.counted = shares, np.flatnonzero(counted)
 
     @abstractmethod
     def value(self, C: Array, floor: float = 0.0) -> float:
@@ -141,12 +141,13 @@ def _least(r: Array) -> tuple[float, Array]:
 class _OfRecalls(_Climbed):
     """A concave function of the recalls r_y = C_yy / shares_y; ``mean`` returns its value and its slopes."""
 
-    def __init__(self, mean: Callable[[Array], tuple[float, Array]], shares: Array) -> None:
-        super().__init__(shares)
+    def __init__(self, mean: Callable[[Array], tuple[float, Array]], *about: Any) -> None:
+        super().__init__(*about)
         self.mean = mean
 
     def recalls(self, C: Array) -> Array:
-        return np.clip(np.diagonal(C, axis1=-2, axis2=-1) / self.shares, 0.0, 1.0)
+        at = self.counted
+        return np.clip(np.diagonal(C, axis1=-2, axis2=-1)[..., at] / self.shares[at], 0.0, 1.0)
 
     def value(self, C: Array, floor: float = 0.0) -> float:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -158,7 +159,9 @@ class _OfRecalls(_Climbed):
         return self.diagonal(slopes), value - float(slopes @ r)
 
     def diagonal(self, slopes: Array) -> Array:
-        return np.diag(slopes / self.shares)
+        G = np.zeros((len(self.shares),) * 2)
+        G[self.counted, self.counted] = slopes / self.shares[self.counted]
+        return G
 
 
 class _WorstClass(_OfRecalls):
@@ -183,19 +186,23 @@ class _MacroF1(_Climbed):
     bounds = False
 
     def value(self, C: Array, floor: float = 0.0) -> float:
-        return float(np.mean(2.0 * np.diagonal(C) / (self.shares + C.sum(axis=0))))
+        at = self.counted
+        return float(np.mean(2.0 * C[at, at] / (self.shares + C.sum(axis=0))[at]))
 
     def tangent(self, C: Array) -> tuple[Array, float]:
-        totals = self.shares + C.sum(axis=0)
-        G = (np.diag(2.0 / totals) - 2.0 * np.diagonal(C) / totals**2) / len(C)
+        at, totals = self.counted, (self.shares + C.sum(axis=0))[self.counted]
+        G = np.zeros(C.shape)
+        G[:, at] = -2.0 * C[at, at] / totals**2
+        G[at, at] += 2.0 / totals
+        G /= len(at)
         return G, self.value(C) - inner(G, C)
 
 
 class _QuadraticKappa(Measure):
     """1 - <W, C>/<D, C>, W_yj = (y - j)^2 and D_yj = sum_y' shares_y' W_y'j, as the sums of rows are given."""
 
-    def __init__(self, shares: Array) -> None:
-        super().__init__(shares)
+    def __init__(self, shares: Array, counted: Any) -> None:
+        super().__init__(shares, counted)
         W = np.subtract.outer(np.arange(len(shares)), np.arange(len(shares))) ** 2.0
         self.D = np.tile(shares @ W, (len(shares), 1))
         self.N = self.D - W
@@ -217,7 +224,7 @@ class _QuadraticKappa(Measure):
         return Mixture([best], np.ones(1), low, high, steps)
 
 
-MEASURES: dict[str, Callable[[Array], Measure]] = {
+MEASURES: dict[str, Callable[[Array, Any], Measure]] = {
     "macro_f1": _MacroF1,
     "g_mean": partial(_OfRecalls, _geometric),
     "h_mean": partial(_OfRecalls, _harmonic),
