@@ -3,6 +3,8 @@
 # 16:378-400) for log by the odd series in f/(2 + f); Dekker 1971 (Numerische Mathematik 18:224-242) for the doubled precision of powers;
 # Cody 1969 (Mathematics of Computation 23:631-637) for erfc by quotients of polynomials, whose coefficients are those of its netlib program.
 
+from adv_simd cimport vec
+
 cdef extern from *:
     """
     #ifndef ADV_ELEMENTARY_H
@@ -34,6 +36,39 @@ cdef extern from *:
       int whole = (int)n, half = whole / 2;
       return (1.0 + (r + r * r * adv_exp_tail(r))) * adv_two_to(half) * adv_two_to(whole - half);
     }
+    #if !defined(__AVX2__) /* gcc takes comparisons of other vectors apart, which is slower than this */
+      static inline adv_vec adv_elementary_exps(adv_vec x) {
+        double each[ADV_LANES];
+        adv_store(each, 0, x);
+        for (int i = 0; i < ADV_LANES; i++) each[i] = adv_elementary_exp(each[i]);
+        return adv_load(each, 0);
+      }
+    #else
+      /* exp of each number, with the same bits: the same sums, and powers of two whose exponents are halved in another way. Adding 1.5 2^52
+         rounds a number to a whole one, whose last bits are those of the sum. NaN is taken out first: comparing it would set a flag. */
+      #define ADV_TERM(a) p = p * r + adv_set(a);
+      static inline adv_vec adv_elementary_exps(adv_vec x) {
+        const adv_vec shift = adv_set(6755399441055744.0), most = adv_set(709.79), least = adv_set(-745.14), one = adv_set(1.0);
+        const adv_mask number = x == x;
+        const adv_vec given = (adv_vec)(number & (adv_mask)x);
+        adv_vec held = adv_if_gt(given, most, one, adv_if_gt(least, given, one, given)), scaled, n, half, r, p;
+        scaled = held * adv_set(1.4426950408889634074) + adv_set(0.5);
+        n = (scaled + shift) - shift;
+        n = n - adv_if_gt(n, scaled, one, adv_set(0.0)); /* rounded down */
+        r = (held - n * adv_set(ADV_LN2_HIGH)) - n * adv_set(ADV_LN2_LOW);
+        p = adv_set(1.0 / 87178291200.0);
+        ADV_TERM(1.0 / 6227020800.0) ADV_TERM(1.0 / 479001600.0) ADV_TERM(1.0 / 39916800.0) ADV_TERM(1.0 / 3628800.0) ADV_TERM(1.0 / 362880.0)
+        ADV_TERM(1.0 / 40320.0) ADV_TERM(1.0 / 5040.0) ADV_TERM(1.0 / 720.0) ADV_TERM(1.0 / 120.0) ADV_TERM(1.0 / 24.0) ADV_TERM(1.0 / 6.0)
+        ADV_TERM(0.5)
+        p = one + (r + r * r * p);
+        half = adv_set(0.5) * n + shift;
+        n = (n - (half - shift)) + shift;
+        p = p * (adv_vec)(((adv_mask)half + 1023) << 52) * (adv_vec)(((adv_mask)n + 1023) << 52);
+        p = adv_if_gt(given, most, adv_set(INFINITY), adv_if_gt(least, given, adv_set(0.0), p));
+        return (adv_vec)((number & (adv_mask)p) | (~number & (adv_mask)x));
+      }
+      #undef ADV_TERM
+    #endif
     static inline double adv_elementary_expm1(double x) {
       if (fabs(x) < 0.35) return x + x * x * adv_exp_tail(x);
       return adv_elementary_exp(x) - 1.0;
@@ -141,6 +176,7 @@ cdef extern from *:
     #endif
     """
     double exp "adv_elementary_exp"(double x) noexcept nogil
+    vec exps "adv_elementary_exps"(vec x) noexcept nogil
     double expm1 "adv_elementary_expm1"(double x) noexcept nogil
     double log "adv_elementary_log"(double x) noexcept nogil
     double log1p "adv_elementary_log1p"(double x) noexcept nogil

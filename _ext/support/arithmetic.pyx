@@ -12,16 +12,16 @@ from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from libc.math cimport fabs, sqrt
 
 from adv_check cimport demand
-from adv_simd cimport LANES, load, load_first, splat, store, vec, vsum
+from adv_simd cimport LANES, inlined, load, load_first, splat, store, vec, vsum
 cimport adv_elementary
 
 cdef enum:
-    DEEP = 128   # terms of a sum whose factors lie packed together
+    DEEP = 192   # terms of a sum whose factors lie packed together
     BLOCK = 48   # columns of a product whose factors lie packed together, and of a factor that are eliminated together
     PANEL = 8    # and of these before the next are
     TALL = 4     # rows of a product that are summed together
     MOST = 16    # numbers of two vectors, at most; BLOCK is a multiple of it
-    PACKED = DEEP * (BLOCK + TALL)  # numbers that lie packed together
+    PACKED = DEEP * (BLOCK + TALL) + 8  # numbers that lie packed together, from the beginning of a cache line on
     STRIP = 16   # rows or columns of eigenvectors that are turned together
     KEPT = 32    # turns of all rows that wait for it
 
@@ -43,13 +43,31 @@ cdef inline Matrix turned(Matrix A) noexcept nogil:
     return A
 
 
-cdef inline void tile(const double *a, int rows, Py_ssize_t depth, const double *b, Py_ssize_t step, int width, Matrix C) noexcept nogil:
-    """Add A B to at most 4 rows and ``width`` columns of C, 2 vectors at most; column p of A begins at a + 4 p, row p of B at b + p step."""
-    cdef vec c[2 * TALL]
+cdef inline inlined sums(vec *c, const double **a, Py_ssize_t along, Py_ssize_t depth, const double *b, Py_ssize_t step, int vectors, int last,
+                         bint minus) noexcept nogil:
+    """Add A B to TALL rows of ``vectors`` vectors, or subtract it: a[i][p along] by the row b + p step, of whose last vector ``last`` numbers are read."""
     cdef vec u, v, s
+    cdef Py_ssize_t p
+    cdef int i
+    v = splat(0.0)
+    for p in range(depth):
+        u = load_first(b, last) if vectors == 1 and last < LANES else load(b, 0)
+        if vectors == 2:
+            v = load_first(b + LANES, last) if last < LANES else load(b, 1)
+        for i in range(TALL):
+            s = splat(a[i][p * along])
+            c[i] = c[i] - s * u if minus else c[i] + s * u
+            if vectors == 2:
+                c[TALL + i] = c[TALL + i] - s * v if minus else c[TALL + i] + s * v
+        b += step
+
+
+cdef inline void tile(const double **a, Py_ssize_t along, int rows, Py_ssize_t depth, const double *b, Py_ssize_t step, int width, bint minus,
+                      Matrix C) noexcept nogil:
+    """Add A B to at most TALL rows and ``width`` columns of C, 2 vectors at most, or subtract it; ``along`` is 1 or TALL."""
+    cdef vec c[2 * TALL]
     cdef double line[MOST]
     cdef int i, j, vectors = 2 if width > LANES else 1, last = width - (vectors - 1) * LANES
-    cdef Py_ssize_t p
     cdef bint whole = last == LANES, written = C.along == 1 and whole
     for i in range(TALL):
         if i >= rows:
@@ -62,25 +80,28 @@ cdef inline void tile(const double *a, int rows, Py_ssize_t depth, const double 
                 line[j] = C.at[i * C.down + j * C.along] if j < width else 0.0
             c[i] = load(line, 0)
             c[TALL + i] = load(line, 1)
-    if vectors == 2 and whole:
-        for p in range(depth):
-            u, v = load(b, 0), load(b, 1)
-            s = splat(a[0]); c[0] = c[0] + s * u; c[4] = c[4] + s * v
-            s = splat(a[1]); c[1] = c[1] + s * u; c[5] = c[5] + s * v
-            s = splat(a[2]); c[2] = c[2] + s * u; c[6] = c[6] + s * v
-            s = splat(a[3]); c[3] = c[3] + s * u; c[7] = c[7] + s * v
-            a += TALL
-            b += step
+    if vectors == 1:
+        if along == 1 and minus:
+            sums(c, a, 1, depth, b, step, 1, last, True)
+        elif along == 1:
+            sums(c, a, 1, depth, b, step, 1, last, False)
+        elif minus:
+            sums(c, a, TALL, depth, b, step, 1, last, True)
+        else:
+            sums(c, a, TALL, depth, b, step, 1, last, False)
+    elif not whole:
+        if minus:
+            sums(c, a, along, depth, b, step, 2, last, True)
+        else:
+            sums(c, a, along, depth, b, step, 2, last, False)
+    elif along == 1 and minus:
+        sums(c, a, 1, depth, b, step, 2, LANES, True)
+    elif along == 1:
+        sums(c, a, 1, depth, b, step, 2, LANES, False)
+    elif minus:
+        sums(c, a, TALL, depth, b, step, 2, LANES, True)
     else:
-        for p in range(depth):
-            u = load(b, 0) if vectors == 2 else load_first(b, last)
-            v = load_first(b + LANES, last) if vectors == 2 else splat(0.0)
-            s = splat(a[0]); c[0] = c[0] + s * u; c[4] = c[4] + s * v
-            s = splat(a[1]); c[1] = c[1] + s * u; c[5] = c[5] + s * v
-            s = splat(a[2]); c[2] = c[2] + s * u; c[6] = c[6] + s * v
-            s = splat(a[3]); c[3] = c[3] + s * u; c[7] = c[7] + s * v
-            a += TALL
-            b += step
+        sums(c, a, TALL, depth, b, step, 2, LANES, False)
     for i in range(rows):
         if written:
             store(C.at + i * C.down, 0, c[i])
@@ -93,13 +114,13 @@ cdef inline void tile(const double *a, int rows, Py_ssize_t depth, const double 
                 C.at[i * C.down + j * C.along] = line[j]
 
 
-cdef inline void pack(Matrix A, Py_ssize_t m, int width, int group, double sign, double *to) noexcept nogil:
-    """Write sign A, m rows of ``width`` columns, one row after the other, each filled up with zeros to ``group`` numbers."""
+cdef inline void pack(Matrix A, Py_ssize_t m, int width, int group, double *to) noexcept nogil:
+    """Write A, m rows of ``width`` columns, one row after the other, each filled up with zeros to ``group`` numbers."""
     cdef Py_ssize_t p
     cdef int q
     for p in range(m):
         for q in range(width):
-            to[q] = sign * A.at[p * A.down + q * A.along]
+            to[q] = A.at[p * A.down + q * A.along]
         for q in range(width, group):
             to[q] = 0.0
         to += group
@@ -128,31 +149,38 @@ cdef void rows_by(Matrix A, Py_ssize_t m, Py_ssize_t depth, const double *x, dou
 cdef void in_order(Py_ssize_t m, Py_ssize_t n, Py_ssize_t depth, Matrix A, Matrix B, double sign, Matrix C, double *packed) noexcept nogil:
     """Add sign A B to C (m, n), the ``depth`` terms of an entry in their order; ``packed`` has room for PACKED numbers."""
     cdef Py_ssize_t first, left, i, j, terms, wide
-    cdef double *rows = packed + DEEP * BLOCK
+    cdef double *rows
     cdef const double *b
+    cdef const double *a[TALL]
     cdef bint in_place = B.along == 1 and m <= 2 * TALL  # a copy would be read too seldom
-    cdef int some, pair = 2 * LANES
+    cdef int some, q, pair = 2 * LANES
+    packed = <double *>((<size_t>packed + 63) // 64 * 64)
+    rows = packed + DEEP * BLOCK
     for first from 0 <= first < depth by DEEP:
         terms = min(<Py_ssize_t>DEEP, depth - first)
         for left from 0 <= left < n by BLOCK:
             wide = min(<Py_ssize_t>BLOCK, n - left)
             if not in_place:
                 for j from 0 <= j < wide by pair:
-                    pack(part(B, first, left + j), terms, <int>min(<Py_ssize_t>pair, wide - j), pair, 1.0, packed + j * terms)
+                    pack(part(B, first, left + j), terms, <int>min(<Py_ssize_t>pair, wide - j), pair, packed + j * terms)
             for i from 0 <= i < m by TALL:
                 some = <int>min(<Py_ssize_t>TALL, m - i)
-                pack(turned(part(A, i, first)), terms, some, TALL, sign, rows)
+                for q in range(TALL):
+                    a[q] = rows + q if A.along != 1 else part(A, i + min(q, some - 1), first).at
+                if A.along != 1:
+                    pack(turned(part(A, i, first)), terms, some, TALL, rows)
                 for j from 0 <= j < wide by pair:
                     b = part(B, first, left + j).at if in_place else packed + j * terms
-                    tile(rows, some, terms, b, B.down if in_place else pair, <int>min(<Py_ssize_t>pair, wide - j), part(C, i, left + j))
+                    tile(a, 1 if A.along == 1 else TALL, some, terms, b, B.down if in_place else pair, <int>min(<Py_ssize_t>pair, wide - j),
+                         sign < 0.0, part(C, i, left + j))
 
 
 cdef void add_product(Py_ssize_t m, Py_ssize_t n, Py_ssize_t depth, Matrix A, Matrix B, double sign, Matrix C, double *packed) noexcept nogil:
     """Add sign A B to C (m, n): in order, or over lanes where rows of A are contiguous and B is one vector."""
     if n == 1 and A.along == 1 and B.down == 1:
         rows_by(A, m, depth, B.at, sign, C)
-    elif n == 1:  # a row times a matrix: the same sums, without packing
-        in_order(1, m, depth, turned(B), turned(A), sign, turned(C), packed)
+    elif n == 1 or (n <= 2 * TALL and A.down == 1 and A.along != 1):  # few rows times a matrix: the same sums, without packing it
+        in_order(n, m, depth, turned(B), turned(A), sign, turned(C), packed)
     else:
         in_order(m, n, depth, A, B, sign, C, packed)
 
@@ -728,7 +756,14 @@ cdef inline void over_pairs(char **args, Py_ssize_t n, Py_ssize_t *steps, Functi
 
 
 cdef void exp_loop(char **args, Py_ssize_t *dimensions, Py_ssize_t *steps, void *data) noexcept nogil:
-    over(args, dimensions[0], steps, adv_elementary.exp)
+    cdef Py_ssize_t i, whole = 0
+    cdef char *rest[2]
+    if steps[0] == steps[1] == sizeof(double):
+        whole = dimensions[0] // LANES
+        for i in range(whole):
+            store(<double *>args[1], <int>i, adv_elementary.exps(load(<double *>args[0], <int>i)))
+    rest[0], rest[1] = args[0] + whole * LANES * steps[0], args[1] + whole * LANES * steps[1]
+    over(rest, dimensions[0] - whole * LANES, steps, adv_elementary.exp)
 
 
 cdef void expm1_loop(char **args, Py_ssize_t *dimensions, Py_ssize_t *steps, void *data) noexcept nogil:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from contextlib import suppress
 from types import SimpleNamespace
 
@@ -48,7 +49,7 @@ def test_products_are_sums_in_order(m, depth, n, seed):
         assert each.tolist() == in_order(A, B)
 
 
-@pytest.mark.parametrize(("m", "depth", "n"), [(3, 5, 150), (8, 140, 70), (9, 140, 63), (10, 3, 129), (49, 129, 65), (97, 4, 49)])
+@pytest.mark.parametrize(("m", "depth", "n"), [(3, 5, 150), (8, 200, 70), (9, 200, 63), (10, 3, 129), (49, 193, 65), (97, 4, 49)])
 def test_products_of_several_blocks_are_sums_in_order(m, depth, n):
     random = np.random.default_rng(m)
     A, B = random.normal(size=(m, depth)), random.normal(size=(depth, n))
@@ -85,6 +86,23 @@ def test_elementary_functions_lie_near_the_library(name, x):
     wanted = ELEMENTARY[name](x)
     with using("portable"):
         assert abs(float(getattr(np, name)(x)) - wanted) <= 4.0 * math.ulp(wanted)
+
+
+@given(x=st.lists(st.one_of(st.floats(-760.0, 720.0), st.floats(), st.sampled_from(SPECIAL)), min_size=1, max_size=40))
+def test_exponentials_of_vectors_have_the_bits_of_single_ones(x):
+    with using("portable"), np.errstate(all="ignore"):
+        together, apart = np.exp(np.array(x)), np.array([np.exp(np.float64(each)) for each in x])
+    assert together.tobytes() == apart.tobytes()
+
+
+def test_exponentials_of_vectors_warn_where_the_library_does():
+    silent = np.array([-np.inf, -1e4, np.nan, 0.0, 700.0, np.inf, np.nan, -745.5])
+    for x, what in ((silent, ""), (np.full(9, 709.785), "overflow")):
+        for arithmetic in ("fast", "portable"):
+            with using(arithmetic), warnings.catch_warnings(record=True) as given:
+                warnings.simplefilter("always")
+                np.exp(x)
+            assert [what in str(each.message) for each in given] == [True] * bool(what)
 
 
 @given(z=st.lists(st.one_of(st.floats(-37.0, 9.0), st.sampled_from([0.0, -0.0, 1e3, -1e3, math.inf, -math.inf])), min_size=1))
