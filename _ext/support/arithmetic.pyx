@@ -23,6 +23,8 @@ cdef enum:
     MOST = 16    # numbers of two vectors, at most; BLOCK is a multiple of it
     PACKED = DEEP * (BLOCK + TALL) + 8  # numbers that lie packed together, from the beginning of a cache line on
     STRIP = 16   # rows or columns of eigenvectors that are turned together
+    GROUP = 8    # rows of a symmetric matrix that are multiplied together
+    PIECE = 128  # columns of these rows, which stay near
     KEPT = 32    # turns of all rows that wait for it
 
 
@@ -484,8 +486,61 @@ cdef void rotate(double *vectors, Py_ssize_t n, const double *turns, Py_ssize_t 
                 vectors[i * n + first + j] = strip[i * STRIP + j]
 
 
+cdef inline inlined multiply(double *A, Py_ssize_t n, Py_ssize_t first, const double *last, const double *before, const double *size, double *w,
+                             bint changed) noexcept nogil:
+    """Add A size to w for rows and columns from ``first`` on, if ``changed`` after subtracting last before' + before last' from A.
+
+    A is symmetric, and only its upper triangle is read. Every w[j] takes its terms in the order of the rows: those above the diagonal from
+    GROUP rows at a time, those below it from its own row, GROUP sums side by side.
+    """
+    cdef Py_ssize_t i, j, p, q, end, left, right, whole
+    cdef double x[GROUP]
+    cdef vec s, t, a, b, c, d, u, v
+    cdef double *row
+    for i from first <= i < n by GROUP:
+        end = min(i + GROUP, n)
+        if changed:
+            for p in range(i, end):
+                for j in range(p, end):
+                    A[p * n + j] = A[p * n + j] - (last[p] * before[j] + before[p] * last[j])
+        for p in range(i, end):
+            for j in range(i, end):
+                w[j] = w[j] + size[p] * A[min(p, j) * n + max(p, j)]
+        if end == n:
+            return
+        for q in range(GROUP):
+            x[q] = w[i + q]
+        for left from end <= left < n by PIECE:
+            right = min(left + PIECE, n)
+            whole = left + (right - left) // (2 * LANES) * (2 * LANES)
+            for j from left <= j < whole by 2 * LANES:
+                b, d, c, v = load(before + j, 0), load(before + j, 1), load(last + j, 0), load(last + j, 1)
+                s, t = load(w + j, 0), load(w + j, 1)
+                for q in range(GROUP):
+                    row = A + (i + q) * n + j
+                    a, u = load(row, 0), load(row, 1)
+                    if changed:
+                        a = a - (splat(last[i + q]) * b + splat(before[i + q]) * c)
+                        u = u - (splat(last[i + q]) * d + splat(before[i + q]) * v)
+                        store(row, 0, a)
+                        store(row, 1, u)
+                    s, t = s + splat(size[i + q]) * a, t + splat(size[i + q]) * u
+                store(w + j, 0, s)
+                store(w + j, 1, t)
+            for j in range(whole, right):
+                for q in range(GROUP):
+                    if changed:
+                        A[(i + q) * n + j] = A[(i + q) * n + j] - (last[i + q] * before[j] + before[i + q] * last[j])
+                    w[j] = w[j] + size[i + q] * A[(i + q) * n + j]
+            for j in range(left, right):
+                for q in range(GROUP):
+                    x[q] = x[q] + size[j] * A[(i + q) * n + j]
+        for q in range(GROUP):
+            w[i + q] = x[q]
+
+
 cdef bint decompose(double[:, ::1] matrix, double[::1] values, double *vectors, double[::1] room) noexcept nogil:
-    """Do what `eigen` does for one matrix (n, n), n at least 1, with ``room`` for (4 + STRIP + 3 KEPT) n + 4 numbers."""
+    """Do what `eigen` does for one matrix (n, n), n at least 1, with ``room`` for (5 + STRIP + 3 KEPT) n + 4 numbers."""
     cdef Py_ssize_t n = matrix.shape[0], i, j, l, m, count = 0
     cdef int turn
     cdef double alpha, beta, size, scale, g, r, s, c, p, f, b
@@ -494,7 +549,8 @@ cdef bint decompose(double[:, ::1] matrix, double[::1] values, double *vectors, 
     cdef double *betas = e + n + 1
     cdef double *w = betas + n + 1
     cdef double *before = w + n + 1
-    cdef double *strip = before + n + 1
+    cdef double *sizes = before + n + 1
+    cdef double *strip = sizes + n
     cdef double *turns = strip + n * STRIP
     cdef double *row
     cdef double *last
@@ -532,16 +588,11 @@ cdef bint decompose(double[:, ::1] matrix, double[::1] values, double *vectors, 
         beta = betas[l]
         for j in range(l + 1, n):
             w[j] = 0.0
-        for i in range(l + 1, n):
-            size = beta * row[i]
-            if l and betas[l - 1] != 0.0:
-                r, s = last[i], before[i]
-                for j in range(l + 1, n):
-                    A[i * n + j] = A[i * n + j] - (r * before[j] + s * last[j])
-                    w[j] = w[j] + size * A[i * n + j]
-            elif beta != 0.0:
-                for j in range(l + 1, n):
-                    w[j] = w[j] + size * A[i * n + j]
+            sizes[j] = beta * row[j]
+        if l and betas[l - 1] != 0.0:
+            multiply(A, n, l + 1, last, before, sizes, w, True)
+        elif beta != 0.0:
+            multiply(A, n, l + 1, last, before, sizes, w, False)
         size = 0.0
         for j in range(l + 1, n):
             size = size + w[j] * row[j]
@@ -613,7 +664,7 @@ def eigen(double[:, :, ::1] A, double[:, ::1] values, double[:, :, ::1] vectors)
     demand(vectors.shape[0] == m and vectors.shape[1] == n and vectors.shape[2] == n, "every matrix needs a square of vectors")
     if m == 0 or n == 0:
         return True
-    room = view.array(((4 + STRIP + 3 * KEPT) * n + 4,), sizeof(double), "d")
+    room = view.array(((5 + STRIP + 3 * KEPT) * n + 4,), sizeof(double), "d")
     with nogil:
         for item in range(m):
             found = decompose(A[item], values[item], &vectors[item, 0, 0], room) and found
