@@ -10,6 +10,7 @@ One file: factors, eigenvalues and NumPy's loops are made of the same products.
 from cython cimport view
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from libc.math cimport fabs, sqrt
+from libc.stdlib cimport free, malloc, realloc
 
 from adv_check cimport demand
 from adv_simd cimport LANES, inlined, load, load_first, splat, store, vec, vsum
@@ -32,6 +33,12 @@ cdef struct Matrix:
     double *at
     Py_ssize_t down   # from a row to the next
     Py_ssize_t along  # from a column to the next
+
+
+cdef struct Turns:
+    double *at         # (i, s, c) of each turn
+    Py_ssize_t count
+    Py_ssize_t most    # there is room for
 
 
 cdef inline Matrix part(Matrix A, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
@@ -412,44 +419,65 @@ def _blas():
     return PyCapsule_New(<void *>syrk, "dsyrk", NULL), PyCapsule_New(<void *>potrf, "dpotrf", NULL), PyCapsule_New(<void *>potrs, "dpotrs", NULL)
 
 
-cdef void reflect(double *A, Py_ssize_t n, double *vectors, const double *betas, double *strip) noexcept nogil:
-    """Write the product of the reflections, whose vectors lie in the rows of A right of the diagonal; ``strip`` holds n x STRIP numbers.
+cdef void reflect(double *A, Py_ssize_t n, const double *betas, double *strip, Py_ssize_t last) noexcept nogil:
+    """Multiply STRIP vectors, the columns of ``strip`` (n, STRIP), by the reflections from the ``last`` to the first.
 
-    Rows of the product have nothing to do with each other: STRIP of them are lanes of one pass over A.
+    The vector of a reflection lies in its row of A right of the diagonal.
     """
-    cdef Py_ssize_t i, j, l, block, first, count
+    cdef Py_ssize_t j, l
     cdef vec size[STRIP]
     cdef vec a
     cdef int v
-    for block in range((n + STRIP - 1) // STRIP):
-        first = block * STRIP
-        count = min(STRIP, n - first)
+    for l in range(last, -1, -1):
+        if betas[l] == 0.0:
+            continue
+        for v in range(STRIP // LANES):
+            size[v] = splat(0.0)
+        for j in range(l + 1, n):
+            a = splat(A[l * n + j])
+            for v in range(STRIP // LANES):
+                size[v] = size[v] + load(strip + j * STRIP, v) * a
+        for v in range(STRIP // LANES):
+            size[v] = size[v] * splat(betas[l])
+        for j in range(l + 1, n):
+            a = splat(A[l * n + j])
+            for v in range(STRIP // LANES):
+                store(strip + j * STRIP, v, load(strip + j * STRIP, v) - size[v] * a)
+
+
+cdef void reflected(double *A, Py_ssize_t n, const double *betas, double *vectors, double *strip) noexcept nogil:
+    """Write the product of all reflections; its rows have nothing to do with each other: STRIP of them are lanes of one pass over A."""
+    cdef Py_ssize_t i, j, first, count
+    for first from 0 <= first < n by STRIP:
+        count = min(<Py_ssize_t>STRIP, n - first)
         for j in range(n * STRIP):
             strip[j] = 0.0
         for i in range(count):
             strip[(first + i) * STRIP + i] = 1.0
-        for l in range(min(n - 3, first + count - 2), -1, -1):
-            if betas[l] == 0.0:
-                continue
-            for v in range(STRIP // LANES):
-                size[v] = splat(0.0)
-            for j in range(l + 1, n):
-                a = splat(A[l * n + j])
-                for v in range(STRIP // LANES):
-                    size[v] = size[v] + load(strip + j * STRIP, v) * a
-            for v in range(STRIP // LANES):
-                size[v] = size[v] * splat(betas[l])
-            for j in range(l + 1, n):
-                a = splat(A[l * n + j])
-                for v in range(STRIP // LANES):
-                    store(strip + j * STRIP, v, load(strip + j * STRIP, v) - size[v] * a)
+        reflect(A, n, betas, strip, min(n - 3, first + count - 2))
         for i in range(count):
             for j in range(n):
                 vectors[(first + i) * n + j] = strip[j * STRIP + i]
 
 
-cdef void rotate(double *vectors, Py_ssize_t n, const double *turns, Py_ssize_t count, double *strip) noexcept nogil:
-    """Turn neighbouring rows of ``vectors`` (n, n): (i, s, c) in ``turns`` makes s x_i + c x_i+1 of row i + 1 and c x_i - s x_i+1 of row i.
+cdef void turn_back(double *strip, const Turns *turns) noexcept nogil:
+    """Multiply STRIP vectors, the columns of ``strip``, by the transposes of all turns, the last first."""
+    cdef Py_ssize_t t
+    cdef vec s, c, x, y
+    cdef double *row
+    cdef int v
+    for t in range(turns.count - 1, -1, -1):
+        row = strip + <Py_ssize_t>turns.at[3 * t] * STRIP
+        s = splat(turns.at[3 * t + 1])
+        c = splat(turns.at[3 * t + 2])
+        for v in range(STRIP // LANES):
+            x, y = load(row, v), load(row + STRIP, v)
+            store(row, v, c * x + s * y)
+            store(row + STRIP, v, c * y - s * x)
+
+
+cdef void rotate(double *vectors, Py_ssize_t n, Turns *turns, double *strip) noexcept nogil:
+    """Turn neighbouring rows of ``vectors`` (n, n) and forget the turns: (i, s, c) makes s x_i + c x_i+1 of row i + 1 and c x_i - s x_i+1 of row i.
 
     Columns have nothing to do with each other: STRIP of them take all turns while they are near.
     """
@@ -464,10 +492,10 @@ cdef void rotate(double *vectors, Py_ssize_t n, const double *turns, Py_ssize_t 
             for j in range(width):
                 strip[i * STRIP + j] = vectors[i * n + first + j]
         low = -1  # the row that stands in ``below``
-        for t in range(count):
-            i = <Py_ssize_t>turns[3 * t]
-            s = splat(turns[3 * t + 1])
-            c = splat(turns[3 * t + 2])
+        for t in range(turns.count):
+            i = <Py_ssize_t>turns.at[3 * t]
+            s = splat(turns.at[3 * t + 1])
+            c = splat(turns.at[3 * t + 2])
             if i + 1 != low:
                 for v in range(STRIP // LANES):
                     if low >= 0:
@@ -484,6 +512,7 @@ cdef void rotate(double *vectors, Py_ssize_t n, const double *turns, Py_ssize_t 
         for i in range(n):
             for j in range(width):
                 vectors[i * n + first + j] = strip[i * STRIP + j]
+    turns.count = 0
 
 
 cdef inline inlined multiply(double *A, Py_ssize_t n, Py_ssize_t first, const double *last, const double *before, const double *size, double *w,
@@ -539,19 +568,13 @@ cdef inline inlined multiply(double *A, Py_ssize_t n, Py_ssize_t first, const do
             w[i + q] = x[q]
 
 
-cdef bint decompose(double[:, ::1] matrix, double[::1] values, double *vectors, double[::1] room) noexcept nogil:
-    """Do what `eigen` does for one matrix (n, n), n at least 1, with ``room`` for (5 + STRIP + 3 KEPT) n + 4 numbers."""
-    cdef Py_ssize_t n = matrix.shape[0], i, j, l, m, count = 0
-    cdef int turn
-    cdef double alpha, beta, size, scale, g, r, s, c, p, f, b
-    cdef double *A = &matrix[0, 0]
-    cdef double *e = &room[0]
-    cdef double *betas = e + n + 1
-    cdef double *w = betas + n + 1
+cdef void tridiagonal(double *A, Py_ssize_t n, double *values, double *e, double *betas, double *room) noexcept nogil:
+    """Make A (n, n) tridiagonal by reflections, its diagonal in ``values`` and what lies beside it in ``e``; ``room`` for 3 n + 2 numbers."""
+    cdef Py_ssize_t j, l
+    cdef double alpha, beta, size, scale, r, s
+    cdef double *w = room
     cdef double *before = w + n + 1
     cdef double *sizes = before + n + 1
-    cdef double *strip = sizes + n
-    cdef double *turns = strip + n * STRIP
     cdef double *row
     cdef double *last
     for j in range(n + 1):
@@ -599,26 +622,46 @@ cdef bint decompose(double[:, ::1] matrix, double[::1] values, double *vectors, 
         size = 0.5 * beta * size
         for j in range(l + 1, n):
             w[j] = w[j] - size * row[j]
-    reflect(A, n, vectors, betas, strip)
-    # implicit QL
+
+
+cdef bint turned_down(double *values, double *e, Py_ssize_t n, double *vectors, double *strip, Turns *turns) noexcept nogil:
+    """Replace the diagonal of a tridiagonal matrix by its eigenvalues, by implicit QL; return whether 120 turns each were enough, and memory.
+
+    Numbers beside the diagonal count as 0 where the two next to them cannot tell; after 60 turns also where the largest number cannot, which
+    is all that rounding leaves of the null space of a large matrix. Rows of ``vectors`` (n, n) take the turns; where it is NULL all turns are kept.
+    """
+    cdef Py_ssize_t i, l, m
+    cdef int turn
+    cdef double size, scale, g, r, s, c, p, f, b, least = 0.0
+    cdef double *at
     for l in range(n):
         turn = 0
         while True:
             m = l
             while m < n - 1:
                 size = fabs(values[m]) + fabs(values[m + 1])
-                if fabs(e[m]) <= 2.220446049250313e-16 * size:
+                if fabs(e[m]) <= max(2.220446049250313e-16 * size, least):
                     break
                 m = m + 1
             if m == l:
                 break
             turn = turn + 1
             if turn > 60:
-                with gil:
+                if least > 0.0:
                     return False
-            if count + m - l > KEPT * n:
-                rotate(vectors, n, turns, count, strip)
-                count = 0
+                turn = 0
+                for i in range(n):
+                    least = max(least, 2.220446049250313e-16 * (fabs(values[i]) + fabs(e[i])))
+                if not 0.0 < least < 1e300:  # what is not finite never ends
+                    return False
+            if turns.count + m - l > turns.most:
+                if vectors != NULL:
+                    rotate(vectors, n, turns, strip)
+                else:
+                    at = <double *>realloc(turns.at, 6 * turns.most * sizeof(double))
+                    if at == NULL:
+                        return False
+                    turns.at, turns.most = at, 2 * turns.most
             g = (values[l + 1] - values[l]) / (2.0 * e[l])
             r = sqrt(g * g + 1.0)
             g = values[m] - values[l] + e[l] / (g + (r if g >= 0.0 else -r))
@@ -640,34 +683,93 @@ cdef bint decompose(double[:, ::1] matrix, double[::1] values, double *vectors, 
                 p = s * r
                 values[i + 1] = g + p
                 g = c * r - b
-                turns[3 * count], turns[3 * count + 1], turns[3 * count + 2] = i, s, c
-                count = count + 1
+                at = turns.at + 3 * turns.count
+                at[0], at[1], at[2] = i, s, c
+                turns.count = turns.count + 1
                 i = i - 1
             if r == 0.0 and i >= l:
                 continue
             values[l] = values[l] - p
             e[l] = g
             e[m] = 0.0
-    rotate(vectors, n, turns, count, strip)
+    if vectors != NULL:
+        rotate(vectors, n, turns, strip)
     return True
 
 
 def eigen(double[:, :, ::1] A, double[:, ::1] values, double[:, :, ::1] vectors):
     """Write the eigenvalues of symmetric matrices A (m, n, n), which are lost, and their eigenvectors as rows of ``vectors`` (m, n, n), in no order.
 
-    Return whether 60 turns of QL were enough for each value.
+    Return whether 120 turns of QL were enough for each value.
     """
     cdef Py_ssize_t m = A.shape[0], n = A.shape[1], item
     cdef double[::1] room
+    cdef double *e
+    cdef double *strip
+    cdef Turns turns
     cdef bint found = True
     demand(A.shape[2] == n and values.shape[0] == m and values.shape[1] == n, "matrices must be square, with a row of values each")
     demand(vectors.shape[0] == m and vectors.shape[1] == n and vectors.shape[2] == n, "every matrix needs a square of vectors")
     if m == 0 or n == 0:
         return True
     room = view.array(((5 + STRIP + 3 * KEPT) * n + 4,), sizeof(double), "d")
+    e = &room[0]
+    strip = e + 5 * n + 4
+    turns.at, turns.count, turns.most = strip + n * STRIP, 0, KEPT * n
     with nogil:
         for item in range(m):
-            found = decompose(A[item], values[item], &vectors[item, 0, 0], room) and found
+            tridiagonal(&A[item, 0, 0], n, &values[item, 0], e, e + n + 1, e + 2 * n + 2)
+            reflected(&A[item, 0, 0], n, e + n + 1, &vectors[item, 0, 0], strip)
+            found = turned_down(&values[item, 0], e, n, &vectors[item, 0, 0], strip, &turns) and found
+    return found
+
+
+def eigen_some(double[:, ::1] A, double[::1] values, double[:, ::1] vectors, Py_ssize_t first):
+    """Write the eigenvalues of a symmetric matrix A (n, n), which is lost, ascending, and the eigenvectors of those from ``first`` on as rows of
+    ``vectors`` (n - first, n).
+
+    Turns are taken back by these vectors alone, from the last turn to the first. Return whether 120 turns of QL were enough for each value.
+    """
+    cdef Py_ssize_t n = A.shape[0], count = vectors.shape[0], i, j, block, some
+    cdef double[::1] room
+    cdef Py_ssize_t[::1] order
+    cdef double *e
+    cdef double *strip
+    cdef Turns turns
+    cdef bint found
+    demand(A.shape[1] == n and values.shape[0] == n, "a matrix must be square, with a value for each row")
+    demand(vectors.shape[1] == n and 0 <= first <= n and count == n - first, "vectors must be rows of n numbers, one for each value from the first on")
+    if n == 0:
+        return True
+    import numpy as np
+
+    room = view.array(((5 + STRIP) * n + 4,), sizeof(double), "d")
+    e = &room[0]
+    strip = e + 5 * n + 4
+    turns.count, turns.most = 0, KEPT * n
+    turns.at = <double *>malloc(3 * turns.most * sizeof(double))
+    if turns.at == NULL:
+        raise MemoryError("no memory for the turns of eigenvectors")
+    try:
+        with nogil:
+            tridiagonal(&A[0, 0], n, &values[0], e, e + n + 1, e + 2 * n + 2)
+            found = turned_down(&values[0], e, n, NULL, strip, &turns)
+        order = np.argsort(values, kind="stable")
+        with nogil:
+            for block from 0 <= block < count by STRIP:
+                some = min(<Py_ssize_t>STRIP, count - block)
+                for i in range(n * STRIP):
+                    strip[i] = 0.0
+                for i in range(some):
+                    strip[order[first + block + i] * STRIP + i] = 1.0
+                turn_back(strip, &turns)
+                reflect(&A[0, 0], n, e + n + 1, strip, n - 3)
+                for i in range(some):
+                    for j in range(n):
+                        vectors[block + i, j] = strip[j * STRIP + i]
+    finally:
+        free(turns.at)
+    np.asarray(values).sort(kind="stable")
     return found
 
 

@@ -219,10 +219,15 @@ def eigh(a: Array, **how: Any) -> tuple[Array, Array]:
     n = np.shape(a)[-1]
     A = np.tril(np.reshape(a, (-1, n, n)).astype(np.float64))
     A += np.tril(A, -1).transpose(0, 2, 1)
+    first, last = how.get("subset_by_index", (0, n - 1))
+    if len(A) == 1 and last == n - 1 and 2 * first > n:
+        values, vectors = np.empty(n), np.empty((n - first, n))
+        if not kernels.arithmetic.eigen_some(A[0], values, vectors, first):
+            raise LinAlgError("the eigenvalues did not converge")
+        return values[first:], vectors.T
     values, vectors = np.empty(A.shape[:2]), np.empty_like(A)
     if not kernels.arithmetic.eigen(A, values, vectors):
         raise LinAlgError("the eigenvalues did not converge")
-    first, last = how.get("subset_by_index", (0, n - 1))
     order = np.argsort(values, axis=1, kind="stable")[:, first : last + 1]
     values, vectors = np.take_along_axis(values, order, 1), np.take_along_axis(vectors, order[:, :, None], 1).transpose(0, 2, 1)
     return values.reshape(*np.shape(a)[:-2], -1), vectors.reshape(*np.shape(a)[:-1], -1)

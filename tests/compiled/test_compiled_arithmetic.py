@@ -226,6 +226,21 @@ def test_eigenvectors(n):
         assert np.linalg.norm(V.T @ V - np.eye(n)) <= 4.0 * n * np.finfo(float).eps
 
 
+@given(n=st.integers(3, 150), rank=st.integers(1, 60), spread=st.floats(0.0, 6.0), seed=st.integers(0, 99))
+def test_eigenvectors_of_a_low_rank(n, rank, spread, seed):
+    random = np.random.default_rng(seed)
+    B = random.normal(size=(n, rank)) * 10.0 ** random.uniform(-spread, spread, rank)
+    A, few = B @ B.T, (n - 1) // 2
+    A = 0.5 * (A + A.T)
+    with using("portable"):
+        values, vectors = linalg.eigh(A)
+        largest, theirs = linalg.eigh(A, subset_by_index=[n - few, n - 1])
+    np.testing.assert_array_equal(largest, values[n - few :])
+    for found, V in ((values, vectors), (largest, theirs)):
+        assert np.linalg.norm(A @ V - V * found) <= 4.0 * n * np.finfo(float).eps * np.linalg.norm(A)
+        assert np.linalg.norm(V.T @ V - np.eye(len(found))) <= 4.0 * n * np.finfo(float).eps
+
+
 def test_pivoted_factors():
     random = np.random.default_rng(0)
     B = random.normal(size=(30, 7))
@@ -250,6 +265,9 @@ def test_factors_of_what_has_none():
             linalg.inv(np.stack([np.eye(3), np.ones((3, 3))]))
         with pytest.raises(linalg.LinAlgError):
             linalg.eigh(np.full((4, 4), np.nan))
+        for wrong in (np.nan, np.inf):
+            with pytest.raises(linalg.LinAlgError):
+                linalg.eigh(np.diag([1.0, 2.0, wrong, 3.0, 4.0]) + 0.1, subset_by_index=[3, 4])
         with pytest.raises(ValueError, match="square"):
             kernels.arithmetic.cholesky(np.ones((2, 3)))
 
@@ -269,12 +287,14 @@ def test_levels_have_the_same_bits():
         module.solve_lower(L, solved, True)
         module.eliminate(U, pivots)
         module.eigen(G.copy()[None], values, vectors)
+        some, largest = values[0].copy(), np.empty((20, len(G)))
+        module.eigen_some(G.copy(), some, largest, len(G) - 20)
         module.exchange(True)
         try:
             products = [A @ A.T, A.T @ A[:, :3], A @ A[0], np.exp(x), np.log(np.abs(x)), np.abs(x) ** 1.7, np.logaddexp(x, x[::-1])]
         finally:
             module.exchange(False)
-        made.append([L, solved, U, values, vectors, *products])
+        made.append([L, solved, U, values, vectors, some, largest, *products])
     for first, second in zip(*made, strict=True):
         np.testing.assert_array_equal(first, second)
 

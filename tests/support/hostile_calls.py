@@ -625,6 +625,7 @@ def arithmetic_calls(_, random):
     yield "eliminate", {"A": B, "pivots": np.zeros(N, dtype=np.intp)}
     yield "solve_eliminated", {"A": B, "pivots": np.arange(N), "B": right}
     yield "eigen", {"A": np.stack([G, B + B.T]), "values": np.empty((2, N)), "vectors": np.empty((2, N, N))}
+    yield "eigen_some", {"A": G.copy(), "values": np.empty(N), "vectors": np.empty((2, N)), "first": N - 2}
     for lanes in (False, True):
         yield "add_row_products", {"A": B, "B": G, "out": np.zeros(N), "lanes": lanes}
     for places in (np.int32, np.int64):
