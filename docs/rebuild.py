@@ -243,7 +243,7 @@ def constraints() -> list[str]:
         for features in ("linear", "rbf"):
             for metric in ("n_constraints_added", "n_constraints_active"):
                 row += [
-                    summary.text(dataset, f"zero_one {features}", metric, 0),
+                    summary.text(dataset, f"zero_one {features} constraint_generation", metric, 0),
                     facts.loc[(dataset, "zero_one", features, metric), "printed"],
                 ]
         rows.append(row)
