@@ -220,7 +220,7 @@ def eigh(a: Array, **how: Any) -> tuple[Array, Array]:
     A = np.tril(np.reshape(a, (-1, n, n)).astype(np.float64))
     A += np.tril(A, -1).transpose(0, 2, 1)
     first, last = how.get("subset_by_index", (0, n - 1))
-    if len(A) == 1 and last == n - 1 and 2 * first > n:
+    if np.ndim(a) == 2 and last == n - 1 and 2 * first > n:
         values, vectors = np.empty(n), np.empty((n - first, n))
         if not kernels.arithmetic.eigen_some(A[0], values, vectors, first):
             raise LinAlgError("the eigenvalues did not converge")
