@@ -90,27 +90,13 @@ cdef inline void tile(const double **a, Py_ssize_t along, int rows, Py_ssize_t d
             c[i] = load(line, 0)
             c[TALL + i] = load(line, 1)
     if vectors == 1:
-        if along == 1 and minus:
-            sums(c, a, 1, depth, b, step, 1, last, True)
-        elif along == 1:
-            sums(c, a, 1, depth, b, step, 1, last, False)
-        elif minus:
-            sums(c, a, TALL, depth, b, step, 1, last, True)
-        else:
-            sums(c, a, TALL, depth, b, step, 1, last, False)
+        sums(c, a, along, depth, b, step, 1, last, minus)
     elif not whole:
-        if minus:
-            sums(c, a, along, depth, b, step, 2, last, True)
-        else:
-            sums(c, a, along, depth, b, step, 2, last, False)
-    elif along == 1 and minus:
-        sums(c, a, 1, depth, b, step, 2, LANES, True)
+        sums(c, a, along, depth, b, step, 2, last, minus)
     elif along == 1:
-        sums(c, a, 1, depth, b, step, 2, LANES, False)
-    elif minus:
-        sums(c, a, TALL, depth, b, step, 2, LANES, True)
+        sums(c, a, 1, depth, b, step, 2, LANES, minus)
     else:
-        sums(c, a, TALL, depth, b, step, 2, LANES, False)
+        sums(c, a, TALL, depth, b, step, 2, LANES, minus)
     for i in range(rows):
         if written:
             store(C.at + i * C.down, 0, c[i])
