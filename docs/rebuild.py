@@ -9,8 +9,7 @@ A page has a table between ``<!-- table NAME -->`` and ``<!-- end NAME -->``; `T
     python docs/rebuild.py results/fathony2018_table4   keep the summaries of these finished runs first
     python docs/rebuild.py results/searches_yeast_80.csv   keep a table of searches (`advcli report +experiment=choi2018_table5_1`)
 
-A run is refused if its commit is unknown or the working tree was changed: its numbers would have no commit. Rows whose
-``origin`` is ``page`` were taken over from the page of that commit, rounded as they stood there.
+A run is refused if its commit is unknown or the working tree was changed: its numbers would have no commit.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ DOCS = Path(__file__).resolve().parent
 KEPT = DOCS.parent / "results" / "published"
 PAGES = [DOCS.parent / "README.md", *sorted(DOCS.rglob("*.md")), DOCS.parent / "benchmarks" / "journal" / "commits.md"]
 KEY = ["dataset", "method", "metric"]
-COLUMNS = [*KEY, "loss", "features", "mean", "std", "n_splits", "worst_gap", "mark", "hyper", "commit", "origin", "note"]
+COLUMNS = [*KEY, "loss", "features", "mean", "std", "n_splits", "worst_gap", "mark", "hyper", "commit", "note"]
 """Columns of a kept summary.
 
 ``std`` has n - 1 in the denominator and is empty for a single split. ``worst_gap`` is the largest certified relative gap. ``mark`` is * for
@@ -96,15 +95,14 @@ class Summary:
         raise ResultsError(f"{self.name}.csv has no row {dataset}, {begins}, {option}")
 
     def made(self, command: str) -> str:
-        """Return the line under a table: command, whether its numbers were taken over from a page, largest relative gap."""
+        """Return the line under a table: command, largest relative gap."""
         gap = self.frame["worst_gap"].max()
-        rounded = " Rounded numbers, taken over from an earlier page." if (self.frame["origin"] == "page").any() else ""
         certified = "" if math.isnan(gap) else f" Relative gaps up to {gap:.1e}."
-        return f"`{command}`.{rounded}{certified}"
+        return f"`{command}`.{certified}"
 
-    def commits(self, origin: str) -> str:
-        """Return the commits of the rows that were computed by a run, or taken over from a page, as ``origin`` says."""
-        return ", ".join(sorted(set(self.frame.loc[self.frame["origin"] == origin, "commit"])))
+    def commits(self) -> str:
+        """Return the commits that computed the rows."""
+        return ", ".join(sorted(set(self.frame["commit"])))
 
 
 def pipe(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -605,10 +603,10 @@ def keep_searches(path: Path) -> Path:
 def commits() -> list[str]:
     """Return the commits behind every kept summary."""
     summaries = [Summary(path.stem) for path in sorted(KEPT.glob("*.csv"))]
-    rows = [[f"`{summary.name}`", summary.commits("run"), summary.commits("page")] for summary in summaries]
+    rows = [[f"`{summary.name}`", summary.commits()] for summary in summaries]
     for path in sorted(SEARCHES.glob("*.csv")):
-        rows.append([f"`searches/{path.stem}`", ", ".join(sorted(set(pd.read_csv(path, dtype=str)["commit"]))), ""])
-    return pipe(["summary", "computed at", "taken over from the page at"], rows)
+        rows.append([f"`searches/{path.stem}`", ", ".join(sorted(set(pd.read_csv(path, dtype=str)["commit"])))])
+    return pipe(["summary", "computed at"], rows)
 
 
 TABLES: dict[str, Callable[[], list[str]]] = {
@@ -729,7 +727,7 @@ def keep(path: Path) -> Path:
     names = runs[["dataset", "method", "loss", "features"]].drop_duplicates(["dataset", "method"])
     names["hyper"] = [_hyper(runs[(runs["dataset"] == row["dataset"]) & (runs["method"] == row["method"])]) for _, row in names.iterrows()]
     summary["mark"] = ["*" if row["best"] is True else "=" if row["bold"] is True else "" for row in summary.to_dict("records")]
-    fresh = summary.merge(names, on=["dataset", "method"]).assign(commit=commit, origin="run", note="")[COLUMNS]
+    fresh = summary.merge(names, on=["dataset", "method"]).assign(commit=commit, note="")[COLUMNS]
     for column in ("mean", "std", "worst_gap"):
         fresh[column] = ["" if math.isnan(value) else f"{value:.9g}" for value in fresh[column]]
     kept = KEPT / f"{path.name}.csv"

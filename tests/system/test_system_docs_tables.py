@@ -71,7 +71,6 @@ def test_kept_summaries_are_whole(rebuild: ModuleType) -> None:
         assert list(frame.columns) == rebuild.COLUMNS
         assert not frame.duplicated(rebuild.KEY).any()
         assert frame["commit"].str.fullmatch("[0-9a-f]{7}").all()
-        assert set(frame["origin"]) <= {"run", "page"}
 
 
 def test_a_run_is_kept_with_its_commit(
@@ -99,9 +98,9 @@ def test_a_run_is_kept_with_its_commit(
     assert said is not None
     assert summary.text("iris", "zero_one linear", "accuracy", 2, 100.0) == said[1]
     row = summary.row("iris", "zero_one linear", "error")
-    assert (row["commit"], row["origin"], row["hyper"], row["mark"], row["n_splits"]) == ("0123456", "run", "C=1", "*", 3)
+    assert (row["commit"], row["hyper"], row["mark"], row["n_splits"]) == ("0123456", "C=1", "*", 3)
     assert summary.made("advcli dataset=iris").startswith("`advcli dataset=iris`. Relative gaps up to ")
-    assert (summary.commits("run"), summary.commits("page")) == ("0123456", "")
+    assert summary.commits() == "0123456"
     # rows of other cells stay, those of the same cell are replaced
     other = first.splitlines()[1].replace("iris", "another")
     (kept / "toy.csv").write_text(first.replace("0123456", "fedcba9") + other + "\n")
