@@ -20,12 +20,15 @@ cdef extern from *:
       memcpy(&power, &bits, 8);
       return power;
     }
-    /* 1/2! + r/3! + ... + r^12/14!, the part of exp r behind 1 + r */
+    /* p = 1/2! + r/3! + ... + r^12/14!, the part of exp r behind 1 + r; ``of`` makes a number, or a vector, of a constant */
+    #define ADV_EXP_TAIL(of) \
+      p = of(1.0 / 87178291200.0); \
+      p = p * r + of(1.0 / 6227020800.0); p = p * r + of(1.0 / 479001600.0); p = p * r + of(1.0 / 39916800.0); p = p * r + of(1.0 / 3628800.0); \
+      p = p * r + of(1.0 / 362880.0); p = p * r + of(1.0 / 40320.0); p = p * r + of(1.0 / 5040.0); p = p * r + of(1.0 / 720.0); \
+      p = p * r + of(1.0 / 120.0); p = p * r + of(1.0 / 24.0); p = p * r + of(1.0 / 6.0); p = p * r + of(0.5);
     static inline double adv_exp_tail(double r) {
-      double p = 1.0 / 87178291200.0;
-      p = p * r + 1.0 / 6227020800.0; p = p * r + 1.0 / 479001600.0; p = p * r + 1.0 / 39916800.0; p = p * r + 1.0 / 3628800.0;
-      p = p * r + 1.0 / 362880.0; p = p * r + 1.0 / 40320.0; p = p * r + 1.0 / 5040.0; p = p * r + 1.0 / 720.0; p = p * r + 1.0 / 120.0;
-      p = p * r + 1.0 / 24.0; p = p * r + 1.0 / 6.0; p = p * r + 0.5;
+      double p;
+      ADV_EXP_TAIL((double))
       return p;
     }
     static inline double adv_elementary_exp(double x) {
@@ -46,7 +49,6 @@ cdef extern from *:
     #else
       /* exp of each number, with the same bits: the same sums, and powers of two whose exponents are halved in another way. Adding 1.5 2^52
          rounds a number to a whole one, whose last bits are those of the sum. NaN is taken out first: comparing it would set a flag. */
-      #define ADV_TERM(a) p = p * r + adv_set(a);
       static inline adv_vec adv_elementary_exps(adv_vec x) {
         const adv_vec shift = adv_set(6755399441055744.0), most = adv_set(709.79), least = adv_set(-745.14), one = adv_set(1.0);
         const adv_mask number = x == x;
@@ -56,10 +58,7 @@ cdef extern from *:
         n = (scaled + shift) - shift;
         n = n - adv_if_gt(n, scaled, one, adv_set(0.0)); /* rounded down */
         r = (held - n * adv_set(ADV_LN2_HIGH)) - n * adv_set(ADV_LN2_LOW);
-        p = adv_set(1.0 / 87178291200.0);
-        ADV_TERM(1.0 / 6227020800.0) ADV_TERM(1.0 / 479001600.0) ADV_TERM(1.0 / 39916800.0) ADV_TERM(1.0 / 3628800.0) ADV_TERM(1.0 / 362880.0)
-        ADV_TERM(1.0 / 40320.0) ADV_TERM(1.0 / 5040.0) ADV_TERM(1.0 / 720.0) ADV_TERM(1.0 / 120.0) ADV_TERM(1.0 / 24.0) ADV_TERM(1.0 / 6.0)
-        ADV_TERM(0.5)
+        ADV_EXP_TAIL(adv_set)
         p = one + (r + r * r * p);
         half = adv_set(0.5) * n + shift;
         n = (n - (half - shift)) + shift;
@@ -67,7 +66,6 @@ cdef extern from *:
         p = adv_if_gt(given, most, adv_set(INFINITY), adv_if_gt(least, given, adv_set(0.0), p));
         return (adv_vec)((number & (adv_mask)p) | (~number & (adv_mask)x));
       }
-      #undef ADV_TERM
     #endif
     static inline double adv_elementary_expm1(double x) {
       if (fabs(x) < 0.35) return x + x * x * adv_exp_tail(x);

@@ -477,7 +477,7 @@ cdef void rotate(double *vectors, Py_ssize_t n, Turns *turns, double *strip) noe
         for i in range(n):
             for j in range(width):
                 strip[i * STRIP + j] = vectors[i * n + first + j]
-        low = -1  # the row that stands in ``below``
+        low = -1  # the row that ``below`` holds
         for t in range(turns.count):
             i = <Py_ssize_t>turns.at[3 * t]
             s = splat(turns.at[3 * t + 1])
