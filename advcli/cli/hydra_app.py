@@ -6,12 +6,14 @@ import argparse
 import contextlib
 import logging
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator
 from types import ModuleType
 
 import hydra
+from hydra._internal.hydra import Hydra
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.plugins import Plugins
 from hydra.errors import OverrideParseException
@@ -41,7 +43,7 @@ def run_hydra(task: Task, words: list[str], flags: argparse.Namespace) -> int | 
     os.environ["HYDRA_FULL_ERROR"] = "1"
     sys.argv = [arguments[0], *words]
     try:
-        with warnings.catch_warnings(), lazy_help_texts(), _callers_logging():
+        with warnings.catch_warnings(), lazy_help_texts(), _callers_logging(), _composed_once(words, flags):
             # -m on top of a preset that sweeps by itself needs no remark
             warnings.filterwarnings("ignore", category=UserWarning, module="hydra")
             application()
@@ -60,6 +62,25 @@ def run_hydra(task: Task, words: list[str], flags: argparse.Namespace) -> int | 
             del os.environ["HYDRA_FULL_ERROR"]
         GlobalHydra.instance().clear()
     return 0 if flags.cfg or flags.info or flags.shell_completion else None
+
+
+@contextlib.contextmanager
+def _composed_once(words: list[str], flags: argparse.Namespace) -> Iterator[None]:
+    """Let Hydra compose the config once where the mode is known: to find ``hydra.mode`` it composes the config one more time.
+
+    Among our files presets alone choose a mode, which a word adds (``+experiment=``); a user's files may.
+    """
+    chosen = any(re.match(r"[+~]|hydra(\.mode)?=", word) for word in flags.overrides)
+    unknown = chosen or flags.config_dir or flags.config_path or flags.config_name
+    if unknown and not flags.multirun and "hydra.mode=RUN" not in words:
+        yield
+        return
+    looked = Hydra.get_mode
+    Hydra.get_mode = lambda *_, **__: None  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Hydra.get_mode = looked  # type: ignore[method-assign]
 
 
 @contextlib.contextmanager

@@ -19,9 +19,7 @@ from hydra._internal import config_loader_impl
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.config_repository import CachingConfigRepository, ConfigRepository
 from hydra._internal.defaults_list import DefaultsList, Overrides
-from hydra._internal.hydra import Hydra
 from hydra.core.override_parser.types import Override
-from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, grammar_parser
 from omegaconf._utils import get_yaml_loader
 
@@ -34,11 +32,6 @@ OURS = {"hydra", "main", "schema"}
 def parsed(text: str) -> bytes:
     found = yaml.load(text, Loader=get_yaml_loader())
     return pickle.dumps(OmegaConf.create() if found is None else OmegaConf.create(found))
-
-
-def only_ours(loader: Any) -> bool:
-    """Tell whether no folder of the user's takes part in a composition."""
-    return all(folder.provider in OURS for folder in loader.get_search_path().get_path())
 
 
 def share_compositions(patched: pytest.MonkeyPatch) -> None:
@@ -88,8 +81,8 @@ def share_compositions(patched: pytest.MonkeyPatch) -> None:
 
 
 def patch(patched: pytest.MonkeyPatch) -> None:
-    """Read the package's options once; compose once where nothing could ask for a sweep."""
-    load, own, mode_of = OmegaConf.load, str(conf_dir()), Hydra.get_mode
+    """Read the package's options once."""
+    load, own = OmegaConf.load, str(conf_dir())
 
     def cached(file: Any) -> Any:
         """Only the package's own files, by their content."""
@@ -97,13 +90,6 @@ def patch(patched: pytest.MonkeyPatch) -> None:
         if not str(path).startswith(own):
             return load(file)
         return pickle.loads(parsed(Path(path).read_text(encoding="utf-8")))
-
-    def mode(application: Hydra, config_name: str | None, overrides: list[str]) -> Any:
-        """Hydra composes a first time to read hydra.mode, which presets set, words, and files that are not the package's."""
-        if [word for word in overrides if word.startswith("hydra.")] == ["hydra.mode=RUN"]:
-            return RunMode.RUN
-        asking = [word for word in overrides if word.startswith(("+", "hydra")) and not word.startswith("hydra/launcher=")]
-        return mode_of(application, config_name, overrides) if asking or not only_ours(application.config_loader) else None
 
     def keeping(repository: CachingConfigRepository, delegate: ConfigRepository) -> None:
         """Hydra copies the sources, too, with every structured config of the process, to give the copy other sources."""
@@ -113,6 +99,5 @@ def patch(patched: pytest.MonkeyPatch) -> None:
     for module in (omegaconf.base, omegaconf._utils):
         patched.setattr(module, "parse", understood)
     patched.setattr(OmegaConf, "load", staticmethod(cached))
-    patched.setattr(Hydra, "get_mode", mode)
     patched.setattr(CachingConfigRepository, "__init__", keeping)
     share_compositions(patched)
