@@ -15,8 +15,8 @@ from libc.string cimport memcpy
 
 from adv_simd cimport zeros
 from adv_bind cimport family_free
-from adv_blocks cimport MOST_LABELS, Label, Stored, Supports, deflate, first_row, inflate, load_row, rows_in
-from adv_check cimport INT_MAX, check_list, check_weights, demand
+from adv_blocks cimport MOST_LABELS, Label, Stored, Supports, deflate, first_row, inflate, load_row, rows_in, take_rows
+from adv_check cimport check_list, check_weights, demand
 from adv_loop cimport bind, checked_width, seconds, shuffle
 from adv_rounds cimport CELLS, MOST_THREADS, Member, Rounds, add_up, combine, copies_free, copies_new, cut, enter, leave, wait_for_all, work_together
 from adv_schedule cimport Schedule, ascend_rows, hear, look_now, schedule_new
@@ -60,22 +60,31 @@ cdef class Store:
         return (entries * (sizeof(double) + sizeof(Label)) + self.supports.n * sizeof(Label)
                 + self.n_blocks * (sizeof(double *) + sizeof(Py_ssize_t)))
 
-    def _check(self, Py_ssize_t block, const int[::1] y, shape):
+    cdef Py_ssize_t _blocks(self, Py_ssize_t block, const int[::1] y, Py_ssize_t rows, Py_ssize_t k) except -1:
+        """Return of how many whole blocks ``rows`` rows are, from ``block`` on."""
+        cdef Py_ssize_t first, last
         demand(0 <= block < self.n_blocks, "no such block")
-        demand(y.shape[0] == self.supports.n and shape == (rows_in(&self.supports, block), self.supports.k), "a block is (its rows, k)")
-        cdef Py_ssize_t first = first_row(&self.supports, block), last = first + rows_in(&self.supports, block)
+        first = first_row(&self.supports, block)
+        demand(1 <= rows <= self.supports.n - first, "rows must be there")
+        last = first + rows
+        demand(rows % self.supports.rows == 0 or last == self.supports.n, "rows must be those of whole blocks")
+        demand(y.shape[0] == self.supports.n and k == self.supports.k, "labels must be those of all rows, and numbers (rows, k)")
         check_list(y[first:last], self.supports.k, "labels")
+        return (rows - 1) // self.supports.rows + 1
 
     def read(self, Py_ssize_t block, const int[::1] y, double[:, ::1] out):
-        """Write the dual numbers of a block to ``out`` (its rows, k); y (n) are the labels of all rows."""
-        self._check(block, y, (out.shape[0], out.shape[1]))
-        inflate(&self.supports, block, &y[0], &out[0, 0], self.supports.k)
+        """Write the dual numbers of whole blocks, from ``block`` on, to ``out`` (their rows, k); y (n) are the labels of all rows."""
+        cdef Py_ssize_t b, blocks = self._blocks(block, y, out.shape[0], out.shape[1])
+        with nogil:
+            for b in range(blocks):
+                inflate(&self.supports, block + b, &y[0], &out[first_row(&self.supports, b), 0], self.supports.k)
 
     def write(self, Py_ssize_t block, const int[::1] y, const double[:, ::1] r):
-        """Keep the dual numbers of a block; their rows sum to zero."""
-        self._check(block, y, (r.shape[0], r.shape[1]))
-        if deflate(&self.supports, block, &y[0], &r[0, 0], self.supports.k):
-            raise MemoryError("no memory for a dual point")
+        """Keep the dual numbers (rows, k) of whole blocks, from ``block`` on; their rows sum to zero."""
+        cdef Py_ssize_t b, blocks = self._blocks(block, y, r.shape[0], r.shape[1])
+        for b in range(blocks):
+            if deflate(&self.supports, block + b, &y[0], &r[first_row(&self.supports, b), 0], self.supports.k):
+                raise MemoryError("no memory for a dual point")
 
 
 cdef struct Batch:
@@ -488,31 +497,18 @@ def solve(int kind, int k, const double[::1] parameters, const float[::1] single
     cdef Ascent given
     cdef Batch *batch = &given.batch
     cdef Stored stored
-    cdef Py_ssize_t i, j, most, there
+    cdef Py_ssize_t i, j, most
     cdef int code, kp = checked_width(k)
     cdef Team team
-    demand(n >= 1 and 1 <= own < INT_MAX, "no rows, or no columns")
-    demand((single.shape[0] == 0) != (whole.shape[0] == 0), "rows are single or double numbers")
-    there = single.shape[0] + whole.shape[0]
-    demand(there % own == 0 and (at.shape[0] != 0 or there // own == n), f"rows must be {n} x {own} numbers, got {there}")
-    demand(at.shape[0] == 0 or at.shape[0] == n, f"rows must be listed one by one, {n} of them")
-    for i in range(at.shape[0]):
-        demand(0 <= at[i] < there // own, "rows that are listed must be there")
-    demand(mean.shape[0] == own and inverse.shape[0] == own and shift.shape[0] == own, "every column has a mean, a factor and a shift")
+    take_rows(&stored, single, whole, at, n, own, constant, mean, inverse, shift)
     demand(y.shape[0] == n and store.supports.n == n and store.supports.k == k, "labels and the dual point are of all rows")
     check_list(y, k, "labels")
     check_weights(sample_weight, n)
     check_weights(cost_weight, n)
-    stored.d = own + constant
     demand(theta.shape[0] == stored.d and theta.shape[1] == kp and gap.shape[0] == n, "theta must be (d, kp), padded, and gap (n)")
     demand(together >= 1, "a batch has a row at least")
     demand(1 <= threads <= min(<Py_ssize_t>MOST_THREADS, store.n_blocks) and visits >= 1,
            f"an ascent has 1 to {MOST_THREADS} threads, no more than blocks, and at least one visit a round")
-    stored.n, stored.own = n, own
-    stored.single = &single[0] if single.shape[0] else NULL
-    stored.whole = &whole[0] if whole.shape[0] else NULL
-    stored.at = &at[0] if at.shape[0] else NULL
-    stored.mean, stored.inverse, stored.shift = &mean[0], &inverse[0], &shift[0]
     batch.stored, batch.supports = &stored, &store.supports
     batch.y = &y[0]
     batch.sample = &sample_weight[0] if sample_weight.shape[0] else NULL

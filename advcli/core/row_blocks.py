@@ -94,13 +94,14 @@ class BlockRows:
 
     def dense(self, first: int, last: int) -> Array:
         """Return rows first..last - 1 of X, C-contiguous."""
+        from .compiled import kernels  # here: proofs of other rows run without compiled code
+
         X = np.empty((last - first, self.shape[1]))
-        stored = X[:, : self.stored.shape[1]]
-        np.subtract(self.raw(first, last), self.mean, out=stored)
-        stored *= self.inverse
-        stored += self.shift
-        if self.constant:
-            X[:, -1] = 1.0
+        if last > first:
+            at = np.empty(0, dtype=np.int64) if self.at is None else self.at[first:last]
+            rows = [*by_precision(self.stored[first:last] if self.at is None else self.stored), at]
+            about = (self.mean, self.inverse, self.shift)
+            kernels.scores.dense(*rows, last - first, self.stored.shape[1], self.constant, *about, X)
         return X
 
     @property
@@ -162,6 +163,12 @@ class _Transposed:
         for part in self.rows.parts():
             total += self.rows.dense(part.start, part.stop).T @ R[part]
         return total
+
+
+def by_precision(stored: NDArray[Any]) -> tuple[NDArray[np.float32], Array]:
+    """Return the stored numbers row after row, as compiled loops take them: of single and of double precision, one of which is empty."""
+    numbers = stored.reshape(-1)
+    return (numbers, np.empty(0)) if numbers.dtype == np.float32 else (np.empty(0, dtype=np.float32), numbers)
 
 
 def can_be_read(X: Any) -> bool:

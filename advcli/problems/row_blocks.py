@@ -44,21 +44,15 @@ class SparseDual:
         """Bytes that it takes, the labels left out."""
         return int(self.store.nbytes)
 
-    def _blocks(self, part: slice) -> Iterator[tuple[int, slice]]:
-        for first in range(part.start, part.stop, self.rows):
-            yield first // self.rows, slice(first - part.start, min(first + self.rows, part.stop) - part.start)
-
     def read(self, part: slice) -> Array:
         """Return the rows of whole blocks, shape (m, k)."""
         R = np.empty((part.stop - part.start, self.k))
-        for block, rows in self._blocks(part):
-            self.store.read(block, self.y, R[rows])
+        self.store.read(part.start // self.rows, self.y, R)
         return R
 
     def write(self, part: slice, R: Array) -> None:
         """Keep the rows of whole blocks."""
-        for block, rows in self._blocks(part):
-            self.store.write(block, self.y, np.ascontiguousarray(R[rows]))
+        self.store.write(part.start // self.rows, self.y, np.ascontiguousarray(R))
 
     def parts(self) -> Iterator[slice]:
         """Yield the rows in their order, by whole blocks."""
@@ -156,13 +150,15 @@ class BlockProblem(Problem):
 
     def feasible(self, R: Any) -> tuple[Any, float]:
         """Return a feasible dual point near R, R itself where it is one up to rounding, and how far outside R lies."""
-        point, distances = R, [0.0]
-        for rows in R.parts():
-            r, y = R.read(rows), self.y[rows].astype(np.intp)
+
+        def outside(rows: slice) -> float:
             with np.errstate(invalid="ignore"):
-                distances.append(float(self.loss.infeasibility(r, y).max()))
-            if distances[-1] > ROUNDING * self.loss.n_classes:
-                if point is R:
-                    point = R.scaled(1.0)
-                point.write(rows, self.loss.project(r, y))
-        return point, float(np.max(distances))
+                return float(self.loss.infeasibility(R.read(rows), self.y[rows].astype(np.intp)).max())
+
+        parts = list(R.parts())
+        distances = shared(outside, parts, self.threads if self.loss.compiled else 1)
+        beyond = [rows for rows, distance in zip(parts, distances, strict=True) if distance > ROUNDING * self.loss.n_classes]
+        point = R.scaled(1.0) if beyond else R
+        for rows in beyond:
+            point.write(rows, self.loss.project(R.read(rows), self.y[rows].astype(np.intp)))
+        return point, float(np.max([0.0, *distances]))

@@ -1,4 +1,4 @@
-"""A fit to rows that lie in a file: resident memory at its peak beside the mapped share of it, and processor seconds."""
+"""A fit to rows that lie in a file: resident memory at its peak beside the mapped share of it, seconds, and what two threads gain."""
 
 import json
 import subprocess
@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 from measure import Row
 
+from advcli.solvers.coordinate.threaded import usable_cores
+
 D, K, LAMBDAS = 50, 10, (1e-2, 1e-4)
 
 # A process of its own: its memory is the fit's alone. /proc says what is resident, by kinds, sampled while the compiled solver runs.
@@ -18,6 +20,7 @@ import numpy as np
 from advcli import AdversarialClassifier
 from advcli.core.row_blocks import BlockRows
 from advcli.evaluation.standardise import Standardiser
+from threadpoolctl import threadpool_limits
 peak, ended = {"VmRSS": 0, "RssFile": 0}, threading.Event()
 def watch():
     while not ended.wait(0.02):
@@ -28,10 +31,14 @@ threading.Thread(target=watch, daemon=True).start()
 began = time.process_time()
 rows = BlockRows(np.load(sys.argv[1], mmap_mode="r"))
 X = Standardiser().fit(rows).transform(rows)
-fitted = AdversarialClassifier(lam=float(sys.argv[3]), tol=1e-3).fit(X, np.load(sys.argv[2]))
+start = time.perf_counter()
+with threadpool_limits(1):  # as the command line has it
+    learner = AdversarialClassifier(lam=float(sys.argv[3]), tol=1e-3, solver_options={"threads": int(sys.argv[4])})
+    fitted = learner.fit(X, np.load(sys.argv[2]))
+wall = time.perf_counter() - start
 ended.set()
 found = fitted.certificate_
-print(json.dumps({**peak, "seconds": time.process_time() - began, "gap": found.relative_gap, "passes": found.passes}))
+print(json.dumps({**peak, "seconds": time.process_time() - began, "wall": wall, "gap": found.relative_gap, "passes": found.passes}))
 """
 
 
@@ -60,11 +67,19 @@ def mapped(options):
         write(folder, n)
         for lam in LAMBDAS:
             command = [sys.executable, "-c", PROGRAM, str(folder / "X.npy"), str(folder / "y.npy"), str(lam)]
-            found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+            by_threads = {count: [] for count in (1, 2)[: usable_cores()]}
+            for _ in range(options.repeats):
+                for count, fits in by_threads.items():
+                    fits.append(json.loads(subprocess.run([*command, str(count)], capture_output=True, text=True, check=True).stdout))
+            walls = [min(each["wall"] for each in fits) for fits in by_threads.values()]
+            found = by_threads[1][0]
             what = f"n = {n:.0e}, d = {D}, k = {K}, lambda {lam:g}"
             share = found["VmRSS"] / max(found["RssFile"], 1)
             detail = f"{found['VmRSS'] / 1024:.0f} MB, {found['RssFile'] / 1024:.0f} of them mapped"
             rows.append(Row(f"resident / mapped share, {what}", share, 1.3, larger=False, detail=detail))
             detail = f"gap {found['gap']:.1e}, {found['passes']:.1f} passes"
             rows.append(Row(f"processor seconds, statistics of columns among them, {what}", found["seconds"], detail=detail))
+            if len(walls) == 2:
+                detail = f"{walls[0]:.3g} s with one, {walls[1]:.3g} s with two, certificates among them"
+                rows.append(Row(f"one thread / two threads, {what}", walls[0] / walls[1], 1.5, 1.8, detail=detail))
     return rows

@@ -32,7 +32,7 @@ BENCHMARKS = {
     "small": ("peers", "small", "a fit of iris, by the estimator and in a cell, against LogisticRegression"),
     "sweeps": ("cells", "sweeps", "a cell of a sweep of 10,000 and the quickstart; --all-peers for Table 2's Gaussian half (half an hour)"),
     "portable": ("portable", "cost", "fits by arithmetic=portable over fast, processor time; --all-peers for kernel PCA of letter's shape"),
-    "mapped": ("mapped", "mapped", "rows in a file of 2 GB: peak of resident memory over its mapped share, processor seconds"),
+    "mapped": ("mapped", "mapped", "rows in a file of 2 GB: peak of resident memory over its mapped share, seconds, two threads"),
     "many": ("many", "many", "fits to a thousand classes and more against LinearSVC one-versus-rest; --all-peers for 10,000"),
     "mrcpy": ("peers", "minimax", "zero_one fits against MRCpy, in an environment with scikit-learn 1.6"),
     "rbf": ("kernels", "rbf", "zero_one fits with a Gaussian kernel against SVC on the same kernel matrix"),

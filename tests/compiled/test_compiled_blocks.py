@@ -175,7 +175,10 @@ def test_arguments_that_cannot_be_are_refused(kernels):
             ascend(kernels, loss, X, y, 0.1, rows=4, **wrong)
     with pytest.raises(ValueError, match="block"):
         store.read(2, y, np.empty((2, 3)))
-    with pytest.raises(ValueError, match="its rows"):
+    with pytest.raises(ValueError, match="rows must be there"):
         store.write(1, y, np.empty((4, 3)))
+    for of_two in (store.read, store.write):
+        with pytest.raises(ValueError, match="whole blocks"):
+            of_two(0, y, np.empty((5, 3)))
     with pytest.raises(ValueError, match="classes"):
         kernels.ascent_row_blocks.Store(6, 2**16, 4)

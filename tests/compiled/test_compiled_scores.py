@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advcli.core.compiled import Kernels, compiled_rows, usable_levels
+from advcli.core.row_blocks import by_precision
 
 
 def plain_scores(X, theta):
@@ -71,3 +72,21 @@ def test_other_classes_are_left_alone():
     assert (F[:, 70:140] == [[1.0]] * 3).all()
     assert (F[:, :70] == 7.0).all()
     assert (F[:, 140:] == 7.0).all()
+
+
+@pytest.mark.parametrize("level", usable_levels())
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 20), p=st.integers(1, 70), listed=st.booleans(), constant=st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_standardised_rows_have_the_bits_of_numpy(level, precision, seed, n, p, listed, constant):
+    random = np.random.default_rng(seed)
+    stored = (random.normal(size=(n + 3 * listed, p)) * 10.0 ** random.integers(-5, 5)).astype(precision)
+    at = random.integers(0, len(stored), n) if listed else np.empty(0, dtype=np.int64)
+    mean, inverse, shift = random.normal(size=p), random.random(p), random.integers(0, 2, p).astype(float)
+    X = np.full((n, p + constant), np.nan)
+    Kernels(level).scores.dense(*by_precision(stored), at, n, p, constant, mean, inverse, shift, X)
+    plain = (stored[at] if listed else stored).astype(float)
+    plain -= mean
+    plain *= inverse
+    plain += shift
+    assert np.array_equal(X, np.column_stack([plain, np.ones(n)]) if constant else plain)

@@ -106,11 +106,19 @@ ROWS_IN_BLOCKS = (
         f"{BLOCKS} -k plain",
         "ascent_row_blocks",
     ),
+    Mutant(
+        "_ext/ascent/adv_blocks.pxd", "out[own] = 1.0", "out[own] = 2.0", "tests/compiled/test_compiled_scores.py -k standardised", "scores"
+    ),
     Mutant("advcli/problems/row_blocks.py", "* part.n if part.n else 0.0", "if part.n else 0.0", f"{IN_BLOCKS} -k optimum"),
     Mutant(
         "advcli/core/row_blocks.py", "(part_mean - mean) ** 2 * (n * m / (n + m))", "(part_mean - mean) ** 2 * m", f"{IN_BLOCKS} -k optimum"
     ),
-    Mutant("advcli/problems/row_blocks.py", "point.write(rows, self.loss.project(r, y))", "pass", f"{IN_BLOCKS} -k outside"),
+    Mutant(
+        "advcli/problems/row_blocks.py",
+        "point.write(rows, self.loss.project(R.read(rows), self.y[rows].astype(np.intp)))",
+        "pass",
+        f"{IN_BLOCKS} -k outside",
+    ),
     Mutant("advcli/data/sources/mapped.py", "if not np.isfinite(raw).all():", "if False:", f"{MAPPED} -k wrong"),
 )
 TOP_K = "tests/losses/test_losses_top_k.py"

@@ -269,27 +269,35 @@ def scores_calls(_, random):
     yield "sparse", {**rows, "theta": random.normal(size=(D, K)), "F": np.empty((N, K)), "first": 0, "last": K}
     point = {"numbers": random.normal(size=N), "labels": random.integers(0, K, N).astype(np.int32), "begin": np.arange(N + 1)}
     yield "adjoint", {**rows, **point, "k": K, "together": 2, "total": np.zeros((D, K)), "first": 0, "last": K}
+    for number in range(4):
+        yield "dense", {**some_stored(random, single=number % 2 == 0, listed=number > 1), "X": np.empty((N, D + 1))}
+
+
+def some_stored(random, single, listed):
+    """Rows that are read in blocks: N of them, all that are stored, or ``listed``."""
+    there = N + 2 * listed
+    X = random.normal(size=(there, D))
+    return {
+        "single": X.ravel().astype(np.float32) if single else np.empty(0, np.float32),
+        "whole": np.empty(0) if single else X.ravel(),
+        "at": random.permutation(there)[:N].astype(np.int64) if listed else np.empty(0, np.int64),
+        "n": N,
+        "own": D,
+        "constant": True,
+        "mean": random.normal(size=D),
+        "inverse": random.random(D) + 0.5,
+        "shift": np.zeros(D),
+    }
 
 
 def dual_blocks_calls(module, random):
     width = module.width(K)
     for at, family in enumerate(families(random)):
-        there = N + 2 * (at % 3 == 1)  # rows that are stored, of which N are listed
-        X = random.normal(size=(there, D))
-        single = at % 2 == 0
         yield (
             "solve",
             {
                 **family,
-                "single": X.ravel().astype(np.float32) if single else np.empty(0, np.float32),
-                "whole": np.empty(0) if single else X.ravel(),
-                "at": np.empty(0, np.int64) if there == N else random.permutation(there)[:N].astype(np.int64),
-                "n": N,
-                "own": D,
-                "constant": True,
-                "mean": random.normal(size=D),
-                "inverse": random.random(D) + 0.5,
-                "shift": np.zeros(D),
+                **some_stored(random, single=at % 2 == 0, listed=at % 3 == 1),
                 "y": labels(random).astype(np.int32),
                 "sample_weight": random.random(N) + 0.1,
                 "cost_weight": random.random(N) + 0.1,

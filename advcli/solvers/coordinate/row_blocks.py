@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.arrays import is_sparse
 from ...core.compiled import aligned_zeros, kernels
-from ...core.row_blocks import BlockRows
+from ...core.row_blocks import BlockRows, by_precision
 from ...problems.risk import Problem, Solution
 from ...problems.row_blocks import MOST_CLASSES, BlockProblem, SparseDual
 from ..base import Limits, register, warm_start, whole_option
@@ -59,12 +59,10 @@ class BlockDualSolver(ThreadedSolver):
         R, theta = self._start(problem, start, y, rows)
         padded = aligned_zeros((d, kernels.ascent_row_blocks.width(k)))
         padded[:, :k] = theta
-        stored, threads = rows.stored.reshape(-1), self.threads_for(problem)
-        single = stored.dtype == np.float32
+        threads = self.threads_for(problem)
         code, passes, _, _ = kernels.ascent_row_blocks.solve(
             *kernels.arguments(problem.loss.family),
-            stored if single else np.empty(0, dtype=np.float32),
-            np.empty(0) if single else stored,
+            *by_precision(rows.stored),
             np.empty(0, dtype=np.int64) if rows.at is None else rows.at,
             n,
             rows.stored.shape[1],
