@@ -15,11 +15,12 @@ from libc.string cimport memcpy
 
 from adv_simd cimport zeros
 from adv_bind cimport family_free
-from adv_blocks cimport MOST_LABELS, Label, Stored, Supports, deflate, first_row, inflate, load_row, rows_in, take_rows
+from adv_blocks cimport MOST_LABELS, Label, Supports, deflate, first_row, inflate, rows_in
 from adv_check cimport check_list, check_weights, demand
 from adv_loop cimport bind, checked_width, seconds, shuffle
 from adv_rounds cimport CELLS, MOST_THREADS, Member, Rounds, add_up, combine, copies_free, copies_new, cut, enter, leave, wait_for_all, work_together
 from adv_schedule cimport Schedule, ascend_rows, hear, look_now, schedule_new
+from adv_stored cimport Stored, load_row, take_rows
 from adv_visit cimport Run, Term, judge_rows, terms_new, values_of, visit_each
 include "width.pxi"
 

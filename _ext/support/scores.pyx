@@ -1,4 +1,4 @@
-"""Scores F = X Theta and sums X'R of sparse rows with many classes, by tiles of classes, and rows that are read in blocks: without the GIL.
+"""Scores F = X Theta and sums X'R of sparse rows with many classes, by tiles of classes, and standardised rows: all without the GIL.
 
 SciPy's product reads a row of Theta, k numbers, for each value of X, from memory where Theta is large. Here TILE classes of the features that
 occur are copied together and serve all rows before the next tile, so that Theta is read once. Products are rounded before they are added
@@ -12,10 +12,10 @@ at any instruction set, and do not depend on how rows or classes are divided amo
 from libc.stdlib cimport calloc, malloc, free
 from libc.string cimport memcpy, memset
 
-from adv_blocks cimport Stored, standardise, take_rows
 from adv_check cimport check_list, check_rows, check_starts, demand
 from adv_linear cimport sparse_scores
 from adv_simd cimport LANES, zeros
+from adv_stored cimport Stored, standardise, take_rows
 
 cdef enum:
     TILE = 64            # classes whose weights lie together
@@ -153,9 +153,12 @@ def adjoint(const double[::1] values, const int[::1] columns, const long long[::
         free(sums)
 
 
-def dense(const float[::1] single, const double[::1] whole, const long long[::1] at, Py_ssize_t n, int own, bint constant, const double[::1] mean,
-          const double[::1] inverse, const double[::1] shift, double[:, ::1] X):
-    """Write n stored rows to X (n, d) in double precision, as `ascent_row_blocks.solve` reads them, with the bits of NumPy's operations."""
+def standardised(const float[::1] single, const double[::1] whole, const long long[::1] at, Py_ssize_t n, int own, bint constant,
+                 const double[::1] mean, const double[::1] inverse, const double[::1] shift, double[:, ::1] X):
+    """Write n stored rows to X (n, d), the numbers x of column j as (x - mean_j) inverse_j + shift_j; arguments as in `ascent_row_blocks.solve`.
+
+    The bits are those of NumPy, which takes one operation after the other.
+    """
     cdef Stored stored
     cdef Py_ssize_t i
     take_rows(&stored, single, whole, at, n, own, constant, mean, inverse, shift)

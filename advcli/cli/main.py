@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if arguments is None:
-        atexit.register(gc.freeze)  # the last collection of a process looks at every object of the libraries: a sixth of a short run
+        atexit.register(gc.freeze)  # the last collection of a process looks at every object of the libraries: an eighth of a short run
     number = next(_starts)  # a second command of one process may start in the same second
     os.environ[configuration.STARTED] = f"{datetime.now():%Y-%m-%d_%H-%M-%S}_{os.getpid()}" + (f"_{number}" if number else "")
     open_descriptors()

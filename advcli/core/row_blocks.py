@@ -101,7 +101,7 @@ class BlockRows:
             at = np.empty(0, dtype=np.int64) if self.at is None else self.at[first:last]
             rows = [*by_precision(self.stored[first:last] if self.at is None else self.stored), at]
             about = (self.mean, self.inverse, self.shift)
-            kernels.scores.dense(*rows, last - first, self.stored.shape[1], self.constant, *about, X)
+            kernels.scores.standardised(*rows, last - first, self.stored.shape[1], self.constant, *about, X)
         return X
 
     @property

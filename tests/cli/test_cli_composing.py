@@ -8,20 +8,6 @@ from advcli.cli import main
 from advcli.core.paths import conf_dir
 
 
-@pytest.fixture
-def composed(monkeypatch) -> list[list[str]]:
-    """The words of each composition by Hydra."""
-    made: list[list[str]] = []
-    compose = ConfigLoaderImpl.load_configuration
-
-    def counted(loader, config_name, overrides, *more, **named):
-        made.append(list(overrides))
-        return compose(loader, config_name, overrides, *more, **named)
-
-    monkeypatch.setattr(ConfigLoaderImpl, "load_configuration", counted)
-    return made
-
-
 @pytest.mark.parametrize(
     ("words", "once"),
     [
@@ -31,10 +17,12 @@ def composed(monkeypatch) -> list[list[str]]:
         (["+experiment=quickstart"], False),
     ],
 )
-def test_a_command_composes_once_where_the_mode_is_known(words, once, composed, tmp_path, capsys) -> None:
+def test_a_command_composes_once_where_the_mode_is_known(words, once, monkeypatch, tmp_path, capsys) -> None:
+    compose, times = ConfigLoaderImpl.load_configuration, []
+    monkeypatch.setattr(ConfigLoaderImpl, "load_configuration", lambda *given, **named: times.append(1) or compose(*given, **named))
     assert main([*words, "dry_run=true", f"results_dir={tmp_path}"]) == 0
     assert "nothing is computed" in capsys.readouterr().out
-    assert (len(composed) == 1) == once
+    assert (len(times) == 1) == once
 
 
 def test_only_presets_of_the_package_choose_a_mode() -> None:

@@ -84,7 +84,7 @@ def test_standardised_rows_have_the_bits_of_numpy(level, precision, seed, n, p, 
     at = random.integers(0, len(stored), n) if listed else np.empty(0, dtype=np.int64)
     mean, inverse, shift = random.normal(size=p), random.random(p), random.integers(0, 2, p).astype(float)
     X = np.full((n, p + constant), np.nan)
-    Kernels(level).scores.dense(*by_precision(stored), at, n, p, constant, mean, inverse, shift, X)
+    Kernels(level).scores.standardised(*by_precision(stored), at, n, p, constant, mean, inverse, shift, X)
     plain = (stored[at] if listed else stored).astype(float)
     plain -= mean
     plain *= inverse

@@ -75,7 +75,7 @@ BLOCKS, MAPPED = "tests/compiled/test_compiled_blocks.py", "tests/data/test_data
 IN_BLOCKS = "tests/learners/test_learners_blocks.py"
 ROWS_IN_BLOCKS = (
     Mutant("_ext/ascent/adv_blocks.pxd", "y[first + i]] = -total", "y[first + i]] = total", f"{BLOCKS} -k supports", "ascent_row_blocks"),
-    Mutant("_ext/ascent/adv_blocks.pxd", "i = x.at[i]", "i = i", f"{BLOCKS} -k listed", "ascent_row_blocks"),
+    Mutant("_ext/support/adv_stored.pxd", "i = x.at[i]", "i = i", f"{BLOCKS} -k listed", "ascent_row_blocks"),
     Mutant(
         "_ext/ascent/adv_blocks.pxd",
         "if size != s.sizes[block]:",
@@ -107,7 +107,11 @@ ROWS_IN_BLOCKS = (
         "ascent_row_blocks",
     ),
     Mutant(
-        "_ext/ascent/adv_blocks.pxd", "out[own] = 1.0", "out[own] = 2.0", "tests/compiled/test_compiled_scores.py -k standardised", "scores"
+        "_ext/support/adv_stored.pxd",
+        "out[own] = 1.0",
+        "out[own] = 2.0",
+        "tests/compiled/test_compiled_scores.py -k standardised",
+        "scores",
     ),
     Mutant("advcli/problems/row_blocks.py", "* part.n if part.n else 0.0", "if part.n else 0.0", f"{IN_BLOCKS} -k optimum"),
     Mutant(

@@ -270,7 +270,7 @@ def scores_calls(_, random):
     point = {"numbers": random.normal(size=N), "labels": random.integers(0, K, N).astype(np.int32), "begin": np.arange(N + 1)}
     yield "adjoint", {**rows, **point, "k": K, "together": 2, "total": np.zeros((D, K)), "first": 0, "last": K}
     for number in range(4):
-        yield "dense", {**some_stored(random, single=number % 2 == 0, listed=number > 1), "X": np.empty((N, D + 1))}
+        yield "standardised", {**some_stored(random, single=number % 2 == 0, listed=number > 1), "X": np.empty((N, D + 1))}
 
 
 def some_stored(random, single, listed):
