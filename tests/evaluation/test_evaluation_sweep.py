@@ -16,6 +16,7 @@ import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hypothesis import given
 from hypothesis import strategies as st
+from omegaconf import OmegaConf
 from support.waiting import HANG, until
 
 from advcli.cli import main
@@ -216,15 +217,22 @@ def test_a_preset_is_its_cells() -> None:
 
 
 VALUES = st.one_of(
-    st.none(), st.booleans(), st.integers(-(10**12), 10**12), st.floats(allow_nan=False), st.text(st.characters(codec="utf-8"), max_size=12)
+    st.none(),
+    st.booleans(),
+    st.integers(-(10**12), 10**12),
+    st.floats(allow_nan=False),
+    st.text(st.characters(codec="utf-8"), max_size=12),
+    st.text("${}\\'\",[]:=a ", max_size=12),
 )
 
 
 @given(st.one_of(VALUES, st.lists(VALUES, max_size=3)))
-def test_hydra_reads_a_value_as_it_was_written(value: Any) -> None:
+def test_a_run_reads_a_value_as_it_was_written(value: Any) -> None:
+    """Hydra takes the quotes from a text, and OmegaConf the backslash that keeps ``${`` from being an interpolation."""
     (override,) = OverridesParser.create().parse_overrides([word("key", value)])
-    assert override.value() == value
-    assert isinstance(override.value(), type(value))
+    config: Any = OmegaConf.to_container(OmegaConf.create({"key": override.value()}), resolve=True)
+    assert config["key"] == value
+    assert isinstance(config["key"], type(value))
     assert words_for({"a": {"b": value}}) == [word("a.b", value)]
 
 
