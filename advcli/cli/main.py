@@ -26,6 +26,7 @@ from ..config.words import refuse_paths, suggestion, with_options_of_swept_group
 from ..core import plugins
 from ..core.errors import AdvcliError, ConfigError, UnknownNameError
 from ..core.files import explained
+from ..core.first_use import load_at_first_use
 from ..core.streams import forget_output, open_descriptors, standard_streams
 from ..results.progress import warning
 from . import actions
@@ -57,6 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if arguments is None:
         atexit.register(gc.freeze)  # the last collection of a process looks at every object of the libraries: an eighth of a short run
+        load_at_first_use("numpy.f2py", "numpy.testing", "pandas", "scipy.stats")  # scikit-learn and SciPy import them for all cases
     number = next(_starts)  # a second command of one process may start in the same second
     os.environ[configuration.STARTED] = f"{datetime.now():%Y-%m-%d_%H-%M-%S}_{os.getpid()}" + (f"_{number}" if number else "")
     open_descriptors()

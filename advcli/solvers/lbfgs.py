@@ -18,7 +18,6 @@ from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.optimize import Bounds, minimize
 
 from ..core.arithmetic import refuse_portable
 from ..core.typing import Array
@@ -140,8 +139,11 @@ class ProximalRun:
 
         if not enough(latest):
             options: Any = {"maxcor": self.pairs, "maxiter": _INNER, "maxfun": 10 * _INNER, "ftol": 0.0, "gtol": 0.0}
+            from scipy.optimize import Bounds, minimize  # most fits need neither it nor the time that it takes
+
+            bounds = None if variables.tolerance is None else Bounds(0.0, np.inf)
             with suppress(_Spent):
-                minimize(evaluate, begin, jac=True, method="L-BFGS-B", bounds=variables.bounds, callback=callback, options=options)
+                minimize(evaluate, begin, jac=True, method="L-BFGS-B", bounds=bounds, callback=callback, options=options)
         return accepted, iterations
 
 
@@ -155,7 +157,6 @@ class _Variables:
     def __init__(self, tolerance: Array | None, shape: tuple[int, ...]) -> None:
         self.shape = shape
         self.tolerance = None if tolerance is None else tolerance.ravel()
-        self.bounds = None if self.tolerance is None else Bounds(0.0, np.inf)
 
     def of(self, theta: Array) -> Array:
         """Return the variables at theta."""

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from ..core.checks import FRACTION, refuse
 from ..core.errors import ConfigError, DataError
@@ -159,6 +158,8 @@ def guarantee(scores: Any, wrong: Any, level: float = 0.05, delta: float = 0.1, 
     order = np.argsort(-margin, kind="stable")
     accepted = np.searchsorted(-margin[order], -levels, side="left")  # margins above the threshold
     errors = np.r_[0, np.cumsum(wrong[order])].astype(np.intp)[accepted]
+    from scipy.stats import binom  # takes half a second
+
     passes = binom.cdf(errors, accepted, epsilon) <= delta
     last = int(np.argmin(np.r_[passes, False])) - 1
     if last < 0:

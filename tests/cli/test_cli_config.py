@@ -237,6 +237,20 @@ def test_cli_stays_light() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_a_run_loads_no_library_that_it_does_not_use(tmp_path: Path) -> None:
+    """scikit-learn imports scipy.stats for all cases, which takes longer than a small run; a table of one method has no test in it."""
+    command = [sys.executable, "-X", "importtime", "-m", "advcli", "dataset=iris", "protocol.n_splits=2", f"results_dir={tmp_path}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=dict(os.environ), cwd=tmp_path)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+    assert {"pandas.core.frame", "sklearn.base"} <= loaded
+    assert not loaded & {
+        "scipy.stats._stats_py",
+        "sklearn.model_selection",
+        "sklearn.metrics",
+        "numpy.f2py.f2py2e",
+    }
+
+
 def test_data_actions(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["data", "list", "data_dir=here"]) == 0

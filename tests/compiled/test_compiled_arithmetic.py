@@ -238,7 +238,8 @@ def test_eigenvectors_of_a_low_rank(n, rank, spread, seed):
     np.testing.assert_array_equal(largest, values[n - few :])
     for found, V in ((values, vectors), (largest, theirs)):
         assert np.linalg.norm(A @ V - V * found) <= 4.0 * n * np.finfo(float).eps * np.linalg.norm(A)
-        assert np.linalg.norm(V.T @ V - np.eye(len(found))) <= 4.0 * n * np.finfo(float).eps
+        # about two sweeps of rotations for each eigenvalue, and a sweep leaves some 6 eps (Givens rotations: Higham 2002, 19.6)
+        assert np.linalg.norm(V.T @ V - np.eye(len(found))) <= 12.0 * n * np.finfo(float).eps
 
 
 def test_pivoted_factors():

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.model_selection import KFold
 
 from advcli.core.errors import DataError
 from advcli.evaluation.splits import derive_seed, make_folds, random_splits, split_sizes
@@ -68,6 +69,15 @@ def test_folds_partition_and_reshuffle_between_stages(n, folds):
         assert all(len(np.intersect1d(fit, held)) == 0 and len(fit) + len(held) == n for fit, held in parts)
     if n >= 30:
         assert any(list(a[1]) != list(b[1]) for a, b in zip(first, second, strict=True))
+
+
+@given(st.integers(5, 200), st.integers(2, 5), st.integers(0, 2**20))
+def test_folds_are_those_of_scikit_learn(n, folds, seed):
+    splitter = KFold(folds, shuffle=True, random_state=derive_seed(seed, "folds", "x", 1))
+    for (fit, held), (expected_fit, expected) in zip(make_folds(n, folds, seed, "x", 1), splitter.split(np.empty((n, 0))), strict=True):
+        np.testing.assert_array_equal(fit, expected_fit)
+        np.testing.assert_array_equal(held, expected)
+        assert fit.dtype == held.dtype == np.intp
 
 
 def test_too_few_rows_for_folds():

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import rankdata
 
 from advcli.reports import summarise
 from advcli.reports.across import across_datasets
@@ -134,6 +136,12 @@ def test_rank_biserial_by_hand(d):
 def test_rank_biserial_without_pairs():
     assert math.isnan(rank_biserial([], []))
     assert math.isnan(rank_biserial([1.0, math.nan], [0.0, 0.0]))
+
+
+@given(arrays(np.float64, st.tuples(st.integers(1, 5), st.integers(1, 9)), elements=st.sampled_from([-0.5, -0.0, 0.0, 0.25, 1.0, 3.0])))
+def test_row_ranks_are_those_of_scipy(scores):
+    np.testing.assert_array_equal(row_ranks(scores), rankdata(scores, axis=1))
+    np.testing.assert_array_equal(row_ranks(scores, higher_is_better=True), rankdata(-scores, axis=1))
 
 
 def test_row_ranks():

@@ -4,6 +4,6 @@ from functools import partial
 
 import pandas as pd
 
-from advcli.data.tables.table import EXACT
+from advcli.data.tables.table import exact_numbers
 
-exact = partial(pd.read_csv, **EXACT)
+exact = partial(pd.read_csv, **exact_numbers())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import shlex
 import time
@@ -20,6 +21,7 @@ from ...config.composing import compose_all
 from ...config.words import refuse_added_keys, scalar_override, without_hydra, words_of
 from ...core.errors import AdvcliError, ConfigError
 from ...core.files import read_json
+from ...core.garbage import uncollected
 from ...core.notes import noted
 from ...results.progress import Journal, Progress
 from ...results.provenance import counted
@@ -97,8 +99,9 @@ class Run(Task):
         node = HydraConfig.get()
         if node.mode == RunMode.MULTIRUN:
             return self.run_job(int(node.job.num))
-        from ...evaluation.sweeps.jobs import run_one
-
+        with uncollected():
+            from ...evaluation.sweeps.jobs import run_one
+        gc.freeze()  # what libraries made stays: later collections need not look at it
         try:
             refuse_added_keys(node)
             settings = validate(config)

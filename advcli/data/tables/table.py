@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import gc
 import hashlib
 import io
 import zipfile
@@ -26,14 +25,12 @@ from numpy.typing import NDArray
 
 from ...core.errors import DataError, UnknownNameError, nearest
 from ...core.files import check_unpacked
+from ...core.garbage import uncollected
 from ...core.paths import refuse_pipe
 from .cells import cell_text, is_number, number_columns
 from .conllu import read_conllu
 from .opening import as_text, declared_separator, decode, missing_file, not_text, opened, read_bytes, refuse_zero_bytes
 from .options import DEFAULTS, TableOptions, meant
-
-# Numbers are read to the last bit; from 3.1 on pandas does so by itself and warns about the option.
-EXACT: dict[str, Any] = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
 
 FORMATS = {"parquet": ("read_parquet", "pyarrow"), "feather": ("read_feather", "pyarrow"), "excel": ("read_excel", "openpyxl")}
 """Formats beside CSV: the function of pandas that reads one, and the package that it needs; `advcli[tables]` brings them."""
@@ -125,30 +122,31 @@ def table_of(path: Path, content: str, separator: str, options: TableOptions) ->
     return Table(path, frame, options, lines)
 
 
+def exact_numbers() -> dict[str, Any]:
+    """Return what lets pandas read numbers to the last bit: from 3.1 on it does so by itself, and warns about the option."""
+    return {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
+
+
 def parse(path: Path, text: str, names: list[str], as_text: Sequence[str] | None, separator: str) -> pd.DataFrame:
     """Return the frame of a text with a heading whose shape was checked; the columns among ``as_text``, or all (None), stay text."""
-    collects = gc.isenabled()
-    gc.disable()  # pandas makes some hundred objects a column, none of them garbage; looking for it takes longer than reading
     try:
-        frame = pd.read_csv(
-            io.StringIO(text),
-            sep=separator,
-            header=0,
-            names=names,
-            index_col=False,
-            dtype=dict.fromkeys(names if as_text is None else set(as_text) & set(names), str),
-            keep_default_na=False,  # "NA" and "None" may be labels; missing numbers are found below
-            **EXACT,
-            skipinitialspace=True,
-            low_memory=False,
-        )
-        # columns of one type in one block, or every selection of columns looks at all of them
-        return frame.copy()
+        with uncollected():  # pandas makes some hundred objects a column
+            frame = pd.read_csv(
+                io.StringIO(text),
+                sep=separator,
+                header=0,
+                names=names,
+                index_col=False,
+                dtype=dict.fromkeys(names if as_text is None else set(as_text) & set(names), str),
+                keep_default_na=False,  # "NA" and "None" may be labels; missing numbers are found below
+                **exact_numbers(),
+                skipinitialspace=True,
+                low_memory=False,
+            )
+            # columns of one type in one block, or every selection of columns looks at all of them
+            return frame.copy()
     except (ValueError, OverflowError) as error:  # what the checks before let through
         raise DataError(f"{path} cannot be read as CSV: {str(error).splitlines()[0]}") from None
-    finally:
-        if collects:
-            gc.enable()
 
 
 def _records(text: str, separator: str) -> Any:

@@ -13,7 +13,6 @@ from collections import OrderedDict
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 
 from ...core.arrays import is_sparse
 from ...core.checks import POSITIVE, at_least, or_null, refuse
@@ -57,7 +56,7 @@ class _Projection:
             n = X.shape[0]
             every = landmarks is None or landmarks >= n
             chosen = slice(None) if every else np.sort(np.random.default_rng(seed).permutation(n)[:landmarks])
-            K = rbf_kernel(X[chosen], gamma=gamma)
+            K = _gaussian_kernel(X[chosen], None, gamma)
             centre = K.mean(axis=0) if centred else None
             basis = kept(f"{key}-basis", lambda: _principal(K, centre, dimensions))
             _recent[key] = cls(X[chosen], gamma, centre, basis, key)
@@ -80,7 +79,7 @@ class _Projection:
         return self.seen[key]
 
     def _project(self, X: Any) -> Array:
-        K = rbf_kernel(X, self.anchors, gamma=self.gamma)
+        K = _gaussian_kernel(X, self.anchors, self.gamma)
         if self.centre is not None:
             K = K - self.centre - K.mean(axis=1, keepdims=True) + self.total
         return np.ascontiguousarray(K @ self.basis)
@@ -88,6 +87,12 @@ class _Projection:
     @property
     def size(self) -> int:
         return int(self.basis.nbytes + sum(each.nbytes for each in self.seen.values()) + getattr(self.anchors, "nbytes", 0))
+
+
+def _gaussian_kernel(X: Any, Z: Any, gamma: float) -> Array:
+    from sklearn.metrics.pairwise import rbf_kernel  # takes a third of a second, with what it imports
+
+    return np.asarray(rbf_kernel(X, Z, gamma=gamma))
 
 
 def _principal(K: Array, centre: Array | None, dimensions: int) -> Array:
@@ -108,6 +113,8 @@ def _principal(K: Array, centre: Array | None, dimensions: int) -> Array:
 def median_gamma(X: Any) -> float:
     """Return 1 / median of |x - z|^2 over pairs of different rows, of `_MEDIAN_ROWS` rows spread over X at most."""
     rows = np.unique(np.linspace(0, X.shape[0] - 1, _MEDIAN_ROWS).astype(np.intp)) if X.shape[0] > _MEDIAN_ROWS else np.arange(X.shape[0])
+    from sklearn.metrics.pairwise import euclidean_distances
+
     squares = euclidean_distances(X[rows], squared=True)
     median = float(np.median(squares[np.triu_indices(len(rows), 1)])) if len(rows) > 1 else 0.0
     return 1.0 / median if median > 0 else 1.0
