@@ -60,6 +60,7 @@ class Loss(ABC):
     simplex: ClassVar[bool] = False  # whether r + e_y runs over all distributions
     thresholded: ClassVar[bool] = False  # whether S = tau + 1 - f_y with a tau that classes below it do not move
     smooth: bool = False  # whether S is twice differentiable, with `slopes` and `probabilities`, and so has no pieces and no block step
+    order: float = np.inf  # alpha of the entropy that a smooth surrogate has
     sets: ClassVar[bool] = False  # whether predictions are sets of classes, a csr_array (n, k) of ones
     separate: ClassVar[bool] = False  # whether r = a - mean a and c = sum a with a_y = 0 and every other a_j in [0, 1] alone
 

@@ -136,11 +136,16 @@ SETS_AT_A_PRICE = (
     Mutant("advcli/losses/label_sets.py", "< 0.0)).size", "< -1.0)).size", f"{SETS} -k refused"),
     Mutant("advcli/metrics.py", "== _counts(true)))", ">= 0))", f"{SETS} -k certified"),
 )
+INTERIOR = "tests/solvers/test_solvers_smooth_interior.py"
 ENTROPY, DECIDED = "tests/losses/test_losses_entropy.py", "tests/losses/test_losses_decided.py"
 WITHOUT_KERNELS = (
     Mutant("advcli/losses/entropy.py", "return -self.exponent * np.expm1", "return -np.expm1", f"{ENTROPY} -k attain"),
     Mutant("advcli/losses/entropy.py", "D * ((b - 1.0) / b)", "D * ((b - 1.0) * b)", "tests/testing/test_testing_checks.py -k entropy"),
     Mutant("advcli/solvers/newton/smooth.py", "+ residual / problem.lam", "- residual / problem.lam", f"{ENTROPY} -k certified"),
+    Mutant("advcli/solvers/newton/smooth_interior.py", "self.h = self.total**2 +", "self.h = self.total**2 -", f"{INTERIOR} -k linear"),
+    Mutant("advcli/solvers/newton/smooth_interior.py", "* norm[:, None] / self.alpha", "* norm[:, None]", f"{INTERIOR} -k linear"),
+    Mutant("advcli/solvers/newton/smooth_interior.py", "+ power * x - total", "- total", f"{INTERIOR} -k curve"),
+    Mutant("advcli/solvers/newton/smooth.py", "newton.passes + STEP", "newton.passes", f"{INTERIOR} -k allowed"),
     Mutant("advcli/losses/consistency.py", "0.0 if i in best else np.inf", "np.inf", f"{DECIDED} -k random"),
     Mutant("advcli/verify/entropies.py", "b * (norm - 1.0) +", "", "tests/verify/test_verify_entropies.py"),
     Mutant(

@@ -16,7 +16,6 @@ NAMES = (
     "cs", "ww", "llw", "zero_one", "zero_one_box", "ova", "ovo_rbf", "logistic",
     "red_th", "red_th_rbf", "svorim_rbf", "svorex_rbf", "logistic_at",
 )  # fmt: skip
-OURS = [name for name in NAMES if not name.startswith("logistic")]
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +47,7 @@ def test_every_model_is_tested(models: ModuleType) -> None:
     assert set(models.MODELS) == set(NAMES)
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("k", [2, 4])
 def test_the_formula_is_what_our_learner_minimises_and_the_bound_lies_below(models: ModuleType, name: str, k: int) -> None:
     found = problem(models, name, k, 4.0)
@@ -83,12 +82,7 @@ def test_the_bounds_of_logistic_models_bound_and_meet_the_optimum(models: Module
 
     best = minimize(lambda v: found.primal(**point(v)), np.zeros(sum(value.size for value in start.values())), tol=1e-12)
     primal, bound = found.judge(point(best.x))
-    assert -1e-12 <= primal - bound <= 1e-6 * primal
-    random = np.random.default_rng(0)
-    for _ in range(20):  # a bound of its own point, wherever that is
-        there = point(random.normal(size=best.x.shape))
-        own = found.fenchel(**there) if name == "logistic" else found.fenchel(there["w"])
-        assert own <= primal * (1.0 + 1e-12)
+    assert -1e-12 <= primal - bound <= 1e-5 * primal
 
 
 SOLVERS = [
@@ -114,7 +108,7 @@ def test_every_rival_minimises_what_its_models_say(models: ModuleType, file: Pat
                 continue
             solver.set_objective(name, found)
             gaps = []
-            for tolerance in (1e-1, 1e-3, 1e-5):
+            for tolerance in (1e-1, 1e-3, 1e-5, 1e-7):
                 solver.run(tolerance)
                 primal, bound = found.judge(solver.get_result()["point"])
                 gaps.append((primal - bound) / primal)

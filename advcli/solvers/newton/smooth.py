@@ -1,7 +1,8 @@
 """Newton's method for smooth surrogates: P(theta) = lambda/2 |theta|^2 + mean S with S twice differentiable (`Loss.smooth`).
 
 A step p solves (lambda I + 1/n J' diag(s) Dq J) p = -grad P. Its system is factorised where that costs less than conjugate gradients do
-(as scikit-learn's newton-cholesky), else conjugate gradients on products with the rows end it as early as the gap allows.
+(as scikit-learn's newton-cholesky), else conjugate gradients on products with the rows end it as early as the gap allows. Where Dq has no
+bound, alpha > 2, the method of `smooth_interior` follows it if the system has a factor.
 
 Both values come from one read of the rows. With q = q(f) at theta, r = q - e_y is feasible, and D(r) = P - |grad P|^2 / (2 lambda).
 The linear model of the step gives a better one: r + Dq J p has theta(r) = theta + p + residual / lambda, so that the gap at theta + p is of
@@ -16,17 +17,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...core.arrays import is_sparse
-from ...core.linalg import LinAlgError, cho_factor, cho_solve, inner, norm
+from ...core.linalg import inner, norm
 from ...core.typing import Array
 from ...features.base import KernelMap
 from ...problems.risk import Problem, Solution
 from ..base import Limits, Solver, register
-from ..best import BestSeen
 from .kernel import explicit, lacks_kernel
-from .linear import MAX_DIMENSION
+from .smooth_descent import MOST_STEPS, SmoothDescent, factor_worth
+from .smooth_interior import STEP, InteriorDescent, suits
 
-_MOST_STEPS = 3000  # Newton steps: a fit that needs more is stalled by rounding
 _MOST_PRODUCTS = 500  # products of the Hessian with a vector in one step
 _FORCING = 0.3  # largest residual of a step's system, as a share of the gradient
 _WITHIN = 0.3  # share of the wanted gap that the residual of a system may leave
@@ -34,6 +33,7 @@ _LEAST = 5.0  # passes that a step takes at least: a product, its scores, two du
 _FEW = 3.0  # products with a vector that any step takes
 _SLOPE = 1e-4  # share of the linear fall that a step must have (Armijo)
 _HALVINGS = 40
+_TRIED = 12.0  # factors of the Hessian, in passes as long, that Newton's method may take before the interior method follows
 
 
 @register("smooth_newton")
@@ -57,33 +57,40 @@ class SmoothNewtonSolver(Solver):
             factor, linear = features.pivots.factor, replace(problem, features=explicit(features))
             if start is not None and start.theta.shape == features.shape:
                 start = replace(start, theta=factor.to_explicit(features, start.theta))
-            solution = _NewtonDescent(linear, limits, started).run(start)
+            solution = _descend(linear, limits, started, start)
             solution.theta = factor.from_explicit(features, solution.theta)
         else:
-            solution = _NewtonDescent(problem, limits, started).run(start)
+            solution = _descend(problem, limits, started, start)
         return replace(solution, solver=self.name, seconds=time.perf_counter() - started)
 
 
-class _NewtonDescent:
-    """One fit: where it stands, and what it has read. Arrays (n, k) are held class by class, in which sums over classes are fast."""
+def _descend(problem: Problem, limits: Limits, started: float, start: Solution | None) -> Solution:
+    """Return the best points of Newton's method; where it takes longer than the interior method's first steps would, of that one."""
+    if not suits(problem):
+        return _NewtonDescent(problem, limits, started).run(start)
+    newton = _NewtonDescent(problem, replace(limits, max_passes=min(limits.max_passes, _TRIED * factor_worth(problem))), started)
+    solution = newton.run(start)
+    if solution.status not in ("max_passes", "stalled") or limits.spent(newton.passes + STEP, started):
+        return solution
+    interior = InteriorDescent(problem, limits, started, newton)
+    solution = interior.run()
+    return _NewtonDescent(problem, limits, started, interior).run(solution) if solution.status == "stalled" else solution
 
-    def __init__(self, problem: Problem, limits: Limits, started: float) -> None:
-        self.problem, self.limits, self.started = problem, limits, started
-        self.mask = problem.features.regularised
-        self.passes, self.products = 0.0, 0
-        self.worth = _worth(problem)
+
+class _NewtonDescent(SmoothDescent):
+    """One fit by Newton's method for the primal."""
 
     def run(self, start: Solution | None) -> Solution:
         """Return the best points seen."""
-        problem, limits, best = self.problem, self.limits, BestSeen(scale=self.problem.gap_scale)
-        self.best, steps, status = best, 0, "stalled"
+        problem, limits, best, status = self.problem, self.limits, self.best, "stalled"
+        self.worth = factor_worth(problem)
         theta = np.zeros(problem.features.shape)
         if start is not None and start.theta.shape == theta.shape and limits.max_passes >= _LEAST:
-            self.passes = 2.0
+            self.passes += 2.0
             if problem.primal(start.theta) < problem.primal(theta):
                 theta = start.theta
         scores = self._scores(theta)
-        for steps in range(_MOST_STEPS):  # noqa: B007
+        for _ in range(MOST_STEPS):
             F = problem.scaled(scores)
             answer = problem.loss.oracle(F, problem.y)
             primal = problem.penalty(theta) + float(problem.weight @ answer.value) / problem.n
@@ -106,27 +113,8 @@ class _NewtonDescent:
                 status = "converged" if best.reached(limits.tol) else "stalled"
                 break
             theta, scores = theta + length * step, scores + length * moved
-        memory = {"newton_steps": steps, "products": self.products}
-        return Solution(best.theta, np.ascontiguousarray(best.R), problem.lam, "", self.passes, 0.0, status, memory)
-
-    def _scores(self, theta: Array) -> Array:
-        return np.asfortranarray(self.problem.features.shared_scores(theta, self.problem.threads))
-
-    def _ridge(self, theta: Array) -> Array:
-        """Return the gradient of the penalty."""
-        return self.problem.lam * (theta if self.mask is None else theta * self.mask)
-
-    def _offer(self, theta: Array | None, primal: float, R: Array, spanned: Array) -> None:
-        """Keep the points that are better than the best so far; ``spanned`` is theta(r) where R is feasible as it is."""
-        problem = self.problem
-        inside = problem.loss.project(R, problem.y)
-        if self.mask is None and inside is R:
-            dual = problem.summed_offset(R) / problem.n - problem.ridge(spanned)
-        else:
-            R = problem.features.feasible(inside, problem.y, problem.sample_weight)
-            dual = problem.dual(R)
-            self.passes += 1.0
-        self.best.take(theta, primal, R, dual)
+            self.steps += 1
+        return self._solution(status)
 
     # ---- one step ---------------------------------------------------------------------------------------------------
     def _step(self, F: Array, gradient: Array, primal: float) -> tuple[Array, Array]:
@@ -176,20 +164,9 @@ class _NewtonDescent:
         return (step, residual) if step.any() else (-gradient, residual)
 
     def _factored(self, gradient: Array) -> Array:
-        """Return the step by a Cholesky factor of the Hessian, a sum over pairs of classes."""
-        X, (d, k) = self.problem.features.X, self.problem.features.shape
-        H = np.empty((k, d, k, d))
-        for a in range(k):
-            for b in range(a + 1):
-                H[a, :, b] = (X * self._curvature(a, b)[:, None]).T @ X
-                H[b, :, a] = H[a, :, b].T
-        flat = H.reshape(k * d, k * d)
-        flat[np.diag_indices(k * d)] += self.problem.lam
-        self.passes += 1.0
-        try:
-            return -cho_solve(cho_factor(flat, lower=True, overwrite_a=True), gradient.T.ravel()).reshape(k, d).T
-        except LinAlgError:
-            return -gradient
+        """Return the step by a factor of the Hessian; down the gradient where there is none."""
+        solve = self._factor()
+        return -gradient if solve is None else -solve(gradient)
 
     def _search(self, theta: Array, step: Array, scores: Array, moved: Array, primal: float, slope: float) -> float:
         """Return the length of a step by halving from 1, 0 where no length lowers the objective."""
@@ -199,13 +176,3 @@ class _NewtonDescent:
                 return length
             length *= 0.5
         return 0.0
-
-
-def _worth(problem: Problem) -> float:
-    """Return how many products with a vector cost as much as a factor of the Hessian; infinite where it is sparse or too large."""
-    features = problem.features
-    if not features.multiclass_linear or is_sparse(features.X) or math.prod(features.shape) > MAX_DIMENSION:
-        return math.inf
-    (d, k), n = features.shape, len(problem.y)
-    # a product with few columns runs at a quarter of the speed of a sum of squares
-    return (n * d * d * k * (k + 1) + (d * k) ** 3 / 3.0) / (16.0 * n * d * k)

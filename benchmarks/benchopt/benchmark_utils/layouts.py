@@ -4,7 +4,7 @@ import numpy as np
 
 
 def halves(w):
-    """Return the weights of two classes that share one row."""
+    """Return the weights of two classes that share one row w: -w/2 and w/2, whose norm is half of |w|^2, so that C is doubled."""
     return {"theta": 0.5 * np.column_stack([-w, w])}
 
 

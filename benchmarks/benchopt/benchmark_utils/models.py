@@ -14,15 +14,13 @@ With lambda = 1/(n C), the rows of X ending in a constant 1 and f = x'Theta, whe
     logistic_at             lambda/2 |w|^2 + mean over rows of the sum over thresholds of log(1 + exp(-s (g - eta))) (Rennie & Srebro 2005)
 
 A Gaussian kernel is exp(-|x - x'|^2 / d), without a constant column. The bound is the dual value of our own fit, ten times as tight as the
-goal or more; for the logistic models, which advcli has no solver for, that of Newton's method, by Fenchel duality.
+goal or more.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy import optimize
-from scipy.special import expit, log_softmax, softmax, xlogy
-from sklearn.linear_model import LogisticRegression
+from scipy.special import logsumexp
 from sklearn.metrics.pairwise import rbf_kernel
 
 from advcli import AdversarialClassifier, OneVersusAllClassifier, OneVersusOneClassifier, OrdinalClassifier, SurrogateClassifier
@@ -209,28 +207,14 @@ class OneVersusOneKernel(Model):
         return total / self.n
 
 
-class Logistic(Model):
-    """Multinomial logistic regression, which advcli has no solver for."""
+class Logistic(Surrogate):
+    """Multinomial logistic regression."""
 
-    def primal(self, theta):
-        F = self.X @ theta
-        return 0.5 * self.lam * np.vdot(theta, theta) - log_softmax(F, axis=1)[np.arange(self.n), self.y].mean()
+    surrogate = False
+    loss = "entropy"
 
-    def fenchel(self, theta):
-        """Return the dual value of the model's own probabilities."""
-        P = softmax(self.X @ theta, axis=1)
-        span = self.X.T @ (P - (np.arange(self.k) == self.y[:, None])) / (self.lam * self.n)
-        return -xlogy(P, P).sum() / self.n - 0.5 * self.lam * np.vdot(span, span)
-
-    def bound(self):
-        if self._bound is None:
-            found = LogisticRegression(C=self.C, solver="newton-cg", fit_intercept=False, tol=1e-10, max_iter=1000).fit(self.X, self.y)
-            # of two classes one row w of |w|^2/2: the rows -w/2 and w/2 have half of that norm
-            self._bound = self.fenchel(found.coef_.T) if self.k > 2 else -np.inf
-        return self._bound
-
-    def judge(self, point):
-        return self.primal(**point), max(self.bound(), self.fenchel(**point))
+    def losses(self, F, own, off):
+        return logsumexp(F, axis=1) - own[:, 0]
 
 
 class Thresholds(Model):
@@ -310,51 +294,15 @@ class Explicit(Implicit):
 
 
 class LogisticThresholds(Thresholds):
-    """Every threshold's logistic loss for every row; advcli has no solver for it."""
+    """Every threshold's logistic loss for every row."""
+
+    method = "at"
+
+    def own(self, tol, **options):
+        return super().own(tol, alpha=1.0, **options)
 
     def losses(self, g, eta):
         return np.logaddexp(0.0, -self.signs * (g[:, None] - eta))
-
-    def settle(self, w):
-        """Return the best thresholds (m,) of a direction: there the dual's equality constraints hold."""
-        g = self.X @ w
-        eta = np.zeros(self.m)
-        for j in range(self.m):
-
-            def slope(at, s=self.signs[:, j]):
-                return (s * expit(-s * (g - at))).sum()
-
-            eta[j] = optimize.brentq(slope, g.min() - 100.0, g.max() + 100.0, xtol=1e-14, rtol=1e-15)
-        return eta
-
-    def fenchel(self, w):
-        """Return the dual value of a direction."""
-        A = expit(-self.signs * ((self.X @ w)[:, None] - self.settle(w)))
-        span = self.X.T @ (self.signs * A).sum(axis=1) / (self.lam * self.n)
-        return -(xlogy(A, A) + xlogy(1.0 - A, 1.0 - A)).sum() / self.n - 0.5 * self.lam * (span @ span)
-
-    def bound(self):
-        if self._bound is None:
-            d = self.X.shape[1]
-            rows = np.hstack([np.repeat(self.X, self.m, axis=0), -np.tile(np.eye(self.m), (self.n, 1))])
-            signs, ridge = self.signs.ravel(), self.lam * np.r_[np.ones(d), np.zeros(self.m)]
-
-            def value(v):
-                return 0.5 * (ridge * v) @ v + np.logaddexp(0.0, -signs * (rows @ v)).sum() / self.n
-
-            def slope(v):
-                return ridge * v - rows.T @ (signs * expit(-signs * (rows @ v))) / self.n
-
-            def curve(v):
-                p = expit(rows @ v)
-                return np.diag(ridge) + rows.T @ ((p * (1.0 - p))[:, None] * rows) / self.n
-
-            found = optimize.minimize(value, np.zeros(d + self.m), jac=slope, hess=curve, method="trust-exact", options={"gtol": 1e-13})
-            self._bound = self.fenchel(found.x[:d])
-        return self._bound
-
-    def judge(self, point):
-        return self.primal(**point), max(self.bound(), self.fenchel(point["w"]))
 
 
 MODELS = {

@@ -9,7 +9,7 @@ class Solver(Rival):
 
     name = "advcli"
     requirements = ["pip::advcli"]
-    models = tuple(name for name in MODELS if not name.startswith("logistic"))
+    models = tuple(MODELS)
     parameters = {"solver": ["auto", "dual", "newton", "lbfgs"]}
     test_parameters = {"solver": ["auto"]}
 

@@ -1,4 +1,5 @@
 import numpy as np
+from benchmark_utils.layouts import halves
 from benchmark_utils.rival import LIMIT, Rival
 from cyanure.estimators import Classifier
 
@@ -11,12 +12,8 @@ class Solver(Rival):
     models = ("logistic",)
     test_config = {"objective": {"model": "logistic"}}
 
-    def skip(self, name, problem):
-        if name == "logistic" and problem.k == 2:
-            return True, "of two classes it minimises a logistic loss of one row of weights"
-        return super().skip(name, problem)
-
     def solve(self, problem, tolerance):
         options = {"fit_intercept": False, "multi_class": "multinomial", "max_iter": LIMIT, "n_threads": 1, "verbose": False}
-        fitted = Classifier(loss="logistic", penalty="l2", lambda_1=problem.lam, tol=tolerance, **options).fit(problem.X, problem.y)
-        return {"theta": np.array(fitted.coef_)}  # (d, k)
+        lam = 0.5 * problem.lam if problem.k == 2 else problem.lam
+        fitted = Classifier(loss="logistic", penalty="l2", lambda_1=lam, tol=tolerance, **options).fit(problem.X, problem.y)
+        return halves(np.ravel(fitted.coef_)) if problem.k == 2 else {"theta": np.array(fitted.coef_)}  # (d, k)

@@ -11,24 +11,23 @@ class Solver(Rival):
     name = "scikit-learn"
     requirements = ["scikit-learn"]
     models = ("cs", "ova", "logistic", "red_th")
-    parameters = {"solver": ["lbfgs", "newton-cg", "newton-cholesky"]}
+    parameters = {"solver": ["lbfgs", "newton-cg", "newton-cholesky", "saga"]}
     test_parameters = {"solver": ["lbfgs"]}
 
     def skip(self, name, problem):
         if name != "logistic" and self.solver != "lbfgs":
             return True, f"{name} has one solver"
-        if name == "logistic" and problem.k == 2:
-            return True, "of two classes it minimises a logistic loss of one row of weights"
         return super().skip(name, problem)
 
     def solve(self, problem, tolerance):
         X, y, C = problem.X, problem.y, problem.C
         if self.model == "logistic":
-            options = {"solver": self.solver, "tol": tolerance, "max_iter": LIMIT, "fit_intercept": False}
+            options = {"solver": self.solver, "tol": tolerance, "max_iter": LIMIT, "fit_intercept": False, "random_state": 0}
+            if problem.k == 2:
+                return halves(LogisticRegression(C=2.0 * C, **options).fit(X, y).coef_[0])
             return {"theta": LogisticRegression(C=C, **options).fit(X, y).coef_.T}
         options = {"loss": "hinge", "fit_intercept": False, "tol": tolerance, "max_iter": LIMIT, "random_state": 0}
         if self.model == "cs":
-            # of two classes the rows are -w/2 and w/2, whose norm is half of |w|^2
             if problem.k == 2:
                 return halves(LinearSVC(C=2.0 * C, **options).fit(X, y).coef_[0])
             return {"theta": LinearSVC(C=C, multi_class="crammer_singer", **options).fit(X, y).coef_.T}

@@ -1,0 +1,100 @@
+"""What methods for smooth surrogates share: products with the rows, the best points so far, and a factor of the Hessian."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
+
+import numpy as np
+
+from ...core.arrays import is_sparse
+from ...core.linalg import LinAlgError, cho_factor, cho_solve
+from ...core.typing import Array
+from ...problems.risk import Problem, Solution
+from ..base import Limits
+from ..best import BestSeen
+from .linear import MAX_DIMENSION
+
+MOST_STEPS = 3000
+"""Newton steps, at most: a fit that needs more is stalled by rounding."""
+
+_DAMPING = (0.0, 1e-15, 1e-13, 1e-11)  # ridges of a Hessian, as shares of its largest diagonal entry
+
+
+class SmoothDescent(ABC):
+    """One fit: its problem and limits, the best points, the passes so far.
+
+    Arrays (n, k) are held class by class, in which sums over classes are fast.
+    """
+
+    def __init__(self, problem: Problem, limits: Limits, started: float, before: SmoothDescent | None = None) -> None:
+        """Take over the points, passes and steps of the method that was there ``before``."""
+        self.problem, self.limits, self.started = problem, limits, started
+        self.mask = problem.features.regularised
+        self.best: BestSeen = BestSeen(scale=problem.gap_scale) if before is None else before.best
+        self.passes: float = 0.0 if before is None else before.passes
+        self.steps: int = 0 if before is None else before.steps
+        self.products: int = 0 if before is None else before.products
+
+    def _solution(self, status: str) -> Solution:
+        """Return the best points with a status."""
+        best, memory = self.best, {"newton_steps": self.steps, "products": self.products}
+        return Solution(best.theta, np.ascontiguousarray(best.R), self.problem.lam, "", self.passes, 0.0, status, memory)
+
+    @abstractmethod
+    def _curvature(self, a: int, b: int) -> Array:
+        """Return the entries (a, b) of the Jacobians of q, times the weights of the rows, shape (n,)."""
+
+    def _scores(self, theta: Array) -> Array:
+        return np.asfortranarray(self.problem.features.shared_scores(theta, self.problem.threads))
+
+    def _ridge(self, theta: Array) -> Array:
+        """Return the gradient of the penalty."""
+        return self.problem.lam * (theta if self.mask is None else theta * self.mask)
+
+    def _offer(self, theta: Array | None, primal: float, R: Array, spanned: Array) -> bool:
+        """Keep the points that are better than the best so far, and return whether one is.
+
+        ``spanned`` is theta(r) where R is feasible as it is.
+        """
+        problem = self.problem
+        inside = problem.loss.project(R, problem.y)
+        if self.mask is None and inside is R:
+            dual = problem.summed_offset(R) / problem.n - problem.ridge(spanned)
+        else:
+            R = problem.features.feasible(inside, problem.y, problem.sample_weight)
+            dual = problem.dual(R)
+            self.passes += 1.0
+        return self.best.take(theta, primal, R, dual)
+
+    def _factor(self) -> Callable[[Array], Array] | None:
+        """Return what solves systems with the Hessian, a sum over pairs of classes, by its Cholesky factor.
+
+        Where rounding leaves it none it is damped; None if that is not enough.
+        """
+        X, (d, k) = self.problem.features.X, self.problem.features.shape
+        H = np.empty((k, d, k, d))
+        for a in range(k):
+            for b in range(a + 1):
+                H[a, :, b] = (X * self._curvature(a, b)[:, None]).T @ X
+                H[b, :, a] = H[a, :, b].T
+        flat, self.passes = H.reshape(k * d, k * d), self.passes + 1.0
+        diagonal = flat[np.diag_indices(k * d)] + self.problem.lam
+        for damping in _DAMPING:
+            flat[np.diag_indices(k * d)] = diagonal + damping * diagonal.max()
+            with suppress(LinAlgError):
+                factor = cho_factor(flat, lower=True)
+                return lambda v: cho_solve(factor, v.T.ravel()).reshape(k, d).T
+        return None
+
+
+def factor_worth(problem: Problem) -> float:
+    """Return how many products with a vector cost as much as a factor of the Hessian; infinite where it is sparse or too large."""
+    features = problem.features
+    if not features.multiclass_linear or is_sparse(features.X) or math.prod(features.shape) > MAX_DIMENSION:
+        return math.inf
+    (d, k), n = features.shape, len(problem.y)
+    # a product with few columns runs at a quarter of the speed of a sum of squares
+    return (n * d * d * k * (k + 1) + (d * k) ** 3 / 3.0) / (16.0 * n * d * k)
