@@ -169,7 +169,11 @@ class Loss(ABC):
         """Return the distributions (n, k) that smooth surrogates estimate at scores F (n, k)."""
         raise NotImplementedError(f"loss={self.name} estimates no probabilities")
 
-    def slopes(self, F: Array) -> tuple[Array, Array]:
+    def maximum(self, F: Array) -> tuple[Array, Array]:
+        """Return S + f_y, shape (n,), and q(f), shape (n, k), for smooth surrogates."""
+        raise NotImplementedError(f"loss={self.name} has kinks")
+
+    def slopes(self, F: Array, maximum: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
         """Return q(f) and d, both (n, k), with the Jacobian (I - q 1') diag(d) (I - 1 q') of q(f), for smooth surrogates."""
         raise NotImplementedError(f"loss={self.name} has kinks")
 

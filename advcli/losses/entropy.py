@@ -64,15 +64,16 @@ class EntropyLoss(SimplexLoss):
         return [{"alpha": alpha} for alpha in (1.0, 1.3, 2.0, 8.0, float("inf"))]
 
     # ---- value, maximiser, entropy ------------------------------------------------------------------------------------
-    def _maximiser(self, F: Array) -> tuple[Array, Array]:
-        """Return the largest score plus delta (n,) and q (n, k)."""
+    def maximum(self, F: Array) -> tuple[Array, Array]:
+        """Return the largest H(q) + f.q, max f + delta(f), shape (n,), and its q, shape (n, k)."""
         F = np.asfortranarray(F)  # sums over the classes of a row are fast where these lie apart
         top = F.max(axis=1)
         Z, b = F - top[:, None], self.exponent
         if b == np.inf:
-            E = np.exp(Z)
-            total = E.sum(axis=1)
-            return top + np.log(total), E / total[:, None]
+            np.exp(Z, out=Z)  # memory that is fresh takes longer than the arithmetic
+            total = Z.sum(axis=1)
+            Z /= total[:, None]
+            return top + np.log(total), Z
         delta = np.zeros(len(F))
         for _ in range(MOST_STEPS):
             base = np.maximum(1.0 + (Z - delta[:, None]) / b, 0.0)
@@ -102,16 +103,16 @@ class EntropyLoss(SimplexLoss):
 
     def probabilities(self, F: Array) -> Array:
         """Return q(f) of scores (n, k): at the minimum of the expected surrogate the distribution of the labels, for finite alpha."""
-        return self._maximiser(F)[1]
+        return self.maximum(F)[1]
 
     def value(self, F: Array, y: Labels) -> Array:
         """Return S(f_i, y_i), shape (n,)."""
-        return self._maximiser(F)[0] - F[np.arange(len(y)), y]
+        return self.maximum(F)[0] - F[np.arange(len(y)), y]
 
     def oracle_reference(self, F: Array, y: Labels) -> Answer:
         """Return (r, c) = (q(f) - e_y, H(q(f))) and the value of every row."""
         rows = np.arange(len(y))
-        level, Q = self._maximiser(F)
+        level, Q = self.maximum(F)
         entropy = self._entropy(Q)
         Q[rows, y] -= 1.0
         return Answer(level - F[rows, y], Q, entropy)
@@ -132,12 +133,12 @@ class EntropyLoss(SimplexLoss):
         uniform, own = sets / sets.sum(axis=1, keepdims=True), np.eye(self.n_classes)[y]
         return [(q - own, 1.0 - float(q.max())) for q in uniform]
 
-    def slopes(self, F: Array) -> tuple[Array, Array]:
-        """Return q(f) and d (n, k) with the Jacobian of q(f) equal to (I - q 1') diag(d) (I - 1 q').
+    def slopes(self, F: Array, maximum: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
+        """Return q(f) and d (n, k) with the Jacobian of q(f) equal to (I - q 1') diag(d) (I - 1 q'); ``maximum`` is `maximum` at F.
 
         d_j is (b - 1)/b u_j^(b-2) / sum u^(b-1), u the bases in (1); it has no bound at the edge of the support for alpha > 2.
         """
-        level, Q = self._maximiser(F)
+        level, Q = self.maximum(F) if maximum is None else maximum
         if self.exponent == np.inf:
             return Q, Q
         b = self.exponent

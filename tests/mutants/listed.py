@@ -136,7 +136,7 @@ SETS_AT_A_PRICE = (
     Mutant("advcli/losses/label_sets.py", "< 0.0)).size", "< -1.0)).size", f"{SETS} -k refused"),
     Mutant("advcli/metrics.py", "== _counts(true)))", ">= 0))", f"{SETS} -k certified"),
 )
-INTERIOR = "tests/solvers/test_solvers_smooth_interior.py"
+INTERIOR, QUASI = "tests/solvers/test_solvers_smooth_interior.py", "tests/solvers/test_solvers_smooth_quasi.py"
 ENTROPY, DECIDED = "tests/losses/test_losses_entropy.py", "tests/losses/test_losses_decided.py"
 WITHOUT_KERNELS = (
     Mutant("advcli/losses/entropy.py", "return -self.exponent * np.expm1", "return -np.expm1", f"{ENTROPY} -k attain"),
@@ -145,7 +145,10 @@ WITHOUT_KERNELS = (
     Mutant("advcli/solvers/newton/smooth_interior.py", "self.h = self.total**2 +", "self.h = self.total**2 -", f"{INTERIOR} -k linear"),
     Mutant("advcli/solvers/newton/smooth_interior.py", "* norm[:, None] / self.alpha", "* norm[:, None]", f"{INTERIOR} -k linear"),
     Mutant("advcli/solvers/newton/smooth_interior.py", "+ power * x - total", "- total", f"{INTERIOR} -k curve"),
-    Mutant("advcli/solvers/newton/smooth.py", "newton.passes + STEP", "newton.passes", f"{INTERIOR} -k allowed"),
+    Mutant("advcli/solvers/newton/smooth.py", "newton.passes + smooth_interior.STEP", "newton.passes", f"{INTERIOR} -k allowed"),
+    Mutant("advcli/solvers/newton/smooth_descent.py", "offsets = place.level -", "offsets = place.level +", f"{ENTROPY} -k certified"),
+    Mutant("advcli/solvers/newton/smooth_quasi.py", "shares[-1] * change", "shares[-1] * moved", f"{QUASI} -k direction"),
+    Mutant("advcli/solvers/newton/smooth_quasi.py", "Q, Q)", "Q, D)", f"{QUASI} -k class"),
     Mutant("advcli/losses/consistency.py", "0.0 if i in best else np.inf", "np.inf", f"{DECIDED} -k random"),
     Mutant("advcli/verify/entropies.py", "b * (norm - 1.0) +", "", "tests/verify/test_verify_entropies.py"),
     Mutant(

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from solvers.test_solvers_fuzz import random_problem
@@ -98,11 +97,13 @@ def test_every_strength_of_every_order_is_certified() -> None:
     certified()
 
 
-@pytest.mark.parametrize("most", [1.0, 5.0, 40.0, 100.0, 150.0])
-def test_no_more_passes_than_allowed(most: float) -> None:
-    solution = make_solver("smooth_newton").solve(drawn(16.0, 1, exponent=18), Limits(1e-12, max_passes=most))
-    assert solution.status == "max_passes"
-    assert solution.passes <= most
+def test_no_more_passes_than_allowed() -> None:
+    """Wherever one method follows another."""
+    problem = drawn(16.0, 1, exponent=18)
+    for most in range(1, 120):
+        solution = make_solver("smooth_newton").solve(problem, Limits(1e-12, max_passes=most))
+        assert solution.status == "max_passes"
+        assert solution.passes <= most
 
 
 def test_the_method_goes_on_from_what_newton_found() -> None:

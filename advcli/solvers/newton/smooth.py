@@ -22,14 +22,14 @@ from ...core.typing import Array
 from ...features.base import KernelMap
 from ...problems.risk import Problem, Solution
 from ..base import Limits, Solver, register
+from . import smooth_interior, smooth_quasi
 from .kernel import explicit, lacks_kernel
-from .smooth_descent import MOST_STEPS, SmoothDescent, factor_worth
-from .smooth_interior import STEP, InteriorDescent, suits
+from .smooth_descent import LEAST, MOST_STEPS, FactoredDescent, Place, SmoothDescent, factor_worth
 
 _MOST_PRODUCTS = 500  # products of the Hessian with a vector in one step
 _FORCING = 0.3  # largest residual of a step's system, as a share of the gradient
-_WITHIN = 0.3  # share of the wanted gap that the residual of a system may leave
-_LEAST = 5.0  # passes that a step takes at least: a product, its scores, two dual points, the next gradient
+_NEARLY = 30.0  # size of a gradient, in norms of the residual allowed at the end, from which on a step is to be the last
+_WITHIN = 0.6  # share of the wanted gap that the residual of a system may leave
 _FEW = 3.0  # products with a vector that any step takes
 _SLOPE = 1e-4  # share of the linear fall that a step must have (Armijo)
 _HALVINGS = 40
@@ -65,74 +65,80 @@ class SmoothNewtonSolver(Solver):
 
 
 def _descend(problem: Problem, limits: Limits, started: float, start: Solution | None) -> Solution:
-    """Return the best points of Newton's method; where it takes longer than the interior method's first steps would, of that one."""
-    if not suits(problem):
-        return _NewtonDescent(problem, limits, started).run(start)
-    newton = _NewtonDescent(problem, replace(limits, max_passes=min(limits.max_passes, _TRIED * factor_worth(problem))), started)
+    """Return the best points of the methods that suit a problem, each from where the one before ended, until one reaches the gap."""
+    before: SmoothDescent | None = None
+    if smooth_quasi.suits(problem):
+        before = smooth_quasi.QuasiNewtonDescent(problem, limits, started)
+        if status := before.run(start):
+            return before.solution(status)
+    if not smooth_interior.suits(problem):
+        return _NewtonDescent(problem, limits, started, before).run(start)
+    tried = replace(limits, max_passes=min(limits.max_passes, _TRIED * factor_worth(problem)))
+    newton = _NewtonDescent(problem, tried, started, before)
     solution = newton.run(start)
-    if solution.status not in ("max_passes", "stalled") or limits.spent(newton.passes + STEP, started):
+    if solution.status not in ("max_passes", "stalled") or limits.spent(newton.passes + smooth_interior.STEP, started):
         return solution
-    interior = InteriorDescent(problem, limits, started, newton)
+    interior = smooth_interior.InteriorDescent(problem, limits, started, newton)
     solution = interior.run()
     return _NewtonDescent(problem, limits, started, interior).run(solution) if solution.status == "stalled" else solution
 
 
-class _NewtonDescent(SmoothDescent):
+class _NewtonDescent(FactoredDescent):
     """One fit by Newton's method for the primal."""
 
     def run(self, start: Solution | None) -> Solution:
         """Return the best points seen."""
         problem, limits, best, status = self.problem, self.limits, self.best, "stalled"
         self.worth = factor_worth(problem)
-        theta = np.zeros(problem.features.shape)
-        if start is not None and start.theta.shape == theta.shape and limits.max_passes >= _LEAST:
-            self.passes += 2.0
-            if problem.primal(start.theta) < problem.primal(theta):
-                theta = start.theta
-        scores = self._scores(theta)
+        place = self._begin(start)
         for _ in range(MOST_STEPS):
-            F = problem.scaled(scores)
-            answer = problem.loss.oracle(F, problem.y)
-            primal = problem.penalty(theta) + float(problem.weight @ answer.value) / problem.n
-            pull = problem.dual_gradient(answer.R)
-            gradient = pull + self._ridge(theta)
-            self.passes += 1.0
-            self._offer(theta, primal, answer.R, pull / -problem.lam)
+            pull = self._slope(place)
+            self._take(place, pull)
+            gradient = pull + self._ridge(place.theta)
             if best.reached(limits.tol):
                 status = "converged"
                 break
-            if spent := limits.spent(self.passes + _LEAST, self.started):
+            if spent := limits.spent(self.passes + LEAST, self.started):
                 status = spent
                 break
-            step, residual = self._step(F, gradient, primal)
+            step, residual = self._step(place, gradient)
             moved = self._scores(step)
-            self._offer(None, np.inf, answer.R + self._turned(moved), theta + step + residual / problem.lam)
+            self._offer(None, np.inf, self.R + self._turned(moved), place.theta + step + residual / problem.lam)
             self.passes += 1.0
-            length = self._search(theta, step, scores, moved, primal, inner(gradient, step))
-            if length == 0.0:
+            after = self._search(place, step, moved, inner(gradient, step))
+            if after is None:
                 status = "converged" if best.reached(limits.tol) else "stalled"
                 break
-            theta, scores = theta + length * step, scores + length * moved
+            place = after
             self.steps += 1
-        return self._solution(status)
+            best.take(place.theta, place.primal, None, -np.inf)
+            if best.reached(limits.tol):
+                status = "converged"
+                break
+        self.place = place
+        return self.solution(status)
 
     # ---- one step ---------------------------------------------------------------------------------------------------
-    def _step(self, F: Array, gradient: Array, primal: float) -> tuple[Array, Array]:
+    def _step(self, place: Place, gradient: Array) -> tuple[Array, Array]:
         """Return the step from a point, by a factor of the Hessian or by conjugate gradients, and the residual of its system."""
-        self.Q, self.D = self.problem.loss.slopes(F)
+        self.Q, self.D = self.problem.loss.slopes(place.F, (place.level, place.Q))
         self.total = self.D.sum(axis=1)
         if self.worth <= _FEW:
             return self._factored(gradient), np.zeros(1)
         size = norm(gradient)
-        closes = math.sqrt(2.0 * self.problem.lam * _WITHIN * self.limits.tol * abs(primal))
-        return self._conjugate(gradient, max(closes, min(_FORCING, math.sqrt(size)) * size if closes < size else 0.0))
+        closes = math.sqrt(2.0 * self.problem.lam * _WITHIN * self.limits.tol * abs(place.primal))
+        last = size <= _NEARLY * closes
+        return self._conjugate(gradient, closes if last else max(closes, min(_FORCING, math.sqrt(size)) * size))
 
     def _turned(self, V: Array) -> Array:
         """Return how q moves with the scores V (n, k) of a step: Dq V in units of the cost weights."""
         if self.problem.cost_weight is not None:
             V = V / self.problem.cost_weight[:, None]
-        W = self.D * (V - np.einsum("ij,ij->i", self.Q, V)[:, None])
-        return W - self.Q * W.sum(axis=1)[:, None]
+        W = V - np.einsum("ij,ij->i", self.Q, V)[:, None]
+        W *= self.D
+        if self.D is not self.Q:  # else the sums are 0
+            W -= self.Q * W.sum(axis=1)[:, None]
+        return W
 
     def _curvature(self, a: int, b: int) -> Array:
         """Return the entries (a, b) of the Jacobians of q, times the weights of the rows, shape (n,)."""
@@ -147,8 +153,12 @@ class _NewtonDescent(SmoothDescent):
 
     def _conjugate(self, gradient: Array, within: float) -> tuple[Array, Array]:
         """Return the step by conjugate gradients from 0, and its residual, of norm at most ``within``; a factor's where that is cheaper."""
+        inverse, self.nearer = self.nearer, None
+        if inverse is None:
+            inverse = smooth_quasi.class_solver(self.problem, self.Q, self.D) if smooth_quasi.suits(self.problem) else lambda v: v
         step, residual = np.zeros_like(gradient), -gradient
-        direction, square = residual, inner(residual, residual)
+        direction = inverse(residual)
+        square = inner(residual, direction)
         for product in range(_MOST_PRODUCTS):
             if product >= self.worth:
                 return self._factored(gradient), np.zeros(1)
@@ -157,10 +167,11 @@ class _NewtonDescent(SmoothDescent):
             if not bend > 0.0:
                 break
             step, residual = step + square / bend * direction, residual - square / bend * image
-            after = inner(residual, residual)
-            if after <= within**2 or self.limits.spent(self.passes + _LEAST, self.started):
+            if norm(residual) <= within or self.limits.spent(self.passes + LEAST, self.started):
                 break
-            direction, square = residual + after / square * direction, after
+            nearer = inverse(residual)
+            after = inner(residual, nearer)
+            direction, square = nearer + after / square * direction, after
         return (step, residual) if step.any() else (-gradient, residual)
 
     def _factored(self, gradient: Array) -> Array:
@@ -168,11 +179,14 @@ class _NewtonDescent(SmoothDescent):
         solve = self._factor()
         return -gradient if solve is None else -solve(gradient)
 
-    def _search(self, theta: Array, step: Array, scores: Array, moved: Array, primal: float, slope: float) -> float:
-        """Return the length of a step by halving from 1, 0 where no length lowers the objective."""
-        problem, length = self.problem, 1.0
+    def _search(self, place: Place, step: Array, moved: Array, slope: float) -> Place | None:
+        """Return the end of a step whose length is halved from 1 until it lowers the objective; None where no length does."""
+        length = 1.0
         for _ in range(_HALVINGS):
-            if problem.penalty(theta + length * step) + problem.empirical(scores + length * moved) <= primal + _SLOPE * length * slope:
-                return length
+            scores = length * moved
+            scores += place.scores
+            after = self._at(place.theta + length * step, scores)
+            if after.primal <= place.primal + _SLOPE * length * slope:
+                return after
             length *= 0.5
-        return 0.0
+        return None

@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,11 +20,25 @@ from .linear import MAX_DIMENSION
 
 MOST_STEPS = 3000
 """Newton steps, at most: a fit that needs more is stalled by rounding."""
+LEAST = 5.0
+"""Passes that a step takes at least: a product, its scores, two dual points, the next gradient."""
 
 _DAMPING = (0.0, 1e-15, 1e-13, 1e-11)  # ridges of a Hessian, as shares of its largest diagonal entry
 
 
-class SmoothDescent(ABC):
+@dataclass(eq=False)
+class Place:
+    """Parameters with their scores, as they are and in units of the cost weights, S + f_y, q(f) and the objective."""
+
+    theta: Array
+    scores: Array
+    F: Array
+    level: Array
+    Q: Array
+    primal: float
+
+
+class SmoothDescent:
     """One fit: its problem and limits, the best points, the passes so far.
 
     Arrays (n, k) are held class by class, in which sums over classes are fast.
@@ -37,15 +52,51 @@ class SmoothDescent(ABC):
         self.passes: float = 0.0 if before is None else before.passes
         self.steps: int = 0 if before is None else before.steps
         self.products: int = 0 if before is None else before.products
+        self.place: Place | None = None if before is None else before.place
+        self.nearer: Callable[[Array], Array] | None = None if before is None else before.nearer  # of `smooth_quasi.class_solver`
 
-    def _solution(self, status: str) -> Solution:
+    def _begin(self, start: Solution | None) -> Place:
+        """Return where the method before ended; else the parameters of a start, or 0 where that is better."""
+        if self.place is not None:
+            return self.place
+        problem = self.problem
+        place = self._at(np.zeros(problem.features.shape), np.zeros((len(problem.y), problem.loss.n_classes), order="F"))
+        if start is not None and start.theta.shape == place.theta.shape and self.limits.max_passes >= LEAST:
+            other = self._at(start.theta)
+            self.passes += 2.0
+            place = other if other.primal < place.primal else place
+        return place
+
+    def _at(self, theta: Array, scores: Array | None = None) -> Place:
+        """Return a point with its scores, which are computed where they are not given, and its surrogates."""
+        problem = self.problem
+        scores = self._scores(theta) if scores is None else scores
+        F = problem.scaled(scores)
+        level, Q = problem.loss.maximum(F)
+        losses = level - F[np.arange(len(level)), problem.y]
+        return Place(theta, scores, F, level, Q, problem.penalty(theta) + float(problem.weight @ losses) / problem.n)
+
+    def _take(self, place: Place, pull: Array) -> None:
+        """Offer a point and its own distributions; ``pull`` is `_slope` there."""
+        problem = self.problem
+        if self.mask is not None:
+            self._offer(place.theta, place.primal, self.R, pull)
+            return
+        offsets = place.level - np.einsum("ij,ij->i", place.Q, place.F)  # H(q) at the maximum
+        dual = float(problem.weight @ offsets) / problem.n - problem.ridge(pull / -problem.lam)
+        self.best.take(place.theta, place.primal, self.R, dual)
+
+    def _slope(self, place: Place) -> Array:
+        """Return the gradient of the surrogates at a point."""
+        self.R = place.Q.copy(order="F")
+        self.R[np.arange(len(self.R)), self.problem.y] -= 1.0
+        self.passes += 1.0
+        return self.problem.dual_gradient(self.R)
+
+    def solution(self, status: str) -> Solution:
         """Return the best points with a status."""
         best, memory = self.best, {"newton_steps": self.steps, "products": self.products}
         return Solution(best.theta, np.ascontiguousarray(best.R), self.problem.lam, "", self.passes, 0.0, status, memory)
-
-    @abstractmethod
-    def _curvature(self, a: int, b: int) -> Array:
-        """Return the entries (a, b) of the Jacobians of q, times the weights of the rows, shape (n,)."""
 
     def _scores(self, theta: Array) -> Array:
         return np.asfortranarray(self.problem.features.shared_scores(theta, self.problem.threads))
@@ -68,6 +119,14 @@ class SmoothDescent(ABC):
             dual = problem.dual(R)
             self.passes += 1.0
         return self.best.take(theta, primal, R, dual)
+
+
+class FactoredDescent(SmoothDescent, ABC):
+    """A fit whose steps may take a factor of a Hessian."""
+
+    @abstractmethod
+    def _curvature(self, a: int, b: int) -> Array:
+        """Return the entries (a, b) of the Jacobians of q, times the weights of the rows, shape (n,)."""
 
     def _factor(self) -> Callable[[Array], Array] | None:
         """Return what solves systems with the Hessian, a sum over pairs of classes, by its Cholesky factor.

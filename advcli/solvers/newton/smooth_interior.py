@@ -25,7 +25,7 @@ import numpy as np
 
 from ...core.typing import Array
 from ...problems.risk import Problem, Solution
-from .smooth_descent import MOST_STEPS, SmoothDescent, factor_worth
+from .smooth_descent import MOST_STEPS, FactoredDescent, factor_worth
 
 STEP = 9.0
 """Passes of a step, at most: two dual points and their gradients, a Hessian, two right sides, two products with steps."""
@@ -44,7 +44,7 @@ def suits(problem: Problem) -> bool:
     return problem.loss.smooth and problem.loss.order > _BOUNDED and factor_worth(problem) < math.inf
 
 
-class InteriorDescent(SmoothDescent):
+class InteriorDescent(FactoredDescent):
     """One fit; scores F, p and tau are in units of the cost weights."""
 
     def run(self) -> Solution:
@@ -52,7 +52,8 @@ class InteriorDescent(SmoothDescent):
         problem, limits, (n, k) = self.problem, self.limits, (len(self.problem.y), self.problem.loss.n_classes)
         self.alpha, self.theta, self.F = problem.loss.order, np.zeros(problem.features.shape), np.zeros((n, k), order="F")
         self.x, self.p = np.full((n, k), k ** (-1.0 / self.alpha), order="F"), np.ones((n, k), order="F")
-        self.tau = 1.0 - self._slope()[:, 0]
+        self.tau = 1.0 - self._scaled()[:, 0]
+        self.place = None
         idle, status = 0, "stalled"
         for _ in range(MOST_STEPS):
             self.N = 1.0 / self.x.sum(axis=1)
@@ -72,12 +73,12 @@ class InteriorDescent(SmoothDescent):
             if idle >= _IDLE or not self._step(self._ridge(self.theta) + pull):
                 break
             self.steps += 1
-        return self._solution(status)
+        return self.solution(status)
 
     def _in_units(self, scores: Array) -> Array:
         return scores if self.problem.cost_weight is None else scores / self.problem.cost_weight[:, None]
 
-    def _slope(self) -> Array:
+    def _scaled(self) -> Array:
         """Return b w."""
         return self.alpha / (self.alpha - 1.0) * self.x ** (self.alpha - 1.0)
 
@@ -128,7 +129,7 @@ class InteriorDescent(SmoothDescent):
 
     def _direction(self, solve: Callable[[Array], Array], residual: Array, target: Array) -> _Step:
         """Return Newton's step for p q = ``target`` (n, k)."""
-        offset = self.F - self._slope() - self.tau[:, None] + target / self.q
+        offset = self.F - self._scaled() - self.tau[:, None] + target / self.q
         theta = -solve(residual + self.problem.dual_gradient(self._turned(offset)))
         F = self._in_units(self._scores(theta))
         self.passes += 2.0
