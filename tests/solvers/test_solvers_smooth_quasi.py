@@ -56,7 +56,7 @@ def test_the_class_matrix_is_the_mean_of_the_hessian_over_directions_that_sum_to
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_steps_lower_the_objective_to_where_newton_takes_over(weighted: bool) -> None:
-    problem = drawn(1.0, 5, n=300, exponent=6, weighted=weighted)
+    problem = drawn(1.0, 5, n=300, d=30, k=6, exponent=0, weighted=weighted)
     assert suits(problem)
     fit = QuasiNewtonDescent(problem, Limits(1e-6), 0.0)
     assert fit.run(None) == ""

@@ -27,10 +27,10 @@ def test_the_benchmark_names_the_programs_that_have_numbers() -> None:
     solvers = {
         cells[2].strip().split()[0] for cells in (row.split("|") for row in rows) if len(cells) == 8 and re.match(r" \d+ of", cells[3])
     }
-    named = re.search(r"with eight other programs: (.*?)\. advcli", page("results/benchmark.md"))
+    named = re.search(r"with nine other programs: (.*?)\. advcli", page("results/benchmark.md"))
     assert named is not None
     assert set(re.split(", | and ", named[1])) == solvers - {"advcli"}
-    assert len(solvers) == 9
+    assert len(solvers) == 10
 
 
 def test_the_accuracy_of_llw_is_that_of_the_quickstart() -> None:

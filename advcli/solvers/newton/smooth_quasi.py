@@ -15,11 +15,13 @@ from ...core.arrays import is_sparse
 from ...core.linalg import LinAlgError, cho_factor, cho_solve, inner
 from ...core.typing import Array
 from ...problems.risk import Problem, Solution
-from .smooth_descent import Place, SmoothDescent
+from .smooth_descent import Place, SmoothDescent, factor_worth
 
 _WIDE = 20.0  # features for each class beyond which G costs more than it saves
 _NEAR = 0.05  # relative gap at which Newton's method takes over: its error is about half of the gap's square
-_MOST = 60  # steps after which it does so anyway
+_MOST = 200  # steps after which it does so anyway
+_FACTORS = 4.0  # factors of the Hessian in whose time so many steps are made, after which it does so where that is sooner
+_FEW = 6  # steps that are made in any case
 _PAIRS = 10  # changes of theta and the gradient that L-BFGS keeps
 _RENEWED = 5  # steps between new weights w
 _FLAT = 0.5  # share of the slope that the end of a step may have
@@ -62,7 +64,7 @@ class QuasiNewtonDescent(SmoothDescent):
         problem, limits, changes = self.problem, self.limits, deque[_Change](maxlen=_PAIRS)
         place, before, gradient = self._begin(start), np.inf, np.zeros(problem.features.shape)
         moved = gradient
-        for step in range(_MOST):
+        for step in range(int(min(_MOST, max(_FEW, _FACTORS * factor_worth(problem))))):
             pull = self._slope(place)
             last, gradient = gradient, pull + self._ridge(place.theta)
             gap, status = inner(gradient, gradient) / (2.0 * problem.lam), limits.spent(self.passes + _STEP, self.started)
