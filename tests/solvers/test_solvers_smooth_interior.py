@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import load_digits
+from sklearn.preprocessing import scale
 from solvers.test_solvers_fuzz import random_problem
 from support.waiting import HANG
 
+from advcli import SurrogateClassifier
 from advcli.losses import make_loss
 from advcli.problems.certificate import certify
 from advcli.problems.risk import Problem
@@ -113,3 +116,9 @@ def test_the_method_goes_on_from_what_newton_found() -> None:
     solution = make_solver("smooth_newton").solve(problem, Limits(TOL, max_passes=20_000))
     assert solution.status == "converged"
     assert problem.primal(solution.theta) <= problem.primal(tried.theta)
+
+
+def test_its_first_steps_may_be_behind_what_newton_found() -> None:
+    X, y = load_digits(return_X_y=True)
+    model = SurrogateClassifier("entropy", C=10.0, loss_options={"alpha": 32.0}, tol=1e-5).fit(scale(X[:1700]), y[:1700])
+    assert model.certificate_.converged

@@ -25,6 +25,7 @@ import numpy as np
 
 from ...core.typing import Array
 from ...problems.risk import Problem, Solution
+from ..best import BestSeen
 from .smooth_descent import MOST_STEPS, FactoredDescent, factor_worth
 
 STEP = 9.0
@@ -54,6 +55,7 @@ class InteriorDescent(FactoredDescent):
         self.x, self.p = np.full((n, k), k ** (-1.0 / self.alpha), order="F"), np.ones((n, k), order="F")
         self.tau = 1.0 - self._scaled()[:, 0]
         self.place = None
+        kept, self.best = self.best, BestSeen(scale=problem.gap_scale)  # steps begin anew, and are long behind what was there
         idle, status = 0, "stalled"
         for _ in range(MOST_STEPS):
             self.N = 1.0 / self.x.sum(axis=1)
@@ -64,7 +66,8 @@ class InteriorDescent(FactoredDescent):
             self.passes += 1.0
             better = self._look() | self._offer(None, np.inf, R, pull / -problem.lam)
             idle = 0 if better else idle + 1
-            if self.best.reached(limits.tol):
+            kept.take(self.best.theta, self.best.primal, self.best.R, self.best.dual)
+            if kept.reached(limits.tol):
                 status = "converged"
                 break
             if spent := limits.spent(self.passes + STEP, self.started):
@@ -73,6 +76,7 @@ class InteriorDescent(FactoredDescent):
             if idle >= _IDLE or not self._step(self._ridge(self.theta) + pull):
                 break
             self.steps += 1
+        self.best = kept
         return self.solution(status)
 
     def _in_units(self, scores: Array) -> Array:

@@ -45,7 +45,7 @@ def class_solver(problem: Problem, Q: Array, D: Array) -> Callable[[Array], Arra
     """
     X, n, (d, k) = problem.features.X, problem.n, problem.features.shape
     traces = (D * (1.0 - 2.0 * Q)).sum(axis=1) + D.sum(axis=1) * np.einsum("ij,ij->i", Q, Q)
-    weight = problem.counts / (problem.costs * n * max(k - 1, 1)) * traces
+    weight = problem.counts / (problem.costs * n * max(k - 1, 1)) * np.maximum(traces, 0.0)  # of a q on one class rounding leaves any sign
     Z = X * np.sqrt(weight)[:, None]
     G = Z.T @ Z
     G[np.diag_indices(d)] += problem.lam
