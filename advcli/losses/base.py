@@ -174,7 +174,10 @@ class Loss(ABC):
         raise NotImplementedError(f"loss={self.name} has kinks")
 
     def slopes(self, F: Array, maximum: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
-        """Return q(f) and d, both (n, k), with the Jacobian (I - q 1') diag(d) (I - 1 q') of q(f), for smooth surrogates."""
+        """Return q(f) and d, both (n, k), with the Jacobian (I - q 1') diag(d) (I - 1 q') of q(f), for smooth surrogates.
+
+        ``maximum`` is what `maximum` returned at F, where that is there already.
+        """
         raise NotImplementedError(f"loss={self.name} has kinks")
 
     # ---- compiled twins -------------------------------------------------------------------------------------------

@@ -147,6 +147,8 @@ def guarantee(scores: Any, wrong: Any, level: float = 0.05, delta: float = 0.1, 
     """
     margin, wrong = _checked(scores, wrong)
     epsilon = level
+    from scipy.stats import binom  # takes half a second
+
     for name, value in (("level", level), ("delta", delta)):
         refuse(name, value, FRACTION)
     if thresholds is None:
@@ -158,8 +160,6 @@ def guarantee(scores: Any, wrong: Any, level: float = 0.05, delta: float = 0.1, 
     order = np.argsort(-margin, kind="stable")
     accepted = np.searchsorted(-margin[order], -levels, side="left")  # margins above the threshold
     errors = np.r_[0, np.cumsum(wrong[order])].astype(np.intp)[accepted]
-    from scipy.stats import binom  # takes half a second
-
     passes = binom.cdf(errors, accepted, epsilon) <= delta
     last = int(np.argmin(np.r_[passes, False])) - 1
     if last < 0:

@@ -51,8 +51,7 @@ def test_a_step_solves_the_linear_equations_of_its_point(alpha: float, k: int, s
     fit.alpha, fit.theta, fit.tau = alpha, random.normal(size=(d, k)), random.normal(size=n)
     fit.F = problem.features.scores(fit.theta) / problem.costs[:, None]
     fit.x = on_curve(random.uniform(0.1, 2.0, (n, k)), alpha)
-    fit.p, fit.N = random.uniform(0.1, 2.0, (n, k)), 1.0 / fit.x.sum(axis=1)
-    fit.q = fit.x * fit.N[:, None]
+    fit.p = random.uniform(0.1, 2.0, (n, k))
     residual, target = random.normal(size=(d, k)), random.uniform(0.0, 1.0, (n, k))
     fit._weigh()
     step = fit._direction(fit._factor(), residual, target)
@@ -94,7 +93,7 @@ def test_every_strength_of_every_order_is_certified() -> None:
         problem = drawn(alpha, key, n=n, exponent=exponent, weighted=weighted, noise=noise, scale=scale, spoiled=spoiled)
         solution = make_solver("smooth_newton").solve(problem, Limits(TOL, max_passes=20_000, max_seconds=HANG))
         certificate = certify(problem, solution, TOL)
-        assert certificate.gap >= -1e-9 * certificate.primal - 1e-14
+        assert certificate.gap >= -1e-9 * certificate.primal - 1e-15
         assert certificate.converged
 
     certified()

@@ -112,9 +112,9 @@ def _principal(K: Array, centre: Array | None, dimensions: int) -> Array:
 
 def median_gamma(X: Any) -> float:
     """Return 1 / median of |x - z|^2 over pairs of different rows, of `_MEDIAN_ROWS` rows spread over X at most."""
-    rows = np.unique(np.linspace(0, X.shape[0] - 1, _MEDIAN_ROWS).astype(np.intp)) if X.shape[0] > _MEDIAN_ROWS else np.arange(X.shape[0])
     from sklearn.metrics.pairwise import euclidean_distances
 
+    rows = np.unique(np.linspace(0, X.shape[0] - 1, _MEDIAN_ROWS).astype(np.intp)) if X.shape[0] > _MEDIAN_ROWS else np.arange(X.shape[0])
     squares = euclidean_distances(X[rows], squared=True)
     median = float(np.median(squares[np.triu_indices(len(rows), 1)])) if len(rows) > 1 else 0.0
     return 1.0 / median if median > 0 else 1.0

@@ -1,8 +1,9 @@
 """Newton's method for smooth surrogates: P(theta) = lambda/2 |theta|^2 + mean S with S twice differentiable (`Loss.smooth`).
 
 A step p solves (lambda I + 1/n J' diag(s) Dq J) p = -grad P. Its system is factorised where that costs less than conjugate gradients do
-(as scikit-learn's newton-cholesky), else conjugate gradients on products with the rows end it as early as the gap allows. Where Dq has no
-bound, alpha > 2, the method of `smooth_interior` follows it if the system has a factor.
+(as scikit-learn's newton-cholesky), else conjugate gradients on products with the rows end it as early as the gap allows. The steps of
+`smooth_quasi` come first, as long as the optimum is far; their matrix preconditions the systems. Where Dq has no bound, alpha > 2, the
+method of `smooth_interior` follows if the system has a factor.
 
 Both values come from one read of the rows. With q = q(f) at theta, r = q - e_y is feasible, and D(r) = P - |grad P|^2 / (2 lambda).
 The linear model of the step gives a better one: r + Dq J p has theta(r) = theta + p + residual / lambda, so that the gap at theta + p is of
@@ -92,7 +93,7 @@ class _NewtonDescent(FactoredDescent):
         self.worth = factor_worth(problem)
         place = self._begin(start)
         for _ in range(MOST_STEPS):
-            pull = self._slope(place)
+            pull = self._slope(place.Q)
             self._take(place, pull)
             gradient = pull + self._ridge(place.theta)
             if best.reached(limits.tol):
@@ -136,7 +137,7 @@ class _NewtonDescent(FactoredDescent):
             V = V / self.problem.cost_weight[:, None]
         W = V - np.einsum("ij,ij->i", self.Q, V)[:, None]
         W *= self.D
-        if self.D is not self.Q:  # else the sums are 0
+        if self.D is not self.Q:  # as at alpha = 1, where the sums are 0
             W -= self.Q * W.sum(axis=1)[:, None]
         return W
 

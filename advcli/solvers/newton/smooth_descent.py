@@ -76,19 +76,18 @@ class SmoothDescent:
         losses = level - F[np.arange(len(level)), problem.y]
         return Place(theta, scores, F, level, Q, problem.penalty(theta) + float(problem.weight @ losses) / problem.n)
 
-    def _take(self, place: Place, pull: Array) -> None:
-        """Offer a point and its own distributions; ``pull`` is `_slope` there."""
-        problem = self.problem
+    def _take(self, place: Place, pull: Array) -> bool:
+        """Offer a point and its own distributions, of which ``pull`` is `_slope`; return whether one is better than the best so far."""
+        problem, spanned = self.problem, pull / -self.problem.lam
         if self.mask is not None:
-            self._offer(place.theta, place.primal, self.R, pull)
-            return
+            return self._offer(place.theta, place.primal, self.R, spanned)
         offsets = place.level - np.einsum("ij,ij->i", place.Q, place.F)  # H(q) at the maximum
-        dual = float(problem.weight @ offsets) / problem.n - problem.ridge(pull / -problem.lam)
-        self.best.take(place.theta, place.primal, self.R, dual)
+        dual = float(problem.weight @ offsets) / problem.n - problem.ridge(spanned)
+        return self.best.take(place.theta, place.primal, self.R, dual)
 
-    def _slope(self, place: Place) -> Array:
-        """Return the gradient of the surrogates at a point."""
-        self.R = place.Q.copy(order="F")
+    def _slope(self, Q: Array) -> Array:
+        """Return 1/n J'(s r) of r = q - e_y, at q(f) the gradient of the surrogates, and hold r."""
+        self.R = Q.copy(order="F")
         self.R[np.arange(len(self.R)), self.problem.y] -= 1.0
         self.passes += 1.0
         return self.problem.dual_gradient(self.R)

@@ -53,18 +53,16 @@ class InteriorDescent(FactoredDescent):
         problem, limits, (n, k) = self.problem, self.limits, (len(self.problem.y), self.problem.loss.n_classes)
         self.alpha, self.theta, self.F = problem.loss.order, np.zeros(problem.features.shape), np.zeros((n, k), order="F")
         self.x, self.p = np.full((n, k), k ** (-1.0 / self.alpha), order="F"), np.ones((n, k), order="F")
-        self.tau = 1.0 - self._scaled()[:, 0]
+        self._weigh()
+        self.tau = 1.0 - self.slope[:, 0]
         self.place = None
         kept, self.best = self.best, BestSeen(scale=problem.gap_scale)  # steps begin anew, and are long behind what was there
         idle, status = 0, "stalled"
         for _ in range(MOST_STEPS):
-            self.N = 1.0 / self.x.sum(axis=1)
-            self.q = self.x * self.N[:, None]
-            R = self.q.copy(order="F")
-            R[np.arange(n), problem.y] -= 1.0
-            pull = problem.dual_gradient(R)
-            self.passes += 1.0
-            better = self._look() | self._offer(None, np.inf, R, pull / -problem.lam)
+            place = self._at(self.theta, self.F if problem.cost_weight is None else self.F * problem.cost_weight[:, None])
+            better = self._take(place, self._slope(place.Q))
+            pull = self._slope(self.q)
+            better |= self._offer(None, np.inf, self.R, pull / -problem.lam)
             idle = 0 if better else idle + 1
             kept.take(self.best.theta, self.best.primal, self.best.R, self.best.dual)
             if kept.reached(limits.tol):
@@ -82,22 +80,9 @@ class InteriorDescent(FactoredDescent):
     def _in_units(self, scores: Array) -> Array:
         return scores if self.problem.cost_weight is None else scores / self.problem.cost_weight[:, None]
 
-    def _scaled(self) -> Array:
-        """Return b w."""
-        return self.alpha / (self.alpha - 1.0) * self.x ** (self.alpha - 1.0)
-
-    def _look(self) -> bool:
-        """Offer theta and the distributions of its scores; return whether one of them is better than the best so far."""
-        problem = self.problem
-        answer = problem.loss.oracle(self.F, problem.y)
-        self.passes += 1.0
-        primal = problem.penalty(self.theta) + float(problem.weight @ answer.value) / problem.n
-        return self._offer(self.theta, primal, answer.R, problem.dual_gradient(answer.R) / -problem.lam)
-
     # ---- one step ---------------------------------------------------------------------------------------------------
     def _step(self, residual: Array) -> bool:
         """Move by one step, from a residual of theta = theta(q - e_y); return False where rounding leaves the system no factor."""
-        self._weigh()
         solve = self._factor()
         if solve is None:
             return False
@@ -110,11 +95,14 @@ class InteriorDescent(FactoredDescent):
         self.theta, self.F, self.tau = self.theta + t * step.theta, self.F + t * step.F, self.tau + t * step.tau
         self.p = np.maximum(self.p + t * step.p, _LEAST)
         self.x = on_curve(self.x + self.w + t * step.sum, self.alpha)
+        self._weigh()
         return True
 
     def _weigh(self) -> None:
-        """Compute what D needs at the present point."""
-        self.w = self.x ** (self.alpha - 1.0)
+        """Compute what follows from x and p: q, b w, and what D needs."""
+        self.N = 1.0 / self.x.sum(axis=1)
+        self.q, self.w = self.x * self.N[:, None], self.x ** (self.alpha - 1.0)
+        self.slope = self.alpha / (self.alpha - 1.0) * self.w
         self.e = self.q / (self.alpha * self.w + self.p)
         self.g = self.w * self.e
         self.sum, self.total = self.e.sum(axis=1), self.g.sum(axis=1)
@@ -133,7 +121,7 @@ class InteriorDescent(FactoredDescent):
 
     def _direction(self, solve: Callable[[Array], Array], residual: Array, target: Array) -> _Step:
         """Return Newton's step for p q = ``target`` (n, k)."""
-        offset = self.F - self._scaled() - self.tau[:, None] + target / self.q
+        offset = self.F - self.slope - self.tau[:, None] + target / self.q
         theta = -solve(residual + self.problem.dual_gradient(self._turned(offset)))
         F = self._in_units(self._scores(theta))
         self.passes += 2.0

@@ -18,7 +18,7 @@ from ...problems.risk import Problem, Solution
 from .smooth_descent import Place, SmoothDescent, factor_worth
 
 _WIDE = 20.0  # features for each class beyond which G costs more than it saves
-_NEAR = 0.05  # relative gap at which Newton's method takes over: its error is about half of the gap's square
+_NEAR = 0.05  # relative gap at which Newton's method takes over: a step leaves about the gap's square
 _MOST = 200  # steps after which it does so anyway
 _FACTORS = 4.0  # factors of the Hessian in whose time so many steps are made, after which it does so where that is sooner
 _FEW = 6  # steps that are made in any case
@@ -65,7 +65,7 @@ class QuasiNewtonDescent(SmoothDescent):
         place, before, gradient = self._begin(start), np.inf, np.zeros(problem.features.shape)
         moved = gradient
         for step in range(int(min(_MOST, max(_FEW, _FACTORS * factor_worth(problem))))):
-            pull = self._slope(place)
+            pull = self._slope(place.Q)
             last, gradient = gradient, pull + self._ridge(place.theta)
             gap, status = inner(gradient, gradient) / (2.0 * problem.lam), limits.spent(self.passes + _STEP, self.started)
             if gap <= max(_NEAR, limits.tol) * place.primal or status or not place.primal < before:
