@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,3 +16,6 @@ Labels = NDArray[np.intp]
 
 Options = Mapping[str, Any]
 """Options by name, as a configuration gives them."""
+
+Layout = Literal["C", "F"]
+"""Order of an array in memory: row by row, or column by column."""

@@ -20,7 +20,7 @@ from ..core.hyper import STRENGTH
 from ..core.linalg import inner
 from ..core.registry import Registry, refuse_unknown_options
 from ..core.stored_arrays import Entries
-from ..core.typing import Array, Labels
+from ..core.typing import Array, Labels, Layout
 
 MOMENTS = ("ball", "box")
 
@@ -133,9 +133,9 @@ class FeatureMap(ABC):
     def scores(self, theta: Array) -> Array:
         """Return F = J theta, shape (n, k)."""
 
-    def shared_scores(self, theta: Array, threads: int) -> Array:
-        """Return `scores` by several threads, if this map can share them; the same bits."""
-        return self.scores(theta)
+    def shared_scores(self, theta: Array, threads: int, order: Layout = "C") -> Array:
+        """Return `scores` by several threads, if this map can share them, the same bits, row by row or class by class in memory."""
+        return np.asarray(self.scores(theta), order=order)
 
     def shared_adjoint(self, R: Any, threads: int) -> Array:
         """Return `adjoint` by several threads, if this map can share it; the same bits."""

@@ -13,7 +13,7 @@ from ..core.arrays import dense, is_sparse
 from ..core.compiled import CompiledRows, compiled_rows, kernels
 from ..core.linalg import dsyrk
 from ..core.threads import rows_by, shared
-from ..core.typing import Array, Labels
+from ..core.typing import Array, Labels, Layout
 from .base import Directions, ExplicitMap, register
 
 MAX_UPDATES = 30  # of a sum over rows before the next full sum, so that rounding errors stay small
@@ -237,18 +237,18 @@ class LinearFeatures(ExplicitMap):
         """Return X Theta, shape (n, k)."""
         return self.shared_scores(theta, 1)
 
-    def shared_scores(self, theta: Array, threads: int) -> Array:
+    def shared_scores(self, theta: Array, threads: int, order: Layout = "C") -> Array:
         """Return X Theta, shape (n, k): dense rows part by part, sparse rows by tiles of classes where these are many."""
         X, (n, k) = self.X, (self.n_rows, theta.shape[1])
         if is_sparse(X):
             if k >= _TILED and n:
-                return _tiled(X, theta, threads)
+                return np.asarray(_tiled(X, theta, threads), order=order)
             parts = rows_by(n, _SCORES // k) if threads > 1 else []
         else:
             parts = rows_by(n, _PRODUCTS // theta.size) if n * theta.size > _PRODUCTS else []
+        F = np.empty((n, k), order=order)
         if len(parts) < 2:
-            return np.ascontiguousarray(X @ theta)
-        F = np.empty((n, k))
+            return np.matmul(X, theta, out=F) if isinstance(X, np.ndarray) else np.asarray(X @ theta, order=order)
 
         def write(rows: slice) -> None:
             F[rows] = X[rows] @ theta
@@ -273,7 +273,7 @@ class LinearFeatures(ExplicitMap):
         each = self.n_rows * k
         least = max(_FEATURES, -(-d // _MOST_PARTS), -(-_PRODUCTS // max(each, 1)))
         if each * d <= _PRODUCTS or d < 2 * least:
-            return np.ascontiguousarray(X.T @ R)
+            return np.ascontiguousarray(X.T @ R if R.flags.c_contiguous else (R.T @ X).T)  # R' is fast where its rows are whole
         cuts = [*range(0, d - least + 1, least), d]
         return np.vstack(shared(lambda part: X[:, cuts[part] : cuts[part + 1]].T @ R, range(len(cuts) - 1), threads))
 

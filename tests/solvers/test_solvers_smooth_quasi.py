@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from solvers.test_solvers_smooth_interior import drawn
 
 from advcli import SurrogateClassifier
+from advcli.core.typing import Array
 from advcli.solvers import Limits
+from advcli.solvers.newton import smooth_quasi
+from advcli.solvers.newton.smooth_descent import Place
 from advcli.solvers.newton.smooth_quasi import QuasiNewtonDescent, _direction, class_solver, suits
 
 
@@ -65,6 +68,26 @@ def test_steps_lower_the_objective_to_where_newton_takes_over(weighted: bool) ->
     assert float((gradient**2).sum()) / (2.0 * problem.lam) <= 0.05 * fit.place.primal
     assert fit.place.primal == pytest.approx(problem.primal(fit.place.theta), rel=1e-10)
     np.testing.assert_allclose(fit.place.scores, problem.features.scores(fit.place.theta), atol=1e-9)
+
+
+@pytest.mark.parametrize("rising", [2, 4])  # the last is the fourth
+def test_a_step_that_rises_is_not_taken(monkeypatch: pytest.MonkeyPatch, rising: int) -> None:
+    """A gap of the point before, beside the primal value of a step that rose by far, once ended a fit of 25 rows as converged."""
+    for limit in ("_MOST", "_FEW"):
+        monkeypatch.setattr(smooth_quasi, limit, 4)
+    ends, settle = [], QuasiNewtonDescent._end
+
+    def end(fit: QuasiNewtonDescent, place: Place, direction: Array, along: Array, slope: float) -> Place:
+        up = len(ends) + 1 == rising
+        ends.append(fit._at(place.theta - 1e6 * direction) if up else settle(fit, place, direction, along, slope))
+        return ends[-1]
+
+    monkeypatch.setattr(QuasiNewtonDescent, "_end", end)
+    fit = QuasiNewtonDescent(drawn(1.0, 5, n=300, d=30, k=6, exponent=12), Limits(1e-3), 0.0)
+    assert fit.run(None) == ""
+    assert len(ends) == rising
+    assert fit.place is ends[-2]
+    assert fit.best.dual <= fit.best.primal
 
 
 def test_wide_rows_are_left_to_newton() -> None:

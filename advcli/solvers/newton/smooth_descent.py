@@ -98,7 +98,7 @@ class SmoothDescent:
         return Solution(best.theta, np.ascontiguousarray(best.R), self.problem.lam, "", self.passes, 0.0, status, memory)
 
     def _scores(self, theta: Array) -> Array:
-        return np.asfortranarray(self.problem.features.shared_scores(theta, self.problem.threads))
+        return self.problem.features.shared_scores(theta, self.problem.threads, order="F")
 
     def _ridge(self, theta: Array) -> Array:
         """Return the gradient of the penalty."""

@@ -23,7 +23,7 @@ _MOST = 200  # steps after which it does so anyway
 _FACTORS = 4.0  # factors of the Hessian in whose time so many steps are made, after which it does so where that is sooner
 _FEW = 6  # steps that are made in any case
 _PAIRS = 10  # changes of theta and the gradient that L-BFGS keeps
-_RENEWED = 5  # steps between new weights w
+_RENEWED = 12  # steps between new weights w
 _FLAT = 0.5  # share of the slope that the end of a step may have
 _TRIALS = 8  # lengths that a step tries, at most
 _STEP = 3.0  # passes: scores of a step, a gradient, G
@@ -62,13 +62,14 @@ class QuasiNewtonDescent(SmoothDescent):
     def run(self, start: Solution | None) -> str:
         """Move to a gap of `_NEAR`, and return the status: empty where there is more to do."""
         problem, limits, changes = self.problem, self.limits, deque[_Change](maxlen=_PAIRS)
-        place, before, gradient = self._begin(start), np.inf, np.zeros(problem.features.shape)
+        self.place, gradient = self._begin(start), np.zeros(problem.features.shape)
         moved = gradient
         for step in range(int(min(_MOST, max(_FEW, _FACTORS * factor_worth(problem))))):
+            place = self.place
             pull = self._slope(place.Q)
             last, gradient = gradient, pull + self._ridge(place.theta)
             gap, status = inner(gradient, gradient) / (2.0 * problem.lam), limits.spent(self.passes + _STEP, self.started)
-            if gap <= max(_NEAR, limits.tol) * place.primal or status or not place.primal < before:
+            if gap <= max(_NEAR, limits.tol) * place.primal or status:
                 break
             change = gradient - last
             if (curvature := inner(moved, change)) > 0.0:
@@ -76,12 +77,15 @@ class QuasiNewtonDescent(SmoothDescent):
             if step % _RENEWED == 0:
                 nearer = self.nearer = class_solver(problem, *problem.loss.slopes(place.F, (place.level, place.Q)))
                 self.passes += 1.0
-            before, direction = place.primal, _direction(gradient, changes, nearer)
+            direction = _direction(gradient, changes, nearer)
             along = self._scores(direction)
             self.passes += 1.0
             after = self._end(place, direction, along, inner(gradient, direction))
-            moved, place = after.theta - place.theta, after
-        self.place = place
+            if not after.primal < place.primal:
+                return ""
+            moved, self.place = after.theta - place.theta, after
+        else:
+            return ""
         if gap > limits.tol * place.primal and not status:
             return ""
         self._take(place, pull)
