@@ -1,10 +1,13 @@
-"""Dense arrays and sparse matrices: which of them rows are, and either as the other's readers need them."""
+"""Dense arrays and sparse matrices: which of them rows are, either as the other's readers need them, and checks of what callers give."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import DataError
+
+if TYPE_CHECKING:
+    from .typing import Array, Labels
 
 MOST_COLUMNS = 2**31 - 1  # columns that compiled loops can count
 
@@ -17,6 +20,29 @@ def is_sparse(X: Any) -> bool:
 def dense(X: Any) -> Any:
     """Return a matrix with all its zeros: a sparse one as an array, anything else as it is."""
     return X.toarray() if is_sparse(X) else X
+
+
+def finite_table(values: Any, what: str) -> Array:
+    """Return a table (n, m) of finite numbers, n and m at least 1, as float64; `DataError`, which calls it ``what``, for all else."""
+    import numpy as np
+
+    try:
+        table = np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"{what} must be a table of numbers") from None
+    if table.ndim != 2 or not table.size or not np.isfinite(table).all():
+        raise DataError(f"{what} must be a table of finite numbers with two axes, got shape {table.shape}")
+    return table
+
+
+def class_codes(y: Any, n: int, k: int) -> Labels:
+    """Return the classes of n rows, whole numbers from 0 to k - 1; `DataError` for all else."""
+    import numpy as np
+
+    codes = np.asarray(y)
+    if codes.shape != (n,) or codes.dtype.kind not in "iu" or not 0 <= codes.min() <= codes.max() < k:
+        raise DataError(f"y must have a whole number from 0 to {k - 1} for each of the {n} rows")
+    return codes.astype(np.intp)
 
 
 def checked_csr(X: Any, what: str = "X") -> Any:

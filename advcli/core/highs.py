@@ -60,3 +60,12 @@ def pass_program(
     else:
         entries.start_, entries.index_, entries.value_ = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32), matrix.data
     solver.passModel(program)
+
+
+def largest(solver: Any, cost: NDArray[np.float64], columns: tuple[Any, Any], rows: tuple[Any, Any], matrix: Any) -> Any:
+    """Return the solution, ``col_value`` and ``row_dual``, of the largest cost.x of `pass_program`; None where there is no optimum."""
+    import highspy
+
+    pass_program(solver, cost, columns, rows, matrix, maximise=True)
+    solver.run()
+    return solver.getSolution() if solver.getModelStatus() == highspy.HighsModelStatus.kOptimal else None

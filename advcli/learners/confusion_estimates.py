@@ -43,11 +43,8 @@ def _model() -> Any:
 def anchors(X: Any, y: Labels, k: int) -> Array:
     """Return C (k, k) from the rows that look most like each class."""
     P = _model().fit(X, y).predict_proba(X)
-    columns = []
-    for q in range(k):
-        order = np.argsort(P[:, q], kind="stable")
-        columns.append(P[order[min(len(P) - 1, int(np.ceil(PERCENTILE / 100.0 * len(P))) - 1)]])
-    return np.column_stack(columns)
+    order = np.argsort(P, axis=0, kind="stable")
+    return P[order[min(len(P), int(np.ceil(PERCENTILE / 100.0 * len(P)))) - 1]].T
 
 
 def joint(X: Any, y: Labels, k: int) -> Array:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
+from ..core.arrays import class_codes, finite_table
 from ..core.checks import POSITIVE, at_least, refuse_parameter
 from ..core.errors import ConfigError, DataError
 from ..core.typing import Array, Labels
@@ -114,20 +115,15 @@ class SmoothedLoss:
     def mean_cost(self, F: Any, y: Any, weight: Any = None) -> float:
         """Return the mean cost of the predictions, by the loss matrix where there is one, else the share of errors."""
         F, y = self._checked(F, y)
-        codes = self.loss.predict(F, **self.rule)
-        game = isinstance(self.loss, AdversarialLoss)
-        costs = self.loss.cost(codes, y) if game else codes != y  # type: ignore[attr-defined]
-        return float(np.average(costs, weights=_some(weight)))
+        return float(np.average(self.loss.cost(self.loss.predict(F, **self.rule), y), weights=_some(weight)))
 
     def _checked(self, F: Any, y: Any) -> tuple[Array, Labels]:
         """Return finite scores (n, k) in float64 and codes."""
-        scores, codes = np.ascontiguousarray(F, dtype=np.float64), np.asarray(y)
-        if scores.ndim != 2 or scores.shape[1] != self.k or not np.isfinite(scores).all():
-            raise DataError(f"scores must be finite numbers of shape (n, {self.k}), got {scores.shape}")
-        whole = codes.shape == (len(scores),) and (codes.dtype.kind in "iu" or bool((codes == np.floor(codes)).all()))
-        if not whole or (len(codes) and not 0 <= codes.min() <= codes.max() < self.k):
-            raise DataError(f"labels must be {len(scores)} whole numbers from 0 to {self.k - 1}: encode classes by their place")
-        return scores, codes.astype(np.intp)
+        scores, codes = finite_table(F, "scores"), np.asarray(y)
+        if scores.shape[1] != self.k:
+            raise DataError(f"scores must have shape (n, {self.k}), got {scores.shape}")
+        whole = codes.dtype.kind == "f" and bool((codes == np.floor(codes)).all())
+        return scores, class_codes(codes.astype(np.intp) if whole else codes, len(scores), self.k)
 
 
 def _some(weight: Any) -> Array | None:
@@ -138,17 +134,12 @@ def _some(weight: Any) -> Array | None:
 class _Booster(SmoothedLoss):
     """An objective of rows with weights, called by scikit-learn's interface of a booster, or by its own with a data set second."""
 
-    def pulls(self, F: Any, y: Any, weight: Any = None) -> tuple[Array, Array]:
-        """Return gradients and curvatures (n, k), times the weights of the rows."""
-        _, R = self(F, y)
-        H = self.curvature(R, np.asarray(y).astype(np.intp))
-        scale = _some(weight)
-        return (R, H) if scale is None else (R * scale[:, None], H * scale[:, None])
-
     def objective(self, first: Any, second: Any, weight: Any = None) -> tuple[Array, Array]:
-        """Return gradients and curvatures of (labels, scores) or (scores, data set)."""
+        """Return gradients and curvatures (n, k) of (labels, scores) or (scores, data set), times the weights of the rows."""
         F, y, weight = self._rows(first, second, weight)
-        return self.pulls(F, y, weight)
+        _, R = self(F, y)
+        scale = np.ones(len(R)) if (some := _some(weight)) is None else some
+        return R * scale[:, None], self.curvature(R, np.asarray(y).astype(np.intp)) * scale[:, None]
 
     def _rows(self, first: Any, second: Any, weight: Any) -> tuple[Any, Any, Any]:
         if hasattr(second, "get_label"):
@@ -156,29 +147,8 @@ class _Booster(SmoothedLoss):
         return second, first, weight
 
 
-class _LightGBM(_Booster):
-    def metric(self, first: Any, second: Any, weight: Any = None) -> list[tuple[str, float, bool]]:
-        """Return the names of the mean surrogate and of the mean cost, their values, and that both are to fall.
-
-        The surrogate comes first, so that ``first_metric_only`` stops by it: of few rows the mean cost falls by leaps.
-        """
-        F, y, weight = self._rows(first, second, weight)
-        value = float(np.average(self(F, y)[0], weights=_some(weight)))
-        return [(f"{self.loss.name}_surrogate", value, False), (f"{self.loss.name}_cost", self.mean_cost(F, y, weight), False)]
-
-
-class _XGBoost(_Booster):
-    def metric(self, first: Any, second: Any, weight: Any = None) -> Any:
-        """Return the mean cost for scikit-learn's interface, its name and the mean cost for ``custom_metric``."""
-        F, y, weight = self._rows(first, second, weight)
-        cost = self.mean_cost(F, y, weight)
-        return (f"{self.loss.name}_cost", cost) if hasattr(second, "get_label") else cost
-
-
-def lightgbm(
-    loss: Any, n_classes: int, mu: float = 1.0, loss_options: Mapping[str, Any] | None = None, rule: str | None = None
-) -> _LightGBM:
-    """Return an objective for LightGBM: ``.objective`` and ``.metric`` (its ``eval_metric`` or ``feval``), ``.start``, ``.predict``.
+class LightGBM(_Booster):
+    """An objective for LightGBM: ``.objective`` and ``.metric`` (its ``eval_metric`` or ``feval``), ``.start``, ``.predict``.
 
     Give ``objective=found.objective`` to ``LGBMModel``, or in ``params`` of ``lightgbm.train`` with ``num_class=k``; ``start(y)`` tiled
     over the rows is the ``init_score``. To stop early by ``.metric``, give ``metric="None"``: LightGBM's own reads scores as probabilities.
@@ -193,11 +163,19 @@ def lightgbm(
     >>> gradient.shape, bool((curvature > 0).all())
     ((2, 3), True)
     """
-    return _LightGBM(loss, n_classes, mu, loss_options, rule)
+
+    def metric(self, first: Any, second: Any, weight: Any = None) -> list[tuple[str, float, bool]]:
+        """Return the names of the mean surrogate and of the mean cost, their values, and that both are to fall.
+
+        The surrogate comes first, so that ``first_metric_only`` stops by it: of few rows the mean cost falls by leaps.
+        """
+        F, y, weight = self._rows(first, second, weight)
+        value = float(np.average(self(F, y)[0], weights=_some(weight)))
+        return [(f"{self.loss.name}_surrogate", value, False), (f"{self.loss.name}_cost", self.mean_cost(F, y, weight), False)]
 
 
-def xgboost(loss: Any, n_classes: int, mu: float = 1.0, loss_options: Mapping[str, Any] | None = None, rule: str | None = None) -> _XGBoost:
-    """Return an objective for XGBoost: ``.objective``, of `xgboost.train` (``obj``) or an estimator, and ``.metric``; else as `lightgbm`.
+class XGBoost(_Booster):
+    """An objective for XGBoost: ``.objective``, of `xgboost.train` (``obj``) or an estimator, and ``.metric``; else as `LightGBM`.
 
     XGBoost needs ``num_class=k`` and ``base_score=0``; ``start(y)`` tiled over the rows is the ``base_margin``.
 
@@ -208,20 +186,16 @@ def xgboost(loss: Any, n_classes: int, mu: float = 1.0, loss_options: Mapping[st
     >>> objectives.xgboost("absolute", 4).metric(np.array([0, 3]), 9.0 * np.eye(4)[[0, 1]])
     1.0
     """
-    return _XGBoost(loss, n_classes, mu, loss_options, rule)
+
+    def metric(self, first: Any, second: Any, weight: Any = None) -> Any:
+        """Return the mean cost for scikit-learn's interface, its name and the mean cost for ``custom_metric``."""
+        F, y, weight = self._rows(first, second, weight)
+        cost = self.mean_cost(F, y, weight)
+        return (f"{self.loss.name}_cost", cost) if hasattr(second, "get_label") else cost
 
 
-class _CatBoost(_Booster):
-    def calc_ders_multi(self, approx: Any, target: float, weight: float) -> tuple[list[float], list[list[float]]]:
-        """Return the derivatives of what CatBoost maximises, minus the surrogate, at one row: gradient and Hessian."""
-        R, H = self.pulls(np.array([approx]), np.array([int(target)]), np.array([weight]))
-        return (-R[0]).tolist(), (-np.diag(H[0])).tolist()
-
-
-def catboost(
-    loss: Any, n_classes: int, mu: float = 1.0, loss_options: Mapping[str, Any] | None = None, rule: str | None = None
-) -> _CatBoost:
-    """Return an objective for CatBoost: ``loss_function=objectives.catboost(...)`` of a classifier, which calls it row by row.
+class CatBoost(_Booster):
+    """An objective for CatBoost: ``loss_function=objectives.catboost(...)`` of a classifier, which calls it row by row.
 
     Examples
     --------
@@ -230,7 +204,15 @@ def catboost(
     >>> [round(number, 2) for number in first]
     [-0.33, 0.67, -0.33]
     """
-    return _CatBoost(loss, n_classes, mu, loss_options, rule)
+
+    def calc_ders_multi(self, approx: Any, target: float, weight: float) -> tuple[list[float], list[list[float]]]:
+        """Return the derivatives of what CatBoost maximises, minus the surrogate, at one row: gradient and Hessian."""
+        R, H = self.objective(np.array([int(target)]), np.array([approx]), np.array([weight]))
+        return (-R[0]).tolist(), (-np.diag(H[0])).tolist()
+
+
+lightgbm, xgboost, catboost = LightGBM, XGBoost, CatBoost
+"""The objectives by the names of the packages."""
 
 
 def torch(loss: Any, n_classes: int, mu: float = 1.0, loss_options: Mapping[str, Any] | None = None, reduction: str = "mean") -> Any:
@@ -247,30 +229,19 @@ def torch(loss: Any, n_classes: int, mu: float = 1.0, loss_options: Mapping[str,
     """
     try:
         from torch import Tensor, from_numpy, nn
-        from torch.autograd import Function
     except ImportError:
         raise ConfigError("objectives.torch needs PyTorch, which is not installed: pip install torch") from None
     if reduction not in ("mean", "sum", "none"):
         raise ConfigError(f"reduction={reduction!r} is not mean, sum or none")
     smoothed = SmoothedLoss(loss, n_classes, mu, loss_options)
 
-    class SmoothedFunction(Function):
-        @staticmethod
-        def forward(ctx: Any, scores: Tensor, labels: Tensor) -> Tensor:
-            value, gradient = smoothed(scores.detach().cpu().numpy(), labels.detach().cpu().numpy())
-            ctx.save_for_backward(from_numpy(gradient).to(scores))
-            return from_numpy(value).to(scores)
-
-        @staticmethod
-        def backward(ctx: Any, *pulled: Tensor) -> tuple[Tensor, None]:
-            (gradient,) = ctx.saved_tensors
-            return pulled[0][:, None] * gradient, None
-
     class SurrogateLoss(nn.Module):
         """The smoothed surrogate of scores (n, k) and labels (n,)."""
 
         def forward(self, scores: Tensor, labels: Tensor) -> Tensor:
-            values = SmoothedFunction.apply(scores, labels)
+            found = smoothed(scores.detach().cpu().numpy(), labels.detach().cpu().numpy())
+            value, gradient = (from_numpy(part).to(scores) for part in found)
+            values = value + ((scores - scores.detach()) * gradient).sum(dim=1)  # 0, with the surrogate's gradient
             return values if reduction == "none" else values.sum() if reduction == "sum" else values.mean()
 
     return SurrogateLoss()
@@ -285,7 +256,5 @@ def predict(loss: Any, scores: Any, loss_options: Mapping[str, Any] | None = Non
     >>> objectives.predict("abstain", [[5.0, 0.0, 0.0], [0.1, 0.0, 0.0]])  # code 3: to abstain
     array([0, 3])
     """
-    scores = np.asarray(scores, dtype=np.float64)
-    if scores.ndim != 2 or scores.shape[1] < 2:
-        raise DataError(f"scores must have shape (n, k) with k of at least 2, got {scores.shape}")
+    scores = finite_table(scores, "scores")
     return SmoothedLoss(loss, scores.shape[1], loss_options=loss_options, rule=rule).predict(scores)

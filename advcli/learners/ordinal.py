@@ -29,7 +29,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from ..core.checks import NOT_NEGATIVE, refuse_parameter
+from ..core.checks import NOT_NEGATIVE, is_number, refuse_parameter, rule
 from ..core.errors import ConfigError, IncompatibleError, ModelError
 from ..core.linalg import inner
 from ..core.stored_arrays import Entries
@@ -37,7 +37,7 @@ from ..core.typing import Array, Labels, Options
 from ..features import FeatureMap, make_features
 from ..features.base import KernelMap
 from ..features.merging import merge_rows
-from ..losses.entropy import ALPHA, EntropyLoss
+from ..losses.entropy import EntropyLoss
 from ..problems.certificate import judge, warn_unless_converged
 from ..problems.threshold import ThresholdProblem
 from ..solvers.newton import smooth_threshold
@@ -51,6 +51,7 @@ from .method import register_method
 from .options import describes, mass_of, one_column, one_of, refuse_box
 from .refitting import KERNEL_OPTIONS, Minimiser
 
+ORDER = rule("a finite number of at least 1, or null for the hinge", lambda value: is_number(value) and value >= 1)
 METHODS = {"at": ("alpha",), "it": ("ordered", "alpha"), "red_th": ("bias", "cost"), "svorim": (), "svorex": ("ordered",)}
 """Methods and the options that they have alone."""
 BIASES = {"free": "sum", "regularised": "none"}
@@ -175,9 +176,7 @@ class ThresholdLearner(Minimiser, RowLearner):
             )
         coupling = self.coupling
         if self.alpha is not None:
-            refuse_parameter("alpha", self.alpha, ALPHA)
-            if self.alpha == np.inf:
-                raise ConfigError("alpha=inf is no smooth margin; give a finite alpha, or null for the hinge")
+            refuse_parameter("alpha", self.alpha, ORDER)
             if coupling == "ordered":
                 raise ConfigError(
                     "ordered=true is for the hinge: thresholds of smooth margins are not held; choose ordered=false or alpha=null"

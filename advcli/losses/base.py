@@ -241,6 +241,10 @@ class Loss(ABC):
         """Return the predicted label of each row: argmax of the potentials, ties to the lowest index."""
         return np.argmax(F, axis=1)
 
+    def cost(self, predictions: Any, y: Labels) -> Array:
+        """Return what `predict`'s answers cost under labels y (n,), shape (n,): 1 for an error where the loss has no costs of its own."""
+        return (predictions != y).astype(np.float64)
+
 
 def leads(P: Array) -> Array:
     """Return by how much the largest entry of each row (n, k) leads the second, shape (n,); infinite where there is one column."""

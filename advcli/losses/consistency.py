@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.errors import ConfigError
-from ..core.highs import pass_program, quiet_solver
+from ..core.highs import largest, quiet_solver
 from ..core.typing import Array
 from .base import Loss
 from .matrices import check_matrix
@@ -75,26 +75,16 @@ class _Programs:
     """Linear programs: the largest ``cost``.x over x >= 0 with rows between two ends."""
 
     def __init__(self) -> None:
-        import highspy
-
         self.solver, self.count = quiet_solver(1e-9), 0
-        self._optimal = highspy.HighsModelStatus.kOptimal
 
     def largest(self, cost: Array, rows: Sequence[Row], free: int = 0) -> tuple[float, Array]:
         """Return the largest value and its x; -inf where nothing is feasible. The last ``free`` of x are within +-1, not >= 0."""
         self.count += 1
-        low = np.zeros(len(cost))
-        high = np.full(len(cost), np.inf)
-        if free:
-            low[-free:], high[-free:] = -1.0, 1.0
-        matrix = np.array([row for row, _, _ in rows], dtype=float)
-        ends = np.array([[below, above] for _, below, above in rows], dtype=float).T
+        fixed = np.arange(len(cost)) < len(cost) - free
+        matrix, low, high = (np.array(part, dtype=float) for part in zip(*rows, strict=True))
         self.solver.clearSolver()
-        pass_program(self.solver, cost, (low, high), (ends[0], ends[1]), matrix, maximise=True)
-        self.solver.run()
-        if self.solver.getModelStatus() != self._optimal:
-            return -np.inf, np.zeros(len(cost))
-        return float(self.solver.getInfo().objective_function_value), np.array(self.solver.getSolution().col_value)
+        found = largest(self.solver, cost, (np.where(fixed, 0.0, -1.0), np.where(fixed, np.inf, 1.0)), (low, high), matrix)
+        return (-np.inf, np.zeros(len(cost))) if found is None else (float(cost @ found.col_value), np.array(found.col_value))
 
 
 def subsets(n: int, first: int = 1) -> Iterator[tuple[int, ...]]:

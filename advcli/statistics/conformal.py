@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.checks import FRACTION, refuse
+from ..core.arrays import class_codes, finite_table
+from ..core.checks import FRACTION, POSITIVE, refuse
 from ..core.errors import ConfigError, DataError, UnknownNameError, nearest
 from ..core.typing import Array
 
@@ -111,7 +112,8 @@ def conformal_sets(
     >>> bool(sets[range(399), truth[500:]].mean() > 0.95), bool(sets.sum(axis=1).mean() < 2.0)
     (True, True)
     """
-    P, y = _held_out(P, y)
+    P = _probabilities(P)
+    y = class_codes(y, *P.shape)
     refuse("level", level, FRACTION)
     if method not in METHODS:
         raise UnknownNameError(f"there is no method {method!r}; {nearest(method, METHODS)}")
@@ -146,16 +148,12 @@ def conformal_costs(P: Any, y: Any, matrix: Any, cost: float) -> ConformalSets:
     >>> sets.predict([[0.8, 0.15, 0.05]]).shape
     (1, 3)
     """
-    P, y = _held_out(P, y)
-    try:
-        L = np.asarray(matrix, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ConfigError("the cost matrix must be numbers") from None
-    k = P.shape[1]
-    if L.shape != (k, k) or not np.isfinite(L).all() or L.min() < 0.0:
+    P = _probabilities(P)
+    y = class_codes(y, *P.shape)
+    L, k = finite_table(matrix, "the cost matrix"), P.shape[1]
+    if L.shape != (k, k) or L.min() < 0.0:
         raise ConfigError(f"the cost matrix must have {k} rows and columns of numbers of at least 0, got shape {L.shape}")
-    if not (isinstance(cost, (int, float)) and 0.0 < cost < np.inf):
-        raise ConfigError(f"cost={cost!r} must be a finite number above 0")
+    refuse("cost", cost, POSITIVE)
     n, numbers = len(y), 1.0 - P
     # the set of a row grows with the level: by its order of classes, and the best cost in it so far
     order = np.argsort(numbers, axis=1, kind="stable")
@@ -224,23 +222,10 @@ def _ancestors(parents: Mapping[Any, Any], k: int) -> NDArray[np.bool_]:
 # ---- checks -----------------------------------------------------------------------------------------------------------
 def _probabilities(P: Any) -> Array:
     """Return probabilities (n, k) as float64; `DataError` for others."""
-    try:
-        found = np.asarray(P, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError("probabilities must be an array of numbers (n, k)") from None
-    if found.ndim != 2 or found.shape[1] < 2 or not np.isfinite(found).all() or (len(found) and found.min() < 0.0):
-        raise DataError(f"probabilities must be finite numbers of at least 0 with shape (n, k), got shape {found.shape}")
+    found = finite_table(P, "probabilities")
+    if found.shape[1] < 2 or found.min() < 0.0:
+        raise DataError(f"probabilities must be numbers of at least 0 with shape (n, k), k at least 2, got shape {found.shape}")
     off = np.abs(found.sum(axis=1) - 1.0)
-    if len(off) and off.max() > _SUM:
+    if off.max() > _SUM:
         raise DataError(f"the probabilities of row {int(off.argmax())} sum to {found[off.argmax()].sum():.6g}, not to 1")
     return found
-
-
-def _held_out(P: Any, y: Any) -> tuple[Array, NDArray[np.intp]]:
-    """Return probabilities and codes of held-out rows."""
-    P, codes = _probabilities(P), np.asarray(y)
-    if not len(P):
-        raise DataError("there are no held-out rows")
-    if codes.shape != (len(P),) or codes.dtype.kind not in "iu" or not 0 <= codes.min() <= codes.max() < P.shape[1]:
-        raise DataError(f"y must have a whole number from 0 to {P.shape[1] - 1} for each of the {len(P)} rows")
-    return P, codes.astype(np.intp)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.arrays import finite_table
 from ..core.checks import FRACTION, at_least, refuse_parameter
 from ..core.errors import DataError
 
@@ -115,9 +116,7 @@ def bootstrap_means(table: ArrayLike, level: float = 0.95, n_resamples: int = RE
     >>> [(found.estimate, float(found.low), float(found.high)) for found in bootstrap_means(ranks)]
     [(1.2, 1.0, 1.6), (1.8, 1.4, 2.0)]
     """
-    rows = np.asarray(table, dtype=np.float64)
-    if rows.ndim != 2 or not rows.size or not np.isfinite(rows).all():
-        raise DataError(f"the bootstrap over data sets needs a table of finite numbers (n_datasets, n_methods), got {rows.shape}")
+    rows = finite_table(table, "what the bootstrap over data sets takes, (n_datasets, n_methods),")
     low, high = _ends(rows, np.ones(len(rows)), level, n_resamples, seed)
     return [Interval(*map(float, parts)) for parts in zip(rows.mean(axis=0), low, high, strict=True)]
 

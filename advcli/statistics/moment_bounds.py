@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..core.arrays import class_codes, finite_table
 from ..core.checks import FRACTION, refuse
 from ..core.errors import ConfigError, DataError
-from ..core.highs import pass_program, quiet_solver
-from ..core.typing import Array
+from ..core.highs import largest, quiet_solver
+from ..core.typing import Array, Labels
 
 HALVINGS = 60
 """Steps of bisection for an end of an interval: its error is 2^-60 of the range."""
@@ -42,7 +43,7 @@ class MomentBounds:
     high: Array  # (k, d + 1) upper ends
 
 
-def moment_box(X: Array, codes: Array, n_classes: int, ranges: Array, delta: float) -> tuple[Array, Array]:
+def moment_box(X: Array, codes: Labels, n_classes: int, ranges: Array, delta: float) -> tuple[Array, Array]:
     """Return a box (k, d + 1), its lower and upper ends, that has all moments E[1(Y = y) (1, X)] with probability at least 1 - delta.
 
     Each moment is the mean of n independent numbers within known ends, so that n kl(mean, expectation) exceeds log(2 m / delta) with
@@ -119,18 +120,17 @@ def moment_bounds(X: Any, y: Any, losses: Any, domain: Any = None, matrix: Any =
     True
     """
     refuse("delta", delta, FRACTION)
-    X, points = _table(X, "X"), _table(X if domain is None else domain, "domain")
-    costs, codes = _table(losses, "losses"), np.asarray(y)
+    X, points = finite_table(X, "X"), finite_table(X if domain is None else domain, "domain")
+    costs = finite_table(losses, "losses")
     k = costs.shape[1]
+    codes = class_codes(y, len(X), k)
     if len(costs) != len(points) or X.shape[1] != points.shape[1]:
         raise DataError(f"losses {costs.shape} and X {X.shape} do not fit a domain of shape {points.shape}")
-    if codes.shape != (len(X),) or codes.dtype.kind not in "iu" or codes.min() < 0 or codes.max() >= k:
-        raise DataError(f"y must have a whole number from 0 to {k - 1} for each of the {len(X)} rows")
     ranges = np.array([points.min(axis=0), points.max(axis=0)])
     if (ranges[0] > X).any() or (ranges[1] < X).any():
         raise DataError("a row of X lies outside the domain, which must have every row that can occur")
     low, high = moment_box(X, codes, k, ranges, delta)
-    L = None if matrix is None else _table(matrix, "matrix")
+    L = None if matrix is None else finite_table(matrix, "matrix")
     if L is not None and L.shape[1] != k:
         raise ConfigError(f"matrix has {L.shape[1]} columns but losses have {k}")
     program = _Program(points, low, high)
@@ -171,22 +171,7 @@ class _Program:
 
 def _duals(cost: Array, columns: tuple[Any, Any], ends: tuple[Array, Array], rows: Any) -> Array:
     """Return the duals of the rows of the largest cost.x; `DataError` where nothing is feasible."""
-    import highspy
-
-    solver = quiet_solver()
-    pass_program(solver, cost, columns, ends, rows, maximise=True)
-    solver.run()
-    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+    found = largest(quiet_solver(), cost, columns, ends, rows)
+    if found is None:
         raise DataError("no distribution on the domain has these moments: the domain must have every row that can occur")
-    return np.array(solver.getSolution().row_dual)
-
-
-def _table(values: Any, name: str) -> Array:
-    """Return a table of finite numbers; `DataError` otherwise."""
-    try:
-        table = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError(f"{name} must be a table of numbers") from None
-    if table.ndim != 2 or not table.size or not np.isfinite(table).all():
-        raise DataError(f"{name} must be a table of finite numbers with two axes, got shape {table.shape}")
-    return table
+    return np.array(found.row_dual)

@@ -158,7 +158,7 @@ def test_bad_input_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
         (lambda: objectives.lightgbm("zero_one", 3, rule="mean"), ConfigError, "order"),
         (lambda: objectives.xgboost(COSTS, 4), ConfigError, "4 classes"),
         (lambda: made.objective(np.array([0, 3]), F), DataError, "from 0 to 2"),
-        (lambda: made.objective(np.array([0.5, 1.0]), F), DataError, "whole numbers"),
+        (lambda: made.objective(np.array([0.5, 1.0]), F), DataError, "whole number"),
         (lambda: made.objective(np.array([0, 1]), F[:, :2]), DataError, r"shape \(n, 3\)"),
         (lambda: made.objective(np.array([0, 1]), F * np.nan), DataError, "finite"),
         (lambda: objectives.predict("zero_one", [1.0, 2.0]), DataError, "shape"),

@@ -197,10 +197,10 @@ def test_ends_and_hinges_have_no_probabilities():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"alpha": 0.9}, "alpha must be a number of at least 1, or infinity, got 0.9"),
-        ({"alpha": float("nan")}, "alpha must be a number of at least 1, or infinity, got nan"),
-        ({"alpha": "x"}, "alpha must be a number of at least 1, or infinity, got 'x'"),
-        ({"alpha": float("inf")}, "alpha=inf is no smooth margin; give a finite alpha, or null for the hinge"),
+        ({"alpha": 0.9}, "alpha must be a finite number of at least 1, or null for the hinge, got 0.9"),
+        ({"alpha": float("nan")}, "alpha must be a finite number of at least 1, or null for the hinge, got nan"),
+        ({"alpha": "x"}, "alpha must be a finite number of at least 1, or null for the hinge, got 'x'"),
+        ({"alpha": float("inf")}, "alpha must be a finite number of at least 1, or null for the hinge, got inf"),
         ({"method": "it", "alpha": 1, "ordered": True}, "ordered=true is for the hinge"),
         ({"method": "red_th", "alpha": 1}, "method=red_th has no option alpha"),
         ({"method": "svorex", "alpha": 1}, "method=svorex has no option alpha"),

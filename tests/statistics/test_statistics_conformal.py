@@ -125,7 +125,7 @@ def test_bad_input_is_one_line() -> None:
         (lambda: conformal_sets(P * np.nan, y), DataError, "finite"),
         (lambda: conformal_sets([["a", "b"]], y), DataError, "numbers"),
         (lambda: conformal_sets(P, y + 1), DataError, "from 0 to 3"),
-        (lambda: conformal_sets(P[:0], y[:0]), DataError, "no held-out rows"),
+        (lambda: conformal_sets(P[:0], y[:0]), DataError, "shape"),
         (lambda: conformal_costs(P, y, -np.eye(4), 0.1), ConfigError, "at least 0"),
         (lambda: conformal_costs(P, y, np.eye(3), 0.1), ConfigError, "4 rows"),
         (lambda: conformal_costs(P, y, np.eye(4), float("nan")), ConfigError, "cost"),

@@ -31,12 +31,11 @@ class LossCheck(Task):
         words, self.overrides = self.overrides, []
         for word in words:
             key, equals, value = word.partition("=")
+            key, value = (key, value) if equals else ("of", key)
             if named_keys([key]):
                 self.overrides.append(word)
-            elif not equals and "of" not in self.given:
-                self.given["of"] = word
-            elif key not in KEYS:
-                raise UnknownNameError(f"advcli loss check takes a file or the name of a loss, classes= and matrix=; {nearest(key, KEYS)}")
+            elif key in self.given or key not in ("of", *KEYS):
+                raise UnknownNameError(f"advcli loss check takes a file or the name of a loss, classes= and matrix=; {nearest(word, KEYS)}")
             else:
                 self.given[key] = value
         if "of" not in self.given:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from ...core.highs import pass_program, quiet_solver
+from ...core.highs import largest, quiet_solver
 from ...core.linalg import inner
 from ...core.typing import Array
 
@@ -169,13 +169,10 @@ class _WorstClass(_OfRecalls):
 
     def weigh(self, stack: Array, weights: Array) -> tuple[Array, Array, float]:
         """Solve for the largest t with R'w >= t in every class, R (m, classes) the recalls; the dual values are v."""
-        R, solver = self.recalls(stack), quiet_solver()
-        m, n = R.shape
+        m, n = (R := self.recalls(stack)).shape
         ends = np.r_[np.zeros(n), 1.0], np.r_[np.full(n, np.inf), 1.0]
         program = np.block([[R.T, -np.ones((n, 1))], [np.ones((1, m)), np.zeros((1, 1))]])
-        pass_program(solver, np.r_[np.zeros(m), 1.0], (0.0, np.inf), ends, program, maximise=True)
-        solver.run()
-        solution = solver.getSolution()
+        solution = largest(quiet_solver(), np.r_[np.zeros(m), 1.0], (0.0, np.inf), ends, program)
         v = np.abs(solution.row_dual[:n])
         return np.maximum(solution.col_value[:m], 0.0), self.diagonal(v / v.sum()), 0.0
 

@@ -72,12 +72,11 @@ def _descend(problem: Problem, limits: Limits, started: float, start: Solution |
         before = smooth_quasi.QuasiNewtonDescent(problem, limits, started)
         if status := before.run(start):
             return before.solution(status)
-    if not smooth_interior.suits(problem):
-        return _NewtonDescent(problem, limits, started, before).run(start)
-    tried = replace(limits, max_passes=min(limits.max_passes, _TRIED * factor_worth(problem)))
-    newton = _NewtonDescent(problem, tried, started, before)
+    most = _TRIED * factor_worth(problem) if smooth_interior.suits(problem) else math.inf
+    newton = _NewtonDescent(problem, replace(limits, max_passes=min(limits.max_passes, most)), started, before)
     solution = newton.run(start)
-    if solution.status not in ("max_passes", "stalled") or limits.spent(newton.passes + smooth_interior.STEP, started):
+    over = most == math.inf or solution.status not in ("max_passes", "stalled")
+    if over or limits.spent(newton.passes + smooth_interior.STEP, started):
         return solution
     interior = smooth_interior.InteriorDescent(problem, limits, started, newton)
     solution = interior.run()
@@ -89,32 +88,25 @@ class _NewtonDescent(FactoredDescent):
 
     def run(self, start: Solution | None) -> Solution:
         """Return the best points seen."""
-        problem, limits, best, status = self.problem, self.limits, self.best, "stalled"
-        self.worth = factor_worth(problem)
+        self.worth, status = factor_worth(self.problem), ""
         place = self._begin(start)
         for _ in range(MOST_STEPS):
             pull = self._slope(place.Q)
             self._take(place, pull)
+            if status := self.ended(LEAST):
+                break
             gradient = pull + self._ridge(place.theta)
-            if best.reached(limits.tol):
-                status = "converged"
-                break
-            if spent := limits.spent(self.passes + LEAST, self.started):
-                status = spent
-                break
             step, residual = self._step(place, gradient)
             moved = self._scores(step)
-            self._offer(None, np.inf, self.R + self._turned(moved), place.theta + step + residual / problem.lam)
+            self._offer(None, np.inf, self.R + self._turned(moved), place.theta + step + residual / self.problem.lam)
             self.passes += 1.0
             after = self._search(place, step, moved, inner(gradient, step))
             if after is None:
-                status = "converged" if best.reached(limits.tol) else "stalled"
                 break
             place = after
             self.steps += 1
-            best.take(place.theta, place.primal, None, -np.inf)
-            if best.reached(limits.tol):
-                status = "converged"
+            self.best.take(place.theta, place.primal, None, -np.inf)
+            if self.best.reached(self.limits.tol):
                 break
         self.place = place
         return self.solution(status)
@@ -133,8 +125,7 @@ class _NewtonDescent(FactoredDescent):
 
     def _turned(self, V: Array) -> Array:
         """Return how q moves with the scores V (n, k) of a step: Dq V in units of the cost weights."""
-        if self.problem.cost_weight is not None:
-            V = V / self.problem.cost_weight[:, None]
+        V = self.problem.scaled(V)
         W = V - np.einsum("ij,ij->i", self.Q, V)[:, None]
         W *= self.D
         if self.D is not self.Q:  # as at alpha = 1, where the sums are 0

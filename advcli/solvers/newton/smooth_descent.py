@@ -78,12 +78,8 @@ class SmoothDescent:
 
     def _take(self, place: Place, pull: Array) -> bool:
         """Offer a point and its own distributions, of which ``pull`` is `_slope`; return whether one is better than the best so far."""
-        problem, spanned = self.problem, pull / -self.problem.lam
-        if self.mask is not None:
-            return self._offer(place.theta, place.primal, self.R, spanned)
-        offsets = place.level - np.einsum("ij,ij->i", place.Q, place.F)  # H(q) at the maximum
-        dual = float(problem.weight @ offsets) / problem.n - problem.ridge(spanned)
-        return self.best.take(place.theta, place.primal, self.R, dual)
+        entropies = place.level - np.einsum("ij,ij->i", place.Q, place.F)  # H(q) at the maximum
+        return self._offer(place.theta, place.primal, self.R, pull / -self.problem.lam, float(self.problem.weight @ entropies))
 
     def _slope(self, Q: Array) -> Array:
         """Return 1/n J'(s r) of r = q - e_y, at q(f) the gradient of the surrogates, and hold r."""
@@ -92,9 +88,14 @@ class SmoothDescent:
         self.passes += 1.0
         return self.problem.dual_gradient(self.R)
 
-    def solution(self, status: str) -> Solution:
-        """Return the best points with a status."""
+    def ended(self, needs: float) -> str:
+        """Return why the fit ends here, where a step ``needs`` so many passes; empty where it goes on."""
+        return "converged" if self.best.reached(self.limits.tol) else self.limits.spent(self.passes + needs, self.started)
+
+    def solution(self, status: str = "") -> Solution:
+        """Return the best points with a status; without one no step led on."""
         best, memory = self.best, {"newton_steps": self.steps, "products": self.products}
+        status = status or ("converged" if best.reached(self.limits.tol) else "stalled")
         return Solution(best.theta, np.ascontiguousarray(best.R), self.problem.lam, "", self.passes, 0.0, status, memory)
 
     def _scores(self, theta: Array) -> Array:
@@ -104,15 +105,15 @@ class SmoothDescent:
         """Return the gradient of the penalty."""
         return self.problem.lam * (theta if self.mask is None else theta * self.mask)
 
-    def _offer(self, theta: Array | None, primal: float, R: Array, spanned: Array) -> bool:
+    def _offer(self, theta: Array | None, primal: float, R: Array, spanned: Array, offset: float | None = None) -> bool:
         """Keep the points that are better than the best so far, and return whether one is.
 
-        ``spanned`` is theta(r) where R is feasible as it is.
+        ``spanned`` is theta(r) where R is feasible as it is, ``offset`` the sum of its offsets, where that is known.
         """
         problem = self.problem
-        inside = problem.loss.project(R, problem.y)
+        inside = problem.loss.project(R, problem.y) if offset is None else R
         if self.mask is None and inside is R:
-            dual = problem.summed_offset(R) / problem.n - problem.ridge(spanned)
+            dual = (problem.summed_offset(R) if offset is None else offset) / problem.n - problem.ridge(spanned)
         else:
             R = problem.features.feasible(inside, problem.y, problem.sample_weight)
             dual = problem.dual(R)

@@ -18,8 +18,8 @@ x + w, and x and w are the point of the curve with the new sum.
 from __future__ import annotations
 
 import math
+from collections import namedtuple
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -39,6 +39,8 @@ _LEAST = 1e-150  # of x and p: squares and inverses of it are numbers
 _ROOT_STEPS = 60  # Newton steps for x, at most
 _SETTLED = 1e-14  # share of x below which they end
 
+_Step = namedtuple("_Step", "theta F tau q p sum")  # changes of what a fit holds, and of x + w
+
 
 def suits(problem: Problem) -> bool:
     """Return whether a problem is one for this method: alpha > 2, and dense rows whose Hessian has a factor."""
@@ -57,7 +59,7 @@ class InteriorDescent(FactoredDescent):
         self.tau = 1.0 - self.slope[:, 0]
         self.place = None
         kept, self.best = self.best, BestSeen(scale=problem.gap_scale)  # steps begin anew, and are long behind what was there
-        idle, status = 0, "stalled"
+        idle, status = 0, ""
         for _ in range(MOST_STEPS):
             place = self._at(self.theta, self.F if problem.cost_weight is None else self.F * problem.cost_weight[:, None])
             better = self._take(place, self._slope(place.Q))
@@ -65,20 +67,13 @@ class InteriorDescent(FactoredDescent):
             better |= self._offer(None, np.inf, self.R, pull / -problem.lam)
             idle = 0 if better else idle + 1
             kept.take(self.best.theta, self.best.primal, self.best.R, self.best.dual)
-            if kept.reached(limits.tol):
-                status = "converged"
-                break
-            if spent := limits.spent(self.passes + STEP, self.started):
-                status = spent
+            if kept.reached(limits.tol) or (status := limits.spent(self.passes + STEP, self.started)):
                 break
             if idle >= _IDLE or not self._step(self._ridge(self.theta) + pull):
                 break
             self.steps += 1
         self.best = kept
         return self.solution(status)
-
-    def _in_units(self, scores: Array) -> Array:
-        return scores if self.problem.cost_weight is None else scores / self.problem.cost_weight[:, None]
 
     # ---- one step ---------------------------------------------------------------------------------------------------
     def _step(self, residual: Array) -> bool:
@@ -123,7 +118,7 @@ class InteriorDescent(FactoredDescent):
         """Return Newton's step for p q = ``target`` (n, k)."""
         offset = self.F - self.slope - self.tau[:, None] + target / self.q
         theta = -solve(residual + self.problem.dual_gradient(self._turned(offset)))
-        F = self._in_units(self._scores(theta))
+        F = self._scores(theta) / self.problem.costs[:, None]
         self.passes += 2.0
         pull = F + offset
         norm = (self.z * pull).sum(axis=1) / self.h  # alpha times the change of log N
@@ -142,18 +137,6 @@ class InteriorDescent(FactoredDescent):
         """Return the weighted mean of numbers (n, k)."""
         weight = self.problem.weight
         return float(weight @ V.sum(axis=1)) / (float(weight.sum()) * V.shape[1])
-
-
-@dataclass(eq=False)
-class _Step:
-    """Changes of what a fit holds, and of x + w."""
-
-    theta: Array
-    F: Array
-    tau: Array
-    q: Array
-    p: Array
-    sum: Array
 
 
 def on_curve(total: Array, alpha: float) -> Array:

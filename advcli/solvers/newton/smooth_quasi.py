@@ -68,9 +68,10 @@ class QuasiNewtonDescent(SmoothDescent):
             place = self.place
             pull = self._slope(place.Q)
             last, gradient = gradient, pull + self._ridge(place.theta)
-            gap, status = inner(gradient, gradient) / (2.0 * problem.lam), limits.spent(self.passes + _STEP, self.started)
-            if gap <= max(_NEAR, limits.tol) * place.primal or status:
-                break
+            gap = inner(gradient, gradient) / (2.0 * problem.lam)
+            if gap <= max(_NEAR, limits.tol) * place.primal or limits.spent(self.passes + _STEP, self.started):
+                self._take(place, pull)
+                return self.ended(_STEP)
             change = gradient - last
             if (curvature := inner(moved, change)) > 0.0:
                 changes.append((moved, change, curvature))
@@ -84,12 +85,7 @@ class QuasiNewtonDescent(SmoothDescent):
             if not after.primal < place.primal:
                 return ""
             moved, self.place = after.theta - place.theta, after
-        else:
-            return ""
-        if gap > limits.tol * place.primal and not status:
-            return ""
-        self._take(place, pull)
-        return "converged" if self.best.reached(limits.tol) else status
+        return ""
 
     def _end(self, place: Place, direction: Array, along: Array, slope: float) -> Place:
         """Return the end of a step, where the slope of the objective along it is small, found by secants."""
