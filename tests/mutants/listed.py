@@ -141,14 +141,15 @@ ENTROPY, DECIDED = "tests/losses/test_losses_entropy.py", "tests/losses/test_los
 WITHOUT_KERNELS = (
     Mutant("advcli/losses/entropy.py", "return -self.exponent * np.expm1", "return -np.expm1", f"{ENTROPY} -k attain"),
     Mutant("advcli/losses/entropy.py", "D * ((b - 1.0) / b)", "D * ((b - 1.0) * b)", "tests/testing/test_testing_checks.py -k entropy"),
-    Mutant("advcli/solvers/newton/smooth.py", "+ residual / problem.lam", "- residual / problem.lam", f"{ENTROPY} -k certified"),
+    Mutant("advcli/solvers/newton/smooth.py", "+ residual / self.problem.lam", "- residual / self.problem.lam", f"{ENTROPY} -k certified"),
     Mutant("advcli/solvers/newton/smooth_interior.py", "self.h = self.total**2 +", "self.h = self.total**2 -", f"{INTERIOR} -k linear"),
     Mutant("advcli/solvers/newton/smooth_interior.py", "* norm[:, None] / self.alpha", "* norm[:, None]", f"{INTERIOR} -k linear"),
     Mutant("advcli/solvers/newton/smooth_interior.py", "+ power * x - total", "- total", f"{INTERIOR} -k curve"),
     Mutant("advcli/solvers/newton/smooth.py", "newton.passes + smooth_interior.STEP", "newton.passes", f"{INTERIOR} -k allowed"),
-    Mutant("advcli/solvers/newton/smooth_descent.py", "offsets = place.level -", "offsets = place.level +", f"{ENTROPY} -k certified"),
+    Mutant("advcli/solvers/newton/smooth_descent.py", "entropies = place.level -", "entropies = place.level +", f"{ENTROPY} -k certified"),
     Mutant("advcli/solvers/newton/smooth_quasi.py", "shares[-1] * change", "shares[-1] * moved", f"{QUASI} -k direction"),
     Mutant("advcli/solvers/newton/smooth_quasi.py", "Q, Q)", "Q, D)", f"{QUASI} -k class"),
+    Mutant("advcli/solvers/newton/smooth_quasi.py", "if not after.primal < place.primal", "if False", f"{QUASI} -k rises"),
     Mutant("advcli/losses/consistency.py", "0.0 if i in best else np.inf", "np.inf", f"{DECIDED} -k random"),
     Mutant("advcli/verify/entropies.py", "b * (norm - 1.0) +", "", "tests/verify/test_verify_entropies.py"),
     Mutant(
