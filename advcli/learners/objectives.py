@@ -22,6 +22,7 @@ from scipy.optimize import minimize
 from ..core.arrays import class_codes, finite_table
 from ..core.checks import POSITIVE, at_least, refuse_parameter
 from ..core.errors import ConfigError, DataError
+from ..core.linalg import plus_own
 from ..core.typing import Array, Labels
 from ..losses import AdversarialLoss, Loss
 from .loss_parameter import made_loss
@@ -90,8 +91,7 @@ class SmoothedLoss:
         """Return the diagonal (n, k) that boosters are told at gradients R (n, k)."""
         if not self.loss.smooth:
             return np.full(R.shape, CURVATURE / self.unit)
-        Q = R.copy()
-        Q[np.arange(len(y)), y] += 1.0
+        Q = plus_own(R, y)
         return np.maximum(Q * (1.0 - Q), LEAST)
 
     def start(self, y: Any, weight: Any = None) -> Array:

@@ -22,6 +22,7 @@ import numpy as np
 from ..core import plugins
 from ..core.compiled import kernels
 from ..core.errors import ConfigError, UnknownNameError, nearest
+from ..core.linalg import plus_own
 from ..core.registry import Registry, refuse_unknown_options
 from ..core.typing import Array, Labels
 
@@ -376,14 +377,10 @@ class AdversarialLoss(SimplexLoss):
     def oracle_reference(self, F: Array, y: Labels) -> Answer:  # noqa: D102
         Q = self.adversary(F)
         G = (Q @ self.matrix.T).min(axis=1)
-        R = Q.copy()
-        R[np.arange(len(y)), y] -= 1.0
-        return Answer(G + np.einsum("ij,ij->i", F, Q) - F[np.arange(len(y)), y], R, G)
+        return Answer(G + np.einsum("ij,ij->i", F, Q) - F[np.arange(len(y)), y], plus_own(Q, y, -1.0), G)
 
     def offset_reference(self, R: Array, y: Labels) -> Array:  # noqa: D102
-        Q = R.copy()
-        Q[np.arange(len(y)), y] += 1.0
-        return (Q @ self.matrix.T).min(axis=1)
+        return (plus_own(R, y) @ self.matrix.T).min(axis=1)
 
 
 # ---- registry: a loss registers itself in its own file --------------------------------------------------------------

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..core.checks import is_real, refuse, rule
+from ..core.linalg import plus_own
 from ..core.typing import Array, Labels
 from .base import Answer, SimplexLoss, register
 
@@ -113,15 +114,11 @@ class EntropyLoss(SimplexLoss):
         """Return (r, c) = (q(f) - e_y, H(q(f))) and the value of every row."""
         rows = np.arange(len(y))
         level, Q = self.maximum(F)
-        entropy = self._entropy(Q)
-        Q[rows, y] -= 1.0
-        return Answer(level - F[rows, y], Q, entropy)
+        return Answer(level - F[rows, y], plus_own(Q, y, -1.0), self._entropy(Q))
 
     def offset_reference(self, R: Array, y: Labels) -> Array:
         """Return H(r + e_y)."""
-        Q = R.copy()
-        Q[np.arange(len(y)), y] += 1.0
-        return self._entropy(np.maximum(Q, 0.0))
+        return self._entropy(np.maximum(plus_own(R, y), 0.0))
 
     oracle, offset = oracle_reference, offset_reference
 

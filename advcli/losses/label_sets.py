@@ -29,7 +29,7 @@ from scipy import sparse
 
 from ..core.checks import NOT_NEGATIVE, NUMBER, refuse
 from ..core.errors import ConfigError
-from ..core.linalg import solve
+from ..core.linalg import plus_own, solve
 from ..core.typing import Array, Labels
 from .base import Answer, SimplexLoss, register
 from .general import solve_games
@@ -173,16 +173,12 @@ class LabelSetsLoss(SimplexLoss):
 
     # ---- the surrogate ------------------------------------------------------------------------------------------------
     def offset_reference(self, R: Array, y: Labels) -> Array:  # noqa: D102
-        Q = R.copy()
-        Q[np.arange(len(y)), y] += 1.0
-        outside = 1.0 - np.cumsum(-np.sort(-Q, axis=1), axis=1)
+        outside = 1.0 - np.cumsum(-np.sort(-plus_own(R, y), axis=1), axis=1)
         outside[:, -1] = 0.0  # all classes have all of the mass, whatever a sum rounds to
         return (self.prices + outside).min(axis=1)
 
     def oracle_reference(self, F: Array, y: Labels) -> Answer:  # noqa: D102
-        rows = np.arange(len(y))
-        R = self.adversary(F)
-        R[rows, y] -= 1.0
+        R = plus_own(self.adversary(F), y, -1.0)
         offset = self.offset_reference(R, y)
         return Answer(offset + np.einsum("ij,ij->i", F - F.max(axis=1, keepdims=True), R), R, offset)
 

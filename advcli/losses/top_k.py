@@ -17,6 +17,7 @@ import numpy as np
 
 from ..core.checks import at_least, refuse_parameter
 from ..core.errors import ConfigError
+from ..core.linalg import plus_own
 from ..core.typing import Array, Labels
 from .base import Answer, SimplexLoss, register
 
@@ -63,9 +64,7 @@ class TopKLoss(SimplexLoss):
 
     def offset_reference(self, R: Array, y: Labels) -> Array:
         """Return 1 - (sum of the K largest q)."""
-        Q = R.copy()
-        Q[np.arange(len(y)), y] += 1.0
-        return np.asarray(1.0 - np.sort(Q, axis=1)[:, -self.K :].sum(axis=1))
+        return np.asarray(1.0 - np.sort(plus_own(R, y), axis=1)[:, -self.K :].sum(axis=1))
 
     def pieces(self, y: int) -> list[tuple[Array, float]]:
         """Return the uniform distributions on every set of classes, less e_y, with c = max(0, 1 - K/m) for m classes."""

@@ -91,7 +91,7 @@ class _NewtonDescent(FactoredDescent):
         self.worth, status = factor_worth(self.problem), ""
         place = self._begin(start)
         for _ in range(MOST_STEPS):
-            pull = self._slope(place.Q)
+            pull = self._slope(place)
             self._take(place, pull)
             if status := self.ended(LEAST):
                 break

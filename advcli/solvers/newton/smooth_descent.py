@@ -7,11 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ...core.arrays import is_sparse
-from ...core.linalg import LinAlgError, cho_factor, cho_solve
+from ...core.linalg import LinAlgError, cho_factor, cho_solve, plus_own
 from ...core.typing import Array
 from ...problems.risk import Problem, Solution
 from ..base import Limits
@@ -36,6 +37,8 @@ class Place:
     level: Array
     Q: Array
     primal: float
+    R: Any = None  # q - e_y, and 1/n J'(s r), once it was asked for
+    slope: Array | None = None
 
 
 class SmoothDescent:
@@ -81,12 +84,18 @@ class SmoothDescent:
         entropies = place.level - np.einsum("ij,ij->i", place.Q, place.F)  # H(q) at the maximum
         return self._offer(place.theta, place.primal, self.R, pull / -self.problem.lam, float(self.problem.weight @ entropies))
 
-    def _slope(self, Q: Array) -> Array:
-        """Return 1/n J'(s r) of r = q - e_y, at q(f) the gradient of the surrogates, and hold r."""
-        self.R = Q.copy(order="F")
-        self.R[np.arange(len(self.R)), self.problem.y] -= 1.0
+    def _slope(self, place: Place) -> Array:
+        """Return the gradient of the surrogates at a point, and hold its r."""
+        if place.slope is None:
+            place.R, place.slope = self._pull(place.Q)
+        self.R = place.R
+        return place.slope
+
+    def _pull(self, Q: Array) -> tuple[Array, Array]:
+        """Return r = q - e_y and 1/n J'(s r)."""
+        R = plus_own(Q, self.problem.y, -1.0)
         self.passes += 1.0
-        return self.problem.dual_gradient(self.R)
+        return R, self.problem.dual_gradient(R)
 
     def ended(self, needs: float) -> str:
         """Return why the fit ends here, where a step ``needs`` so many passes; empty where it goes on."""

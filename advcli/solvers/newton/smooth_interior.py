@@ -62,8 +62,8 @@ class InteriorDescent(FactoredDescent):
         idle, status = 0, ""
         for _ in range(MOST_STEPS):
             place = self._at(self.theta, self.F if problem.cost_weight is None else self.F * problem.cost_weight[:, None])
-            better = self._take(place, self._slope(place.Q))
-            pull = self._slope(self.q)
+            better = self._take(place, self._slope(place))
+            self.R, pull = self._pull(self.q)
             better |= self._offer(None, np.inf, self.R, pull / -problem.lam)
             idle = 0 if better else idle + 1
             kept.take(self.best.theta, self.best.primal, self.best.R, self.best.dual)

@@ -66,7 +66,7 @@ class QuasiNewtonDescent(SmoothDescent):
         moved = gradient
         for step in range(int(min(_MOST, max(_FEW, _FACTORS * factor_worth(problem))))):
             place = self.place
-            pull = self._slope(place.Q)
+            pull = self._slope(place)
             last, gradient = gradient, pull + self._ridge(place.theta)
             gap = inner(gradient, gradient) / (2.0 * problem.lam)
             if gap <= max(_NEAR, limits.tol) * place.primal or limits.spent(self.passes + _STEP, self.started):
