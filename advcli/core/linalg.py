@@ -25,7 +25,7 @@ _lapack = _scipy.lapack
 
 def inner(a: Any, b: Any) -> float:
     """Return the sum of the products of all entries of two arrays of one shape."""
-    return float(np.ravel(a) @ np.ravel(b))
+    return float(np.ravel(a) @ np.ravel(b) if is_portable() else np.vdot(a, b))  # the same sum; a small fit has a hundred of these
 
 
 def norm(a: Any) -> float:
