@@ -41,7 +41,7 @@ def class_codes(y: Any, n: int, k: int) -> Labels:
 
     codes = np.asarray(y)
     if codes.shape != (n,) or codes.dtype.kind not in "iu" or not 0 <= codes.min() <= codes.max() < k:
-        raise DataError(f"y must have a whole number from 0 to {k - 1} for each of the {n} rows")
+        raise DataError(f"y must have a whole number from 0 to {k - 1}, the place of its class, for each of the {n} rows")
     return codes.astype(np.intp)
 
 
