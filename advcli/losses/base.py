@@ -216,6 +216,14 @@ class Loss(ABC):
         projected[outside] = self.inside(R[outside], y[outside])
         return projected
 
+    def slacks(self, R: Array, near: Array, y: Labels, B: Array, owner: Labels) -> tuple[Array, Array]:
+        """Return what keeps r where c is linear as it is at ``near``: slacks (n, s) of R, which have to stay at least 0, and their rates.
+
+        The rates (m, s) are those along directions B (m, k), each of which moves the row that ``owner`` (m,) names. A loss whose linear
+        pieces are not known has no slacks, s = 0; then c may fall short of what `FaceSteps` foresees, which looks at D in any case.
+        """
+        return np.zeros((len(R), 0)), np.zeros((len(B), 0))
+
     # ---- the readable reference that tests hold the compiled twins to ---------------------------------------------
     @abstractmethod
     def oracle_reference(self, F: Array, y: Labels) -> Answer:
@@ -280,14 +288,16 @@ class SimplexLoss(Loss):
     def inside(self, R: Array, y: Labels) -> Array:
         """Return q / sum q - e_y for q = max(r + e_y, 0), shape (n, k); where no mass is left r = 0, the label itself."""
         labels = np.arange(len(y)), y
-        Q = R.copy()
-        Q[labels] += 1.0
-        Q = np.maximum(Q, 0.0)
+        Q = np.maximum(plus_own(R, y), 0.0)
         mass = Q.sum(axis=1)
         Q[labels] += mass <= 0.0
         Q /= np.where(mass > 0.0, mass, 1.0)[:, None]
         Q[labels] -= 1.0
         return Q
+
+    def slacks(self, R: Array, near: Array, y: Labels, B: Array, owner: Labels) -> tuple[Array, Array]:
+        """Return q = r + e_y and its rates B: c is taken to be linear on the whole simplex."""
+        return plus_own(R, y), B
 
 
 class AdversarialLoss(SimplexLoss):
@@ -309,6 +319,19 @@ class AdversarialLoss(SimplexLoss):
     @abstractmethod
     def predictor(self, F: Array) -> Array:
         """Return the predictor's distributions p, shape (n, l), minimising max_j (p'L)_j + f_j (eq. 131)."""
+
+    def game_values(self, Q: Array) -> Array:
+        """Return L q of each row of Q (n, k), shape (n, l): what each prediction costs on average."""
+        return Q @ self.matrix.T
+
+    def slacks(self, R: Array, near: Array, y: Labels, B: Array, owner: Labels) -> tuple[Array, Array]:
+        """Return q, and by how much Lq at each prediction exceeds that at the prediction of least cost at ``near``, shape (n, k + l)."""
+        Q = plus_own(R, y)
+        least = np.argmin(self.game_values(plus_own(near, y)), axis=1)
+        costs, rates = self.game_values(Q), self.game_values(B)
+        costs -= costs[np.arange(len(Q)), least][:, None]
+        rates -= rates[np.arange(len(B)), least[owner]][:, None]
+        return np.hstack([Q, costs]), np.hstack([B, rates])
 
     @property
     def n_predictions(self) -> int:
@@ -380,7 +403,7 @@ class AdversarialLoss(SimplexLoss):
         return Answer(G + np.einsum("ij,ij->i", F, Q) - F[np.arange(len(y)), y], plus_own(Q, y, -1.0), G)
 
     def offset_reference(self, R: Array, y: Labels) -> Array:  # noqa: D102
-        return (plus_own(R, y) @ self.matrix.T).min(axis=1)
+        return self.game_values(plus_own(R, y)).min(axis=1)
 
 
 # ---- registry: a loss registers itself in its own file --------------------------------------------------------------

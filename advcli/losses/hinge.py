@@ -35,6 +35,11 @@ def _outside(A: Array, R: Array) -> Array:
     return np.maximum(np.maximum(-A.min(axis=0), A.max(axis=0) - 1.0), np.abs(total))
 
 
+def _box(A: Array, rates: Array) -> tuple[Array, Array]:
+    """Return the slacks of 0 <= a <= 1, and their rates."""
+    return np.hstack([A, 1.0 - A]), np.hstack([rates, -rates])
+
+
 def _sums(R: Array) -> list[tuple[Array, float]]:
     """Return the pieces of a sum of hinges whose own r are the rows of R: every subset, with c its size."""
     subsets = (np.array(subset) for subset in product((0.0, 1.0), repeat=len(R)))
@@ -56,6 +61,10 @@ class WestonWatkinsLoss(Loss):
         A = np.clip(np.where(_columns(R, y), R, 0.0), 0.0, 1.0)
         A[np.arange(len(y)), y] = -A.sum(axis=1)
         return A
+
+    def slacks(self, R: Array, near: Array, y: Labels, B: Array, owner: Labels) -> tuple[Array, Array]:
+        """Return a and 1 - a, shape (n, 2k), and their rates."""
+        return _box(np.where(_columns(R, y), R, 0.0), np.where(_columns(B, y[owner]), B, 0.0))
 
     def oracle_reference(self, F: Array, y: Labels) -> Answer:
         """Answer like `oracle`: a_j = 1 where the margin 1 + f_j - f_y is positive."""
@@ -119,6 +128,10 @@ class LeeLinWahbaLoss(Loss):
         """Return the r of a held in [0, 1], shape (n, k)."""
         A = np.clip(R - R[np.arange(len(y)), y][:, None], 0.0, 1.0)
         return A - A.mean(axis=1, keepdims=True)
+
+    def slacks(self, R: Array, near: Array, y: Labels, B: Array, owner: Labels) -> tuple[Array, Array]:
+        """Return a and 1 - a, shape (n, 2k), and their rates."""
+        return _box(R - R[np.arange(len(y)), y][:, None], B - B[np.arange(len(B)), y[owner]][:, None])
 
     def oracle_reference(self, F: Array, y: Labels) -> Answer:
         """Answer like `oracle`: a_j = 1 where the margin 1 + f_j - mean f is positive."""

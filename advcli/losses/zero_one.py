@@ -43,6 +43,11 @@ class ZeroOneLoss(AdversarialLoss):
 
     negative_costs = False  # without the matrix, of k^2 numbers
 
+    def game_values(self, Q: Array) -> Array:
+        """Return sum_j q_j - q, without the matrix, shape (n, k)."""
+        values: Array = Q.sum(axis=1, keepdims=True) - Q
+        return values
+
     @property
     def n_predictions(self) -> int:
         """Number k of predictions."""

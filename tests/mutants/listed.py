@@ -33,9 +33,29 @@ FACES, SUBGRADIENT, KERNEL_DUAL = (
     "tests/solvers/test_solvers_kernel_ascent.py",
 )
 FACE_STEPS = "tests/solvers/test_solvers_face_steps.py"
+ASCENT_FACES = "tests/compiled/test_compiled_ascent_faces.py"
+SLACKS = "tests/losses/test_losses_slacks.py"
 STEPS_ON_FACES = (
-    Mutant("advcli/solvers/coordinate/face_steps.py", "theta[:, :k] -= C * shift", "theta[:, :k] -= shift", f"{FACE_STEPS} -k raises"),
-    Mutant("advcli/solvers/coordinate/face_steps.py", "G *= H", "G *= 1.0", f"{FACE_STEPS} -k optimum"),
+    Mutant("advcli/solvers/coordinate/face_steps.py", "theta[:, :k] -= C * moments", "theta[:, :k] -= moments", f"{FACE_STEPS} -k raises"),
+    Mutant(
+        "advcli/solvers/coordinate/face_steps.py",
+        "along_directions(G, B)",
+        "along_directions(G, np.ones_like(B))",
+        f"{FACE_STEPS} -k optimum",
+    ),
+    Mutant("advcli/losses/base.py", "rates -= rates", "rates = rates", f"{SLACKS} -k zero_one"),
+    Mutant("advcli/losses/base.py", "costs -= costs", "costs = costs", f"{SLACKS} -k end_where"),
+    Mutant("advcli/losses/hinge.py", "np.hstack([A, 1.0 - A])", "np.hstack([A, 2.0 - A])", f"{SLACKS} -k ww"),
+    Mutant(
+        "_ext/ascent/ascent_faces.pyx",
+        "if slack[j] + length * rate[j] < 0.0:",
+        "if slack[j] + length * rate[j] < -1.0:",
+        f"{ASCENT_FACES} -k slacks",
+        "ascent_faces",
+    ),
+    Mutant(
+        "_ext/ascent/ascent_faces.pyx", "s.p[t] = s.residual[t] + length", "s.p[t] = s.residual[t] - length", ASCENT_FACES, "ascent_faces"
+    ),
     Mutant("_ext/ascent/ascent_dense.pyx", "next_check = at.next_check", "next_check = 2.0", f"{FACE_STEPS} -k pause", "ascent_dense"),
 )
 ROUNDS = "tests/compiled/test_compiled_rounds.py"
@@ -533,7 +553,7 @@ REFEREE = (
     Mutant("advcli/problems/risk.py", "R * (t * (1.0 - 1e-12))", "R", REFEREES),
     Mutant("advcli/losses/base.py", "np.maximum(np.abs(total), -Q.min(axis=0))", "np.abs(total)", SETS_OF_LOSSES),
     Mutant("advcli/losses/base.py", "np.maximum(np.abs(total), -Q.min(axis=0))", "-Q.min(axis=0)", SETS_OF_LOSSES),
-    Mutant("advcli/losses/base.py", "Q = np.maximum(Q, 0.0)", "Q = np.maximum(Q, -1.0)", SETS_OF_LOSSES),
+    Mutant("advcli/losses/base.py", "Q = np.maximum(plus_own(R, y), 0.0)", "Q = np.maximum(plus_own(R, y), -1.0)", SETS_OF_LOSSES),
     Mutant(
         "advcli/losses/hinge.py",
         "np.maximum(np.maximum(-A.min(axis=0), A.max(axis=0) - 1.0), np.abs(total))",

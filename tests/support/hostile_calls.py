@@ -27,6 +27,8 @@ PATIENCE = {
     "max_visits",
     "max_seconds",
     "passes",
+    "products",
+    "rounds",
     "limit",
     "epochs",
     "sweeps",
@@ -50,6 +52,8 @@ ANY_LENGTH |= {("gaussian.matrix", "X"), ("equal_rows.sets", "X"), ("equal_rows.
 ANY_LENGTH |= {("planes.visits", "shared")}
 # There may be any number of right sides.
 ANY_LENGTH |= {("arithmetic.solve_lower", "B"), ("arithmetic.solve_eliminated", "B")}
+# Directions have any number of entries.
+ANY_LENGTH |= {("ascent_faces.along_directions", "B")}
 # There may be any number of outcomes.
 ANY_LENGTH |= {("outcomes.games", "outcomes")}
 # Longer than needed is no fault.
@@ -57,6 +61,7 @@ AT_LEAST = {
     ("arithmetic.add_sparse_product", "X"),
     ("arithmetic.add_sparse_product", "Y"),
     ("arithmetic.sparse_by_sparse", "row"),
+    ("ascent_faces.ascend", "slack"),
     ("ascent_kernel.solve", "K"),
     ("ascent_kernel.extend", "out"),
     ("subgradient.sgd", "squares"),
@@ -599,6 +604,21 @@ def pairs_calls(_, random):
             yield "ascend", {**given, "offset": offset, "coupling": coupling, **moving}
 
 
+def ascent_faces_calls(_, random):
+    m, owner = 2 * N, np.repeat(np.arange(N), 2)
+    A = random.normal(size=(m, m))
+    yield "along_directions", {"G": A @ A.T, "B": random.normal(size=(m, K))}
+    for slacks in (0, 8):
+        ascent = {
+            "G": A @ A.T,
+            "gradient": random.normal(size=m),
+            "slack": random.random((N, slacks)),
+            "rate": random.normal(size=(m, slacks)),
+        }
+        limits = {"rounds": 3, "sweeps": 2, "products": 5, "tol": 1e-6}
+        yield "ascend", {**ascent, "owner": owner, "z": np.zeros(m), **limits}
+
+
 def equal_rows_calls(_, random):
     yield (
         "sets",
@@ -788,6 +808,7 @@ CALLS = {
     "planes": planes_calls,
     "chain": chain_calls,
     "ascent_binary": binary_calls,
+    "ascent_faces": ascent_faces_calls,
     "oracle": oracle_calls,
     "ascent_dense": dual_calls,
     "ascent_row_blocks": dual_blocks_calls,

@@ -77,7 +77,7 @@ class _Pauses:
     """What an ascent does when it pauses: it asks whether another solver should go on, and makes steps on its faces."""
 
     def __init__(self, problem: Problem, squares: Array, limits: Limits, loop: Any, seed: int) -> None:
-        self.limits, self.n, self.looked, self.steps = limits, len(problem.y), False, FaceSteps(problem, squares, limits.tol)
+        self.limits, self.n, self.looked, self.steps = limits, len(problem.y), False, FaceSteps(problem, squares, limits)
         self.progress = loop.Progress(self.n, seed & 0xFFFFFFFFFFFFFFFF, min(self.steps.first(), limits.look))
 
     def turns(self, R: Array, theta: Array, passes: float) -> bool:
@@ -90,6 +90,6 @@ class _Pauses:
         if passes < steps.first():
             progress.pause = steps.first()
             return False
-        progress.pause, read = steps.take(R, theta, passes, limits.max_passes - 2.0, progress.gap)
+        progress.pause, read = steps.take(R, theta, passes, progress.gap)
         progress.visits += int(np.ceil(read * self.n))
         return False

@@ -1,0 +1,147 @@
+"""The compiled ascent on faces against its algorithm in plain Python, and its optima against an independent solver."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import lsq_linear
+
+from advcli.core.compiled import Kernels, usable_levels
+
+LEVELS = usable_levels()
+
+
+def quadratic(seed, most=30, slacks=3):
+    """Return G, g, slacks, rates and owners of a random problem; some rows have several coordinates, some none, some slacks are 0."""
+    random = np.random.default_rng(seed)
+    n, m = int(random.integers(1, most)), int(random.integers(1, most))
+    A = random.normal(size=(int(random.integers(1, 2 * most)), m))
+    G = A.T @ A / len(A) + 1e-2 * np.eye(m)
+    slack, rate = np.zeros((n, 8)), np.zeros((m, 8))
+    slack[:, :slacks] = np.maximum(random.normal(size=(n, slacks)), 0.0)
+    rate[:, :slacks] = random.normal(size=(m, slacks)) * random.integers(0, 2, size=(m, slacks))
+    return G, 3.0 * random.normal(size=m), slack, rate, random.integers(0, n, size=m).astype(np.intp)
+
+
+def room(slack, rate, length):
+    """Return what of a length leaves all slacks at least 0."""
+    for s, r in zip(slack, rate, strict=True):
+        if s + length * r < 0.0:
+            length = -s / r
+    return length
+
+
+def in_python(G, g, slack, rate, owner, rounds, sweeps, products, tol):
+    """Return z, the gradient and the slacks where `ascent_faces.ascend` ends, and the rounds made."""
+    m, n = len(G), len(slack)
+    z, g, slack, most, first, made = np.zeros(m), g.copy(), slack.copy(), products, None, 0
+    while made < rounds:
+        for _ in range(sweeps):
+            held, total = np.zeros(n, dtype=bool), 0.0
+            for t in range(m):
+                i, wanted = owner[t], g[t] / G[t, t]
+                length = room(slack[i], rate[t], wanted)
+                held[i] |= length != wanted
+                if length != wanted and not length * wanted > 1e-12 * wanted * wanted:
+                    continue
+                slack[i] = np.maximum(slack[i] + length * rate[t], 0.0)
+                z[t] += length
+                total += length * length
+                g -= length * G[t]
+            first = total if first is None else first
+            if not total > tol * first:
+                break
+        made += 1
+        if not total > tol * first:
+            break
+        loose = np.flatnonzero(~held[owner])
+        x, residual, p = np.zeros(m), np.zeros(m), np.zeros(m)
+        residual[loose] = p[loose] = g[loose]
+        square = start = residual @ residual
+        for _ in range(most):
+            if not square > 1e-4 * start or not p @ G @ p > 0.0:
+                break
+            length = square / (p @ G @ p)
+            x += length * p
+            residual[loose] -= length * (G @ p)[loose]
+            last, square = square, residual @ residual
+            p[loose] = residual[loose] + square / last * p[loose]
+        move = np.zeros_like(slack)
+        np.add.at(move, owner, x[:, None] * rate)
+        longer, most = min(2 * most, 100), products
+        for number, length in enumerate((1.0, 0.3, 0.3 * 0.3)):
+            part = np.array([room(slack[i], move[i], length) for i in range(n)])
+            step = part[owner] * x
+            if step @ g > 0.5 * step @ G @ step:
+                if number == 0 and (part == 1.0).all():
+                    most = longer
+                slack = np.maximum(slack + part[:, None] * move, 0.0)
+                z += step
+                g -= G @ step
+                break
+    return z, g, slack, made
+
+
+def compiled(level, problem, *how):
+    """Return the same from the compiled ascent."""
+    G, g, slack, rate, owner = problem
+    z, g, slack = np.zeros(len(G)), g.copy(), slack.copy()
+    made = Kernels(level).ascent_faces.ascend(G, g, slack, rate, owner, z, *how)
+    return z, g, slack, made
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@given(seed=st.integers(0, 10**6), rounds=st.integers(0, 3), sweeps=st.integers(1, 3), products=st.integers(0, 12))
+@settings(max_examples=60, deadline=None)
+def test_an_ascent_is_its_algorithm(level, seed, rounds, sweeps, products):
+    problem = quadratic(seed)
+    how = rounds, sweeps, products, 1e-6
+    found, wanted = compiled(level, problem, *how), in_python(*problem, *how)
+    scale = 1.0 + np.abs(wanted[0]).max()
+    assert found[3] == wanted[3]
+    for one, other in zip(found[:3], wanted[:3], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-6 * scale)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_an_ascent_rises_within_the_slacks(level, seed):
+    G, g, slack, rate, owner = quadratic(seed)
+    value, before = 0.0, slack
+    for rounds in range(1, 5):
+        z, gradient, left, _ = compiled(level, (G, g, slack, rate, owner), rounds, 2, 5, 0.0)
+        assert g @ z - 0.5 * z @ G @ z >= value - 1e-12 * (1.0 + abs(value))
+        value = g @ z - 0.5 * z @ G @ z
+        np.testing.assert_allclose(gradient, g - G @ z, atol=1e-9 * (1.0 + np.abs(G @ z).max()))
+        moved = before.copy()
+        np.add.at(moved, owner, z[:, None] * rate)
+        assert left.min() >= 0.0
+        np.testing.assert_allclose(left, moved, atol=1e-9 * (1.0 + np.abs(z).max()))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=40, deadline=None)
+def test_within_a_box_an_ascent_ends_at_the_optimum(level, seed):
+    random = np.random.default_rng(seed)
+    m = int(random.integers(1, 25))
+    A, b = random.normal(size=(m + 5, m)), random.normal(size=m + 5)
+    low, high = random.random(m) * random.integers(0, 2, size=m), random.random(m) + 0.01
+    slack, rate = np.zeros((m, 8)), np.zeros((m, 8))
+    slack[:, 0], slack[:, 1], rate[:, 0], rate[:, 1] = low, high, 1.0, -1.0
+    z, *_ = compiled(level, (A.T @ A, A.T @ b, slack, rate, np.arange(m)), 400, 3, 10, 1e-28)
+    wanted = lsq_linear(A, b, bounds=(-low - 1e-300, high), method="bvls", tol=1e-14, max_iter=1000).x
+    assert 0.5 * np.square(A @ z - b).sum() <= 0.5 * np.square(A @ wanted - b).sum() * (1.0 + 1e-9) + 1e-12
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=40, deadline=None)
+def test_curvature_along_directions_is_a_product_of_entries(level, seed):
+    random = np.random.default_rng(seed)
+    m, k = int(random.integers(1, 40)), int(random.integers(1, 20))
+    G, B = random.normal(size=(m, m)), random.normal(size=(m, k)) * random.integers(0, 2, size=(m, k))
+    found = G.copy()
+    Kernels(level).ascent_faces.along_directions(found, B)
+    np.testing.assert_allclose(found, G * (B @ B.T), atol=1e-12)
