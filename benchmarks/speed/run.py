@@ -27,6 +27,7 @@ BENCHMARKS = {
     "general": ("matrices", "general", "games of any matrix against HiGHS, warm"),
     "ordinal": ("matrices", "ordinal", "absolute and squared fits beside zero_one on computer, bank, calhousing"),
     "fits": ("peers", "fits", "zero_one fits against LinearSVC and LogisticRegression"),
+    "cs": ("peers", "crammer_singer", "cs fits against LinearSVC's of the same surrogate, processor time"),
     "newcomer": ("peers", "newcomer", "a table at the defaults, C = 1, against LogisticRegression, processor time"),
     "entropy": ("entropy", "logistic", "entropy at alpha = 1 against scikit-learn's solvers of the same objective, to 1e-3 of it"),
     "small": ("peers", "small", "a fit of iris, by the estimator and in a cell, against LogisticRegression"),

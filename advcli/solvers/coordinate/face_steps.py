@@ -29,9 +29,11 @@ from ...problems.risk import Problem
 from ..base import Limits
 
 # Multiply-adds of a visit that take as long as: one of BLAS; the ascent of (1), for each number of G; calls from Python.
-_BLAS, _ASCENT, _CALLS = 0.25, 60.0, 1e7
+_BLAS, _ASCENT, _CALLS = 0.25, 80.0, 1.4e7
 _FIRST = 8.0  # passes before the first step, at least
+_LATER = 1.3  # times the passes made, after which a step that does not pay is looked at again
 _SERIES = 4.0  # steps that take most fits to their end
+_BEGIN, _GO_ON = 2.0, 0.5  # prices of a step that the passes left take at least, before the first one and before a further one
 _SHARE = 0.3  # of a step's price that goes to passes before the next
 _STEPS = (1.0, 0.5, 0.25, 0.1, 0.03)
 _ROUNDS, _SWEEPS, _PRODUCTS, _DONE = 4, 3, 10, 1e-4  # of an ascent of (1)
@@ -83,13 +85,13 @@ class FaceSteps:
     def due(self, price: float, passes: float, gap: float) -> float:
         """Return the passes after which a step of this price may pay: at most ``passes``, those made, if it does now.
 
-        The first pays where passes alone would go on for longer than it takes, every further one after a share of it has gone to passes.
-        None does where another solver, whose turn comes after the passes that it costs, ends sooner.
+        It does where the passes left take some times its price, and a share of that has gone to passes since the last; never where another
+        solver, whose turn comes after the passes that it costs, ends sooner.
         """
         if _SERIES * price > self.limits.turn:
             return math.inf
-        if self.last == 0.0:
-            return passes if self.rest(passes, gap) >= price else 1.2 * passes
+        if self.rest(passes, gap) < (_GO_ON if self.last else _BEGIN) * price:
+            return _LATER * passes
         return self.last + _SHARE * price * self.patience
 
     def take(self, R: Array, theta: Array, passes: float, gap: float) -> tuple[float, float]:
@@ -97,7 +99,7 @@ class FaceSteps:
 
         No step is made that reads more than the limits leave.
         """
-        moved = np.flatnonzero(R.any(axis=1) & (self.squares > 0.0))
+        moved = np.flatnonzero((np.einsum("ij,ij->i", R, R) > 0.0) & (self.squares > 0.0))
         due = self.due(self.price(len(moved)), passes, gap)
         if due <= passes and 0 < len(moved) <= _MOST and passes + self.reads(len(moved), len(_STEPS)) <= self.limits.max_passes - 2.0:
             faces = self.faces(R, theta, moved)
@@ -108,7 +110,7 @@ class FaceSteps:
                 read = self.reads(len(moved), min(cuts, len(_STEPS)))
                 self.last = passes + read
                 return self.last, read
-        return max(min(due, 1.2 * passes), passes + 1.0), 0.0
+        return max(min(due, _LATER * passes), passes + 1.0), 0.0
 
     def reads(self, rows: int, trials: int) -> float:
         """Return the passes that a step reads its rows for: their scores, their products, the moments of each trial."""
