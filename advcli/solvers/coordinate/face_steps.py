@@ -33,7 +33,7 @@ _BLAS, _ASCENT, _CALLS = 0.25, 80.0, 1.4e7
 _FIRST = 8.0  # passes before the first step, at least
 _LATER = 1.3  # times the passes made, after which a step that does not pay is looked at again
 _SERIES = 4.0  # steps that take most fits to their end
-_BEGIN, _GO_ON = 2.0, 0.5  # prices of a step that the passes left take at least, before the first one and before a further one
+_BEGIN, _GO_ON = 1.5, 0.5  # prices of a step that the passes left take at least, before the first one and before a further one
 _SHARE = 0.3  # of a step's price that goes to passes before the next
 _STEPS = (1.0, 0.5, 0.25, 0.1, 0.03)
 _ROUNDS, _SWEEPS, _PRODUCTS, _DONE = 4, 3, 10, 1e-4  # of an ascent of (1)
@@ -160,7 +160,8 @@ class FaceSteps:
         z = np.zeros(m)
         kernels.ascent_faces.ascend(G, e * h, slack, rate / e[:, None], owner, z, _ROUNDS, _SWEEPS, _PRODUCTS, _DONE)
         change = np.zeros_like(faces.before)
-        np.add.at(change, owner, (z / e)[:, None] * B)
+        firsts = np.flatnonzero(np.diff(owner, prepend=-1))
+        change[owner[firsts]] = np.add.reduceat((z / e)[:, None] * B, firsts)
         return change
 
 
