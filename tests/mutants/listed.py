@@ -47,14 +47,14 @@ STEPS_ON_FACES = (
     Mutant("advcli/losses/base.py", "costs -= costs", "costs = costs", f"{SLACKS} -k end_where"),
     Mutant("advcli/losses/hinge.py", "np.hstack([A, 1.0 - A])", "np.hstack([A, 2.0 - A])", f"{SLACKS} -k ww"),
     Mutant(
-        "_ext/ascent/ascent_faces.pyx",
+        "_ext/ascent/adv_quadratic.pxd",
         "if slack[j] + length * rate[j] < 0.0:",
         "if slack[j] + length * rate[j] < -1.0:",
         f"{ASCENT_FACES} -k slacks",
         "ascent_faces",
     ),
     Mutant(
-        "_ext/ascent/ascent_faces.pyx", "s.p[t] = s.residual[t] + length", "s.p[t] = s.residual[t] - length", ASCENT_FACES, "ascent_faces"
+        "_ext/ascent/adv_quadratic.pxd", "s.p[t] = s.residual[t] + length", "s.p[t] = s.residual[t] - length", ASCENT_FACES, "ascent_faces"
     ),
     Mutant("_ext/ascent/ascent_dense.pyx", "next_check = at.next_check", "next_check = 2.0", f"{FACE_STEPS} -k pause", "ascent_dense"),
 )
