@@ -17,9 +17,9 @@ from libc.stdint cimport uint64_t
 
 from adv_simd cimport vec, load, store, splat, vmax, vmin, if_greater, zeros, LANES, prefetch
 from adv_check cimport check_rows, demand
-from adv_general cimport cholesky_solve
 from adv_linear cimport Rows, prefetch_row, rows_of
 from adv_loop cimport seconds, shuffle
+from adv_quadratic cimport PADDED, Quadratic, ascend_quadratic, scratch
 from adv_schedule cimport Schedule, ascend_rows, hear, schedule_new, shuffled, swept
 
 cdef extern from *:
@@ -74,12 +74,17 @@ cdef enum:
     AHEAD = 4            # visits between the prefetch of a row and its own
     SAMPLED = 8          # of so many rows of a kernel one is in the first working set
     FEW_ROWS = 64        # below, all are
-    FACES = 4            # solutions on a face, each with a row less
+    MOST_TOGETHER = 4096 # rows that move together: the matrix of an ascent over them takes 134 MB then
+    ROUNDS = 4           # of such an ascent,
+    SWEEPS = 3           # with so many sweeps each
+    PRODUCTS = 10        # and so many products at first
 
 cdef double JOINING = 0.1   # share of the mean gap above which a row joins the working set
 cdef double LEFT = 0.05     # share of its gap that steps leave
 cdef double COPIED = 0.6    # share of all rows up to which rows of K are copied: the room that features leave for it
-cdef double RESTING = 0.05  # of the rows inside their intervals so many may come and go before all move together
+cdef double SETTLED = 1e-4  # share of the squared moves of their first sweep at which they rest
+cdef double WORK = 16.0     # of their rounds, in steps that change one slope
+cdef double TRIED = 0.25    # share of that work that goes to steps of one row before
 cdef double ALLOWED = 0.9   # or of the gap that the tolerance allows
 
 # What a visit reads of a row beside x_i: one cache line.
@@ -291,11 +296,11 @@ cdef struct Board:
     Py_ssize_t *place    # of the working set's rows in the whole
     Py_ssize_t *rest     # places of the others, and
     Py_ssize_t *beyond   # their rows in K
-    Py_ssize_t *inside   # of the working set
+    Py_ssize_t *loose    # of the working set, rows that can move upwards
+    Py_ssize_t *each     # 0, 1, ...
     double *moved        # how far rows of the working set have moved
     double *block        # K among the working set, of the rows that have moved
     bint *there          # which these are
-    bint *within         # which rows were inside their intervals when last looked at
     Py_ssize_t room      # numbers that it holds
 
 
@@ -425,7 +430,7 @@ cdef int take(Board *p) except -1 nogil:
         j = p.place[i]
         part.row[i], part.f[i], part.low[i], part.high[i] = p.whole.row[j], p.whole.f[j], p.whole.low[j], p.whole.high[j]
         part.diagonal[i], part.inverse[i], p.moved[i] = p.whole.diagonal[j], p.whole.inverse[j], 0.0
-        p.there[i] = p.within[i] = False
+        p.there[i] = False
     part.uniform = p.whole.uniform
     return 0
 
@@ -453,58 +458,63 @@ cdef inline void move_row(Board *p, Py_ssize_t i, double by) noexcept nogil:
     p.moved[i] += by
 
 
-cdef Py_ssize_t find_inside(Board *p, Py_ssize_t *changed) noexcept nogil:
-    """List the rows of the working set inside their intervals, and return how many there are; ``changed`` receives how many came or went."""
+cdef Py_ssize_t find_loose(Board *p) noexcept nogil:
+    """List the rows of the working set that can move upwards, and return how many there are: those inside their intervals or with a gap."""
     cdef Py_ssize_t i, count = 0
-    cdef bint inside
-    changed[0] = 0
     for i in range(p.part.n):
-        inside = p.part.low[i] < 0.0 < p.part.high[i]
-        changed[0] += inside != p.within[i]
-        p.within[i] = inside
-        if inside:
-            p.inside[count] = i
+        if p.part.low[i] < 0.0 < p.part.high[i] or gap_of(&p.part, i) > 0.0:
+            p.loose[count] = i
             count += 1
     return count
 
 
-cdef bint to_face_optimum(Board *p, Py_ssize_t count) noexcept nogil:
-    """Move all rows ``inside`` towards their best values together, as far as the first end; return whether one has reached its end."""
+cdef void move_together(Board *p, Py_ssize_t count) noexcept nogil:
+    """Move all ``loose`` rows where an ascent of the dual over them, each within its interval, ends after a few rounds."""
     cdef Column *part = &p.part
-    cdef Py_ssize_t a, b, i, first = -1
-    cdef double t = 1.0, way, by
-    cdef double *G = <double *>malloc(count * (count + 1) * sizeof(double))
-    cdef double *x = G + count * count
+    cdef Quadratic s
+    cdef Py_ssize_t a, b, i
+    cdef double by
+    cdef double *work = scratch(&s, count, count, PADDED)
+    cdef double *own = zeros(count * (count + 2 + 2 * PADDED))
+    cdef double *rate
+    cdef double *G
     cdef const double *row
-    if G == NULL:  # steps of one row do without
-        return False
+    if work == NULL or own == NULL:  # steps of one row do without
+        free(work)
+        free(own)
+        return
+    rate, G = own + count * (2 + PADDED), own + count * (2 + 2 * PADDED)
+    s.g, s.z, s.slack, s.rate, s.G, s.owner = own, own + count, own + 2 * count, rate, G, p.each
     for a in range(count):
-        i, row = p.inside[a], block_row(p, p.inside[a])
-        x[a] = part.f[i]
-        for b in range(a + 1):
-            G[a * count + b] = row[p.inside[b]] + p.shift
-    if cholesky_solve(G, x, <int>count) == 0:
-        for a in range(count):
-            i = p.inside[a]
-            way = part.high[i] if x[a] > 0.0 else part.low[i]
-            if fabs(way) < t * fabs(x[a]):
-                t, first = way / x[a], a
-        for a in range(count):
-            i, row = p.inside[a], block_row(p, p.inside[a])
-            by = (part.high[i] if x[a] > 0.0 else part.low[i]) if a == first else clipped(t * x[a], part.low[i], part.high[i])
-            move_row(p, i, by)
-            for b in range(part.n):
-                part.f[b] -= by * (row[b] + p.shift)
-    free(G)
-    return first >= 0
+        i, row = p.loose[a], block_row(p, p.loose[a])
+        s.g[a], s.slack[a * PADDED], s.slack[a * PADDED + 1] = part.f[i], -part.low[i], part.high[i]
+        rate[a * PADDED], rate[a * PADDED + 1] = 1.0, -1.0
+        for b in range(count):
+            G[a * count + b] = row[p.loose[b]] + p.shift
+    ascend_quadratic(&s, ROUNDS, SWEEPS, PRODUCTS, SETTLED)
+    for a in range(count):
+        if s.z[a] == 0.0:
+            continue
+        i, row = p.loose[a], block_row(p, p.loose[a])
+        if s.slack[a * PADDED] == 0.0:
+            by = part.low[i]
+        elif s.slack[a * PADDED + 1] == 0.0:
+            by = part.high[i]
+        else:
+            by = clipped(s.z[a], part.low[i], part.high[i])
+        move_row(p, i, by)
+        for b in range(part.n):
+            part.f[b] -= by * (row[b] + p.shift)
+    free(work)
+    free(own)
 
 
 cdef int climb(Board *p, Limits *limits, double *passes, double *primal, double *dual) except -1 nogil:
     """Greedy steps; as `ascend`. A pass is n steps among all n rows; one among a part counts as that share of it."""
     cdef Column *all = &p.whole
     cdef Column *part = &p.part
-    cdef Py_ssize_t i, j, inside, changed, since, stride = SAMPLED if all.n >= FEW_ROWS else 1
-    cdef double best, move, gap, goal, cost, price, spent, patience, most = limits.max_passes, heard = seconds()
+    cdef Py_ssize_t i, j, loose, since, stride = SAMPLED if all.n >= FEW_ROWS else 1
+    cdef double best, move, gap, goal, cost, price, spent, most = limits.max_passes, heard = seconds()
     for j in range(all.n):
         if all.low[j] < 0.0 if all.bound[j] > 0.0 else all.high[j] > 0.0:
             stride = 1
@@ -519,13 +529,13 @@ cdef int climb(Board *p, Limits *limits, double *passes, double *primal, double 
         stride = 1
         take(p)
         best = refresh(part, part.f, 0.0, 0.0) if part.n else 0.0
-        cost, spent, patience = <double>part.n / all.n / all.n, 0.0, 1.0
+        cost, spent = <double>part.n / all.n / all.n, 0.0
         if not best > 0.0 or not passes[0] + cost <= most:
             return 1
         goal = max(LEFT * gap_among(part), ALLOWED * limits.tol * primal[0])
         while True:
             since = 0
-            while since < part.n // 4 + 16 and passes[0] + cost <= most and best > 0.0:
+            while since < part.n // 8 + 8 and passes[0] + cost <= most and best > 0.0:
                 i = part.best
                 move = clipped(part.f[i] * part.inverse[i], part.low[i], part.high[i])
                 move_row(p, i, move)
@@ -538,16 +548,12 @@ cdef int climb(Board *p, Limits *limits, double *passes, double *primal, double 
                 break
             if not seconds() <= limits.deadline:
                 break
-            inside = find_inside(p, &changed)
-            price = 2.0 * inside * part.n + 1.5 * inside * inside * inside
-            if changed <= RESTING * inside and spent >= patience * price and passes[0] + price / all.n / all.n <= most:
+            loose = find_loose(p)
+            price = <double>loose * part.n + WORK * loose * loose
+            if loose <= MOST_TOGETHER and spent >= TRIED * price and passes[0] + price / all.n / all.n <= most:
                 passes[0] += price / all.n / all.n
-                spent, patience = 0.0, 2.0 * patience
-                for i in range(FACES):
-                    if not to_face_optimum(p, inside):
-                        patience = 1.0
-                        break
-                    inside = find_inside(p, &changed)
+                spent = 0.0
+                move_together(p, loose)
                 best = refresh(part, part.f, 0.0, 0.0)
         for i in range(part.n):
             j = p.place[i]
@@ -582,8 +588,8 @@ def kernel(const double[:, ::1] K, double shift, const signed char[:, ::1] label
     demand(n > 0 and K.shape[1] == n, "the kernel matrix must be square, with a row at least")
     check_problems(n, label, bound, margin, A, found)
     p.K, p.size, p.shift, p.block, p.room = &K[0, 0], n, shift, NULL, 0
-    block, places = zeros(15 * n), <Py_ssize_t *>malloc(6 * n * sizeof(Py_ssize_t))
-    flags = <bint *>malloc(2 * n * sizeof(bint))
+    block, places = zeros(15 * n), <Py_ssize_t *>malloc(7 * n * sizeof(Py_ssize_t))
+    flags = <bint *>malloc(n * sizeof(bint))
     limits.tol, limits.max_passes, limits.turn = tol, max_passes, turn
     limits.deadline = seconds() + max_seconds
     try:
@@ -592,8 +598,9 @@ def kernel(const double[:, ::1] K, double shift, const signed char[:, ::1] label
         columns_at(all, block, places, n)
         columns_at(&p.part, block + 7 * n, places + n, n)
         p.place, p.rest, p.beyond = places + 2 * n, places + 3 * n, places + 4 * n
-        p.inside, p.moved = places + 5 * n, block + 14 * n
-        p.there, p.within = flags, flags + n
+        p.loose, p.each, p.moved, p.there = places + 5 * n, places + 6 * n, block + 14 * n, flags
+        for j in range(n):
+            p.each[j] = j
         for q in range(count):
             all.n, all.uniform = 0, True
             for i in range(n):

@@ -1457,7 +1457,7 @@ RIVALS = (
     Mutant("_ext/ascent/ascent_binary.pyx", "gains[lane] > best", "gains[lane] < best", BINARY, "ascent_binary"),
     Mutant("_ext/ascent/ascent_binary.pyx", "p.whole.f[p.rest[j]] -= f", "p.whole.f[p.rest[j]] += f", BINARY, "ascent_binary"),
     Mutant("_ext/ascent/ascent_binary.pyx", "p.moved[i] += by", "p.moved[i] = by", BINARY, "ascent_binary"),
-    Mutant("_ext/ascent/ascent_binary.pyx", "t * x[a], part.low[i]", "-t * x[a], part.low[i]", BINARY, "ascent_binary"),
+    Mutant("_ext/ascent/ascent_binary.pyx", "clipped(s.z[a], part.low[i]", "clipped(-s.z[a], part.low[i]", BINARY, "ascent_binary"),
     # thresholds
     Mutant(
         "_ext/newton/newton_threshold.pyx",
