@@ -63,7 +63,7 @@ def fits(options):
 
 
 def crammer_singer(options):
-    """Rows: the worst and the median of fits of five data sets at three lambda, the same surrogate; processor time, the first fit not counted."""
+    """Rows: the worst and the median of fits of five sets at three lambda, the same surrogate; processor time without the first fit."""
     ratios, detail = [], []
     for name in (*NAMES, "segment"):
         found = training_part(name, options.size(None, 200))

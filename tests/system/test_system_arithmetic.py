@@ -23,13 +23,14 @@ FITS = """
 import hashlib, sys, warnings
 import numpy as np
 from scipy import sparse
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_digits, load_iris, load_wine
 from advcli import *
 from advcli.core.arithmetic import using
 warnings.simplefilter("ignore")
 X, y = load_wine(return_X_y=True)
 X, Z = (X - X.mean(0)) / X.std(0), load_iris(return_X_y=True)[0]
 z = np.repeat([0, 1, 2], 50)
+digits = load_digits(return_X_y=True)
 METHODS = [
     *(AdversarialClassifier(C=10.0, loss=loss) for loss in ("zero_one", "absolute", "squared", "ww", "cs", "llw", "entropy")),
     *(AdversarialClassifier(C=10.0, solver=solver) for solver in ("dual", "newton", "interior_point", "constraint_generation")),
@@ -49,6 +50,9 @@ FITTED = [
     *((MultilabelClassifier(surrogate=surrogate), (X, labels), {}) for surrogate in ("slack", "margin", "log", "prob")),
     *((HierarchicalClassifier(tree, model=model), (X, y.astype(str)), {}) for model in ("nhsvm", "hsvm", "ssvm")),
     *((ChainClassifier(surrogate=surrogate), (X, y), {"groups": np.arange(len(y)) // 5}) for surrogate in ("slack", "prob")),
+    *((SurrogateClassifier(loss, lam=1e-6), digits, {}) for loss in ("zero_one", "cs", "ww")),  # with steps on faces
+    (OneVersusOneClassifier(C=1000.0, kernel="rbf", gamma=0.1), (X, y), {}),  # with moves of all rows together
+    (OneVersusOneClassifier(C=1000.0, kernel="rbf", gamma=0.01), (digits[0][:600] / 4.0, digits[1][:600]), {}),
     (UMAClassifier(confusion=noisy), (X, y), {}),
     (AdversarialClassifier(C=10.0), (sparse.csr_array(np.where(X > 0.5, X, 0.0)), y), {}),
 ]
