@@ -83,8 +83,8 @@ cdef double JOINING = 0.1   # share of the mean gap above which a row joins the 
 cdef double LEFT = 0.05     # share of its gap that steps leave
 cdef double COPIED = 0.6    # share of all rows up to which rows of K are copied: the room that features leave for it
 cdef double SETTLED = 1e-4  # share of the squared moves of their first sweep at which they rest
-cdef double WORK = 16.0     # of their rounds, in steps that change one slope
-cdef double TRIED = 0.25    # share of that work that goes to steps of one row before
+cdef double WORK = 8.0     # of their rounds, in steps that change one slope
+cdef double TRIED = 0.5     # share of that work that goes to steps of one row before
 cdef double ALLOWED = 0.9   # or of the gap that the tolerance allows
 
 # What a visit reads of a row beside x_i: one cache line.
