@@ -85,8 +85,8 @@ class FaceSteps:
     def due(self, price: float, passes: float, gap: float) -> float:
         """Return the passes after which a step of this price may pay: at most ``passes``, those made, if it does now.
 
-        It does where the passes left take some times its price, and a share of that has gone to passes since the last; never where another
-        solver, whose turn comes after the passes that it costs, ends sooner.
+        A step pays where the passes left take some times its price, and a share of the price has gone to passes since the last step. None
+        pays where another solver, whose turn comes after the passes that it costs, ends sooner.
         """
         if _SERIES * price > self.limits.turn:
             return math.inf
