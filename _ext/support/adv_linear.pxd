@@ -294,7 +294,8 @@ cdef inline void prefetch_row(const Rows *x, Py_ssize_t i) noexcept nogil:
         while e < last:
             prefetch(x.values + i * x.d + e)
             e += 8
-        prefetch(x.values + i * x.d + last - 1)
+        if last > 0:  # rows without columns have no numbers
+            prefetch(x.values + i * x.d + last - 1)
     else:
         e = x.start[i]
         last = min(x.start[i + 1], e + 128)
