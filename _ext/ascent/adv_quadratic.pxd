@@ -17,6 +17,9 @@ from adv_simd cimport LANES, count_greater, load, load_first, splat, store, vec,
 cdef enum:
     PADDED = 8    # slacks come in multiples of it: whole vectors at every level
     LENGTHS = 3   # of a step that are tried
+    ROUNDS = 4    # of an ascent, unless its caller says otherwise; sweeps and products likewise
+    SWEEPS = 3
+    PRODUCTS = 10
     LONGEST = 100 # products of a step, unless a round begins with more
 
 cdef extern from *:
@@ -24,10 +27,12 @@ cdef extern from *:
     static const double adv_shorter = 0.3;    /* length of a step over that of the one tried before */
     static const double adv_enough = 1e-4;    /* share of the squared residual at which conjugate gradients stop */
     static const double adv_stuck = 1e-12;    /* share of a move below which a coordinate rests */
+    static const double adv_settled = 1e-4;   /* share of the squared moves of the first sweep at which an ascent ends, likewise */
     """
     double SHORTER "adv_shorter"
     double ENOUGH "adv_enough"
     double STUCK "adv_stuck"
+    double SETTLED "adv_settled"
 
 
 cdef struct Quadratic:
@@ -170,7 +175,10 @@ cdef inline Py_ssize_t loosen(Quadratic *s) noexcept nogil:
 
 
 cdef inline bint go(Quadratic *s, Py_ssize_t count) noexcept nogil:
-    """Move along x, each row until its first slack ends, if that raises the function; else try shorter moves. Return whether all rows went all of x."""
+    """Move along x, each row until its first slack ends, if that raises the function; else try shorter moves.
+
+    Return whether all rows went all of x.
+    """
     cdef Py_ssize_t b, i, t
     cdef double length = 1.0
     cdef int j, tried

@@ -19,7 +19,7 @@ from adv_simd cimport vec, load, store, splat, vmax, vmin, if_greater, zeros, LA
 from adv_check cimport check_rows, demand
 from adv_linear cimport Rows, prefetch_row, rows_of
 from adv_loop cimport seconds, shuffle
-from adv_quadratic cimport PADDED, Quadratic, ascend_quadratic, scratch
+from adv_quadratic cimport PADDED, PRODUCTS, ROUNDS, SETTLED, SWEEPS, Quadratic, ascend_quadratic, scratch
 from adv_schedule cimport Schedule, ascend_rows, hear, schedule_new, shuffled, swept
 
 cdef extern from *:
@@ -75,15 +75,11 @@ cdef enum:
     SAMPLED = 8          # of so many rows of a kernel one is in the first working set
     FEW_ROWS = 64        # below, all are
     MOST_TOGETHER = 4096 # rows that move together: the matrix of an ascent over them takes 134 MB then
-    ROUNDS = 4           # of such an ascent,
-    SWEEPS = 3           # with so many sweeps each
-    PRODUCTS = 10        # and so many products at first
 
 cdef double JOINING = 0.1   # share of the mean gap above which a row joins the working set
 cdef double LEFT = 0.05     # share of its gap that steps leave
 cdef double COPIED = 0.6    # share of all rows up to which rows of K are copied: the room that features leave for it
-cdef double SETTLED = 1e-4  # share of the squared moves of their first sweep at which they rest
-cdef double WORK = 8.0     # of their rounds, in steps that change one slope
+cdef double WORK = 8.0      # of such an ascent for each number of its matrix, in steps that change one slope
 cdef double TRIED = 0.5     # share of that work that goes to steps of one row before
 cdef double ALLOWED = 0.9   # or of the gap that the tolerance allows
 
@@ -296,7 +292,7 @@ cdef struct Board:
     Py_ssize_t *place    # of the working set's rows in the whole
     Py_ssize_t *rest     # places of the others, and
     Py_ssize_t *beyond   # their rows in K
-    Py_ssize_t *loose    # of the working set, rows that can move upwards
+    Py_ssize_t *loose    # of the working set, rows whose moves can raise the dual
     Py_ssize_t *each     # 0, 1, ...
     double *moved        # how far rows of the working set have moved
     double *block        # K among the working set, of the rows that have moved
@@ -459,7 +455,7 @@ cdef inline void move_row(Board *p, Py_ssize_t i, double by) noexcept nogil:
 
 
 cdef Py_ssize_t find_loose(Board *p) noexcept nogil:
-    """List the rows of the working set that can move upwards, and return how many there are: those inside their intervals or with a gap."""
+    """List the rows of the working set whose moves can raise the dual, those inside their intervals or with a gap; return how many there are."""
     cdef Py_ssize_t i, count = 0
     for i in range(p.part.n):
         if p.part.low[i] < 0.0 < p.part.high[i] or gap_of(&p.part, i) > 0.0:

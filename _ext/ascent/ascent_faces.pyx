@@ -4,7 +4,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from adv_check cimport check_positions, demand
-from adv_quadratic cimport PADDED, Quadratic, ascend_quadratic, scratch, subtract
+from adv_quadratic cimport PADDED, PRODUCTS, ROUNDS, SETTLED, SWEEPS, Quadratic, ascend_quadratic, scratch, subtract
 
 cdef enum:
     MOST = 1 << 20
@@ -38,10 +38,10 @@ def along_directions(double[:, ::1] G, const double[:, ::1] B):
 
 
 def ascend(const double[:, ::1] G, double[::1] gradient, double[:, ::1] slack, const double[:, ::1] rate, const Py_ssize_t[::1] owner,
-           double[::1] z, int rounds, int sweeps, int products, double tol):
-    """Ascend (1) of `adv_quadratic.pxd` in place on z (m,), ``gradient`` g - G z (m,) and ``slack`` (n, c) >= 0 at z; return how many of the ``rounds`` were made.
+           double[::1] z, int rounds=ROUNDS, int sweeps=SWEEPS, int products=PRODUCTS, double tol=SETTLED):
+    """Ascend (1) of `adv_quadratic.pxd` in place on z (m,), ``gradient`` g - G z (m,) and ``slack`` (n, c) >= 0 at z; return the rounds made.
 
-    G (m, m) is symmetric with a positive diagonal, ``rate`` is (m, c), c a multiple of 8, and coordinate m belongs to row ``owner[m]``. A round
+    G (m, m) is symmetric with a positive diagonal, ``rate`` is (m, c), c a multiple of 8, and coordinate t belongs to row ``owner[t]``. A round
     makes so many ``sweeps`` and a step of ``products`` with G, twice as many as the last where that was cut nowhere. No round follows a sweep
     whose squared moves are ``tol`` of the first's.
     """

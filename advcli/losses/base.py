@@ -220,7 +220,7 @@ class Loss(ABC):
         """Return what keeps r where c is linear as it is at ``near``: slacks (n, s) of R, which have to stay at least 0, and their rates.
 
         The rates (m, s) are those along directions B (m, k), each of which moves the row that ``owner`` (m,) names. A loss whose linear
-        pieces are not known has no slacks, s = 0; then c may fall short of what `FaceSteps` foresees, which looks at D in any case.
+        pieces are not known has no slacks, s = 0: steps of the dual are then cut where c falls short of its piece.
         """
         return np.zeros((len(R), 0)), np.zeros((len(B), 0))
 

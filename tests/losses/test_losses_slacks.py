@@ -44,15 +44,13 @@ def lengths(slack, rates):
 def test_c_is_linear_until_a_slack_ends(name, seed):
     loss = make_loss(name, K, **examples(name, K)[0])
     R, y, D, slack, rates = moves(loss, seed)
-    assert slack.min(initial=0.0) >= -1e-9
-    if slack.shape[1] == 0:
-        return
+    assert slack.min() >= -1e-12
     length = lengths(slack, rates)
     end = R + length[:, None] * D
-    assert loss.infeasibility(end, y).max() <= 1e-9
+    assert loss.infeasibility(end, y).max() <= 1e-12
     if isinstance(loss, AdversarialLoss) or name in ("cs", "ww", "llw"):
         middle = loss.offset(R + 0.5 * length[:, None] * D, y)
-        np.testing.assert_allclose(middle, 0.5 * (loss.offset(R, y) + loss.offset(end, y)), atol=1e-9)
+        np.testing.assert_allclose(middle, 0.5 * (loss.offset(R, y) + loss.offset(end, y)), atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["zero_one", "absolute", "abstain", "ww", "cs"])

@@ -36,7 +36,6 @@ _SERIES = 4.0  # steps that take most fits to their end
 _BEGIN, _GO_ON = 1.5, 0.5  # prices of a step that the passes left take at least, before the first one and before a further one
 _SHARE = 0.3  # of a step's price that goes to passes before the next
 _STEPS = (1.0, 0.5, 0.25, 0.1, 0.03)
-_ROUNDS, _SWEEPS, _PRODUCTS, _DONE = 4, 3, 10, 1e-4  # of an ascent of (1)
 _MOST = 3000  # coordinates of a step: G takes 72 MB then
 _ROUNDING = 1e-12  # rates of a slack below it are none
 
@@ -158,7 +157,7 @@ class FaceSteps:
         h = np.einsum("mk,mk->m", (faces.after - faces.before)[owner], B)
         slack, rate = _padded(*self.loss.slacks(faces.before, faces.after, y, B, owner))
         z = np.zeros(m)
-        kernels.ascent_faces.ascend(G, e * h, slack, rate / e[:, None], owner, z, _ROUNDS, _SWEEPS, _PRODUCTS, _DONE)
+        kernels.ascent_faces.ascend(G, e * h, slack, rate / e[:, None], owner, z)
         change = np.zeros_like(faces.before)
         firsts = np.flatnonzero(np.diff(owner, prepend=-1))
         change[owner[firsts]] = np.add.reduceat((z / e)[:, None] * B, firsts)
