@@ -347,9 +347,9 @@ def test_the_max_min_margin_has_no_training_by_rows():
         ChainClassifier(surrogate="maxmin", training="sgd").fit(*chains()[:2])
 
 
-@pytest.mark.parametrize("surrogate", ["margin", "slack", "maxmin"])
-def test_a_weak_lambda_is_come_down_to_from_larger_ones(surrogate):
-    X, y, groups = chains(7, sizes=(3, 4, 2, 4, 3, 2), d=8)
+@pytest.mark.parametrize(("surrogate", "seed"), [("margin", 7), ("slack", 7), ("slack", 8), ("maxmin", 7)])
+def test_a_weak_lambda_is_come_down_to_from_larger_ones(surrogate, seed):
+    X, y, groups = chains(seed, sizes=(3, 4, 2, 4, 3, 2), d=8)
     start = np.concatenate([[0], np.flatnonzero(np.diff(groups)) + 1, [len(y)]]).astype(np.int64)
     psi = None if surrogate == "maxmin" else make_psi(surrogate)
     trainer = ChainTrainer(ChainProblem(X, y, start, np.full(6, 1 / 6), psi, 3))
