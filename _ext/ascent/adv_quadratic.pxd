@@ -12,6 +12,7 @@
 from libc.stdlib cimport malloc
 from libc.string cimport memset
 
+from adv_factors cimport Factors, entries_dot, follow_factors, multiply_factors, row_moves, row_scores, slopes
 from adv_simd cimport LANES, count_greater, load, load_first, splat, store, vec, vmax, vsum
 
 cdef enum:
@@ -27,18 +28,21 @@ cdef extern from *:
     static const double adv_shorter = 0.3;    /* length of a step over that of the one tried before */
     static const double adv_enough = 1e-4;    /* share of the squared residual at which conjugate gradients stop */
     static const double adv_stuck = 1e-12;    /* share of a move below which a coordinate rests */
+    static const double adv_flat = 1e-12;     /* curvature along a direction of conjugate gradients that is rounding, over that of the first */
     static const double adv_settled = 1e-4;   /* share of the squared moves of the first sweep at which an ascent ends, likewise */
     """
     double SHORTER "adv_shorter"
     double ENOUGH "adv_enough"
     double STUCK "adv_stuck"
+    double FLAT "adv_flat"
     double SETTLED "adv_settled"
 
 
 cdef struct Quadratic:
     Py_ssize_t m, n
     int c                     # slacks of a row
-    const double *G           # (m, m), symmetric
+    const double *G           # (m, m), symmetric, or NULL where
+    Factors *factors          # hold it
     const double *rate        # (m, c)
     const Py_ssize_t *owner   # (m)
     double *g                 # (m): the gradient at z
@@ -94,7 +98,7 @@ cdef inline double inner(const double *a, const double *b, Py_ssize_t m) noexcep
 
 
 cdef inline void multiply(const Quadratic *s, const double *a, Py_ssize_t count, double *out) noexcept nogil:
-    """out = G a for an a that is 0 but for ``count`` loose coordinates."""
+    """out = G a for an a that is 0 but for ``count`` loose coordinates; where factors hold G, for these alone."""
     cdef Py_ssize_t b = 0, j, m = s.m
     cdef const double *one
     cdef const double *two
@@ -102,6 +106,9 @@ cdef inline void multiply(const Quadratic *s, const double *a, Py_ssize_t count,
     cdef const double *four
     cdef double first, second, third, fourth
     memset(out, 0, m * sizeof(double))
+    if s.factors != NULL:
+        multiply_factors(s.factors, a, s.held, out)
+        return
     while b + 4 <= count:
         one, two, three, four = s.G + s.loose[b] * m, s.G + s.loose[b + 1] * m, s.G + s.loose[b + 2] * m, s.G + s.loose[b + 3] * m
         first, second, third, fourth = a[s.loose[b]], a[s.loose[b + 1]], a[s.loose[b + 2]], a[s.loose[b + 3]]
@@ -112,30 +119,57 @@ cdef inline void multiply(const Quadratic *s, const double *a, Py_ssize_t count,
         subtract(out, s.G + s.loose[b] * m, -a[s.loose[b]], m)
 
 
+cdef inline double move_one(Quadratic *s, Py_ssize_t t, double wanted) noexcept nogil:
+    """Move coordinate t by what its slacks leave of ``wanted``, note its row where that is not all, and return it."""
+    cdef Py_ssize_t i = s.owner[t]
+    cdef double length = room(s.slack + i * s.c, s.rate + t * s.c, s.c, wanted)
+    if length != wanted:
+        s.held[i] = 1
+        if not length * wanted > STUCK * wanted * wanted:
+            return 0.0
+    move_slack(s.slack + i * s.c, s.rate + t * s.c, s.c, length)
+    s.z[t] += length
+    return length
+
+
+cdef inline double sweep_rows(Quadratic *s) noexcept nogil:
+    """Do `sweep` where factors hold G; the gradient is not kept."""
+    cdef Factors *f = s.factors
+    cdef Py_ssize_t i, t
+    cdef int c, size
+    cdef double length, total = 0.0
+    cdef const double *b
+    for i in range(f.n):
+        size = row_scores(f, i, f.total)
+        for t in range(f.first[i], f.first[i + 1]):
+            b = f.entries + f.block[i] + (t - f.first[i]) * size
+            s.x[t] = length = move_one(s, t, (f.gradient[t] - entries_dot(b, f.score, size)) / entries_dot(b, b, size))
+            total += length * length
+            for c in range(size):
+                f.score[c] += length * b[c]
+        row_moves(f, i, s.x, f.total)
+    return total
+
+
 cdef inline double sweep(Quadratic *s) noexcept nogil:
     """Maximise over one coordinate after the other, note the rows that a slack held back, and return the sum of the squared moves."""
-    cdef Py_ssize_t t, i
-    cdef double wanted, length, total = 0.0
+    cdef Py_ssize_t t
+    cdef double length, total = 0.0
     memset(s.held, 0, s.n)
+    if s.factors != NULL:
+        return sweep_rows(s)
     for t in range(s.m):
-        wanted = s.g[t] / s.G[t * s.m + t]
-        i = s.owner[t]
-        length = room(s.slack + i * s.c, s.rate + t * s.c, s.c, wanted)
-        if length != wanted:
-            s.held[i] = 1
-            if not length * wanted > STUCK * wanted * wanted:
-                continue
-        move_slack(s.slack + i * s.c, s.rate + t * s.c, s.c, length)
-        s.z[t] += length
-        total += length * length
-        subtract(s.g, s.G + t * s.m, length, s.m)
+        length = move_one(s, t, s.g[t] / s.G[t * s.m + t])
+        if length != 0.0:
+            total += length * length
+            subtract(s.g, s.G + t * s.m, length, s.m)
     return total
 
 
 cdef inline void conjugate(Quadratic *s, Py_ssize_t count, int products) noexcept nogil:
     """Make x of conjugate gradients from 0 in the loose coordinates."""
     cdef Py_ssize_t b, t
-    cdef double square = 0.0, first, curvature, length, last
+    cdef double square = 0.0, first, curvature, length, last, flat = 0.0
     cdef int turn
     memset(s.x, 0, s.m * sizeof(double))
     memset(s.residual, 0, s.m * sizeof(double))
@@ -149,8 +183,10 @@ cdef inline void conjugate(Quadratic *s, Py_ssize_t count, int products) noexcep
             break
         multiply(s, s.p, count, s.q)
         curvature = inner(s.p, s.q, s.m)
-        if not curvature > 0.0:
+        if not curvature > flat * inner(s.p, s.p, s.m):
             break
+        if turn == 0:
+            flat = FLAT * curvature / square
         length = square / curvature
         for b in range(count):
             t = s.loose[b]
@@ -204,6 +240,8 @@ cdef inline bint go(Quadratic *s, Py_ssize_t count) noexcept nogil:
             for t in range(s.m):
                 s.z[t] += s.p[t]
                 s.g[t] -= s.q[t]
+            if s.factors != NULL:
+                follow_factors(s.factors)
             return whole
         length *= SHORTER
     return False
@@ -212,7 +250,7 @@ cdef inline bint go(Quadratic *s, Py_ssize_t count) noexcept nogil:
 cdef inline double *scratch(Quadratic *s, Py_ssize_t m, Py_ssize_t n, int c) noexcept nogil:
     """Give (1) of these sizes its scratch, to be freed, and return it; NULL where memory is short."""
     cdef double *work = <double *>malloc((4 * m + n + n * c) * sizeof(double) + m * sizeof(Py_ssize_t) + n)
-    s.m, s.n, s.c = m, n, c
+    s.m, s.n, s.c, s.factors = m, n, c, NULL
     if work != NULL:
         s.x, s.residual, s.p, s.q, s.part, s.move = work, work + m, work + 2 * m, work + 3 * m, work + 4 * m, work + 4 * m + n
         s.loose = <Py_ssize_t *>(s.move + n * c)
@@ -239,6 +277,8 @@ cdef inline int ascend_quadratic(Quadratic *s, int rounds, int sweeps, int produ
         if not total > tol * first:
             break
         count = loosen(s)
+        if s.factors != NULL:
+            slopes(s.factors, s.g)
         conjugate(s, count, most)
         most = min(2 * most, LONGEST) if go(s, count) else products
     return made

@@ -157,7 +157,7 @@ cdef inline void schedule_new(Schedule *s, Step evaluate, Sweep sweep, Py_ssize_
     s.until = s.heard + max_seconds
     s.still, s.enough, s.spread, s.whole, s.done = STILL, -INFINITY, 1.0, WHOLE, DONE
     s.every = s.shared = s.late = s.begun = False
-    s.visits, s.primal, s.dual, s.next_check, s.gap = 0.0, 0.0, 0.0, FIRST, 0.0
+    s.visits, s.primal, s.dual, s.next_check, s.gap, s.skip = 0.0, 0.0, 0.0, FIRST, 0.0, 0.0
     s.order, s.gaps, s.stride = NULL, NULL, 1
 
 

@@ -1,18 +1,23 @@
 # One row's block of the dual: its exact step, its part of the certificate.
 
+from libc.string cimport memset
+
 from adv_simd cimport vec, load, store, vsum, splat, zeros, LANES, prefetch
 from adv_family cimport Family
 from adv_linear cimport GROUP, Rows, dense_group, dense_products, dense_scores, dense_update, dense_update_scores, prefetch_row, row_scores, row_update
 
 cdef enum:
     AHEAD = 2            # visits, of rows one by one, between a prefetch and what it is for
+    MOST_RESTS = 7       # passes over all rows that leave out a row in sequence
 
 # What a visit reads of a row beside x_i and r_i: it lies together, since the caches hold no other row of a large X when one is visited.
 cdef struct Term:
     double hint          # see Family.hint
     double gap           # of the block at its last visit, times s_i w_i
     double square        # |x_i|^2
-    Py_ssize_t label
+    int label
+    short rests          # passes over all rows that will leave it out
+    short rested         # those that did when it was last found at rest, and as many as that
 
 cdef struct Run:
     Rows rows
@@ -106,12 +111,43 @@ cdef inline double visit(Run *run, Py_ssize_t i, double skip) noexcept nogil:
     return weighed(run, i, gap)
 
 
-cdef inline void note_gap(Run *run, Py_ssize_t i, double gap, double *gaps, Py_ssize_t place, double *total) noexcept nogil:
+cdef inline void rest(Term *term, bint small) noexcept nogil:
+    """Leave a row whose visits find a ``small`` gap out of 1, 3, 7, 7 ... passes over all rows."""
+    term.rests = <short>min(2 * term.rested + 1, <int>MOST_RESTS) if small else 0
+    term.rested = term.rests
+
+
+cdef inline void wake(Run *run, double skip) noexcept nogil:
+    """End the rest of rows whose gap exceeds ``skip``."""
+    cdef Py_ssize_t i
+    cdef Term *term
+    for i in range(run.rows.n):
+        term = term_of(run, i)
+        if term.gap > skip:
+            term.rests = term.rested = 0
+
+
+cdef inline Py_ssize_t rows_awake(Run *run, Py_ssize_t *list) noexcept nogil:
+    """List the rows that a pass over all rows visits, note that it leaves out the others, and return their number."""
+    cdef Py_ssize_t i, count = 0
+    cdef Term *term
+    for i in range(run.rows.n):
+        term = term_of(run, i)
+        if term.rests > 0:
+            term.rests -= 1
+        else:
+            list[count] = i
+            count += 1
+    return count
+
+
+cdef inline void note_gap(Run *run, Py_ssize_t i, double gap, double skip, double *gaps, Py_ssize_t place, double *total) noexcept nogil:
     """Write the gap of a visit of row i to its place in ``gaps``, or where that is NULL to the row's term, and add it to ``total``."""
     if gaps != NULL:
         gaps[place] = gap
     else:
         term_of(run, i).gap = gap
+        rest(term_of(run, i), gap <= skip)
     total[0] += gap
 
 
@@ -136,7 +172,7 @@ cdef inline void visit_singly(Run *run, const Py_ssize_t *list, Py_ssize_t count
             dense_update_scores(values + i * d, d, run.theta, kp, moved, -weight * run.scale, values + next * d, f)
         else:
             dense_scores(values + next * d, d, run.theta, kp, f)
-        note_gap(run, i, weighed(run, i, gap), gaps, b, total)
+        note_gap(run, i, weighed(run, i, gap), skip, gaps, b, total)
 
 
 cdef inline void visit_groups(Run *run, const Py_ssize_t *list, Py_ssize_t count, Py_ssize_t known, double skip, double *gaps, double *total) noexcept nogil:
@@ -181,7 +217,7 @@ cdef inline void visit_groups(Run *run, const Py_ssize_t *list, Py_ssize_t count
                     for v in range(kp // LANES):
                         for p in range(later):
                             store(f + (p + 1) * kp, v, load(f + (p + 1) * kp, v) + splat(products[p]) * load(dr, v))
-            note_gap(run, i, weighed(run, i, gap), gaps, first + q, total)
+            note_gap(run, i, weighed(run, i, gap), skip, gaps, first + q, total)
         first += GROUP
     for q in range(moves):
         dense_update(moved[q], d, run.theta, kp, D + q * kp, 1.0)
@@ -214,7 +250,15 @@ cdef inline void visit_each(Run *run, const Py_ssize_t *list, Py_ssize_t count, 
             prefetch(run.rows.start + list[b + 2 * AHEAD])
         if b + AHEAD < known:
             prefetch_visit(run, list[b + AHEAD])
-        note_gap(run, i, visit(run, i, skip), gaps, b, total)
+        note_gap(run, i, visit(run, i, skip), skip, gaps, b, total)
+
+
+cdef inline bint is_zero(const double *theta, Py_ssize_t size) noexcept nogil:
+    cdef Py_ssize_t j
+    for j in range(size):
+        if theta[j] != 0.0:
+            return False
+    return True
 
 
 cdef inline void judge_rows(Run *run, Py_ssize_t first, Py_ssize_t last, double *loss, double *offsets) noexcept nogil:
@@ -228,9 +272,12 @@ cdef inline void judge_rows(Run *run, Py_ssize_t first, Py_ssize_t last, double 
     cdef const double *x[GROUP]
     cdef double value, c, best, weight, cost, inner
     cdef vec a
+    cdef bint at_zero = is_zero(run.theta, <Py_ssize_t>d * kp)
     while i < last:
         size = 1
-        if run.rows.start == NULL:
+        if at_zero:  # X need not be read
+            memset(F, 0, kp * sizeof(double))
+        elif run.rows.start == NULL:
             size = <int>min(<Py_ssize_t>GROUP, last - i)
             for q in range(GROUP):
                 x[q] = run.rows.values + (i + min(q, size - 1)) * d

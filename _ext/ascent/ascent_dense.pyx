@@ -4,8 +4,8 @@ maximise over r_i in conv R(y_i):  D(r) = 1/n sum_i s_i w_i c(r_i) - lambda/2 |T
 
 with sample weights s, n = sum_i s_i, and cost weights w (S_w(f) = w S(f/w)). One visit maximises one block exactly.
 What makes it fast, each measured (docs/notes/kernels.md, section 2): a fresh permutation every pass; shrinking - after a full pass up to
-ten passes over the examples with a large gap; Theta stored d x kp; no work for examples whose gap is negligible; dense examples in groups
-that share products with Theta.
+ten passes over the examples with a large gap; Theta stored d x kp; no work for examples whose gap is negligible, and no visits for a while;
+dense examples in groups that share products with Theta.
 """
 
 from libc.math cimport INFINITY
@@ -17,10 +17,10 @@ from adv_simd cimport zeros
 from adv_bind cimport family_free
 from adv_check cimport check_examples, check_rows, demand
 from adv_linear cimport rows_of
-from adv_loop cimport bind, checked_width
+from adv_loop cimport bind, checked_width, shuffle
 from adv_rounds cimport MOST_THREADS, Member, Rounds, ascend_together, copies_free, copies_new, enter, leave, work_together
 from adv_schedule cimport Schedule, ascend_rows, schedule_new, shuffled, swept
-from adv_visit cimport Run, Term, judge_rows, term_of, terms_new, values_of, visit_each
+from adv_visit cimport Run, Term, judge_rows, rows_awake, term_of, terms_new, values_of, visit_each, wake
 include "width.pxi"
 
 
@@ -28,8 +28,9 @@ cdef class Progress:
     """Where an ascent that pauses stands between two calls of `solve`.
 
     ``pause`` are the passes after which a call returns, after one round at least; ``visits`` the examples visited so far. The caller sets
-    the one, and adds to the other what it reads of the rows itself; what it makes of R and theta has to keep theta = Theta(R). ``gap`` is the
-    sum of the block gaps of the last round, each from its row's last visit, relative to the primal value that they make of the last dual value.
+    the one, and adds to the other what it reads of the rows itself. It may move R and theta, which has to stay theta(R), and calls `moved` then.
+    ``gap`` is the sum of the block gaps of the last round, each from its row's last visit, relative to the primal value that they make of the
+    last dual value.
     """
     cdef public double pause
     cdef public Py_ssize_t visits
@@ -46,6 +47,12 @@ cdef class Progress:
         if self.terms == NULL:
             raise MemoryError("no memory for what visits read of their rows")
 
+    def moved(self):
+        """End the rest of all rows: the caller has moved R and theta."""
+        cdef Py_ssize_t i
+        for i in range(self.count):
+            self.terms[i].rests = self.terms[i].rested = 0
+
     def __dealloc__(self):
         free(self.terms)
 
@@ -55,14 +62,22 @@ cdef int evaluate(void *ascent, Schedule *s) except -1 nogil:
     cdef Run *run = <Run *>ascent
     cdef double loss = 0.0, offsets = 0.0
     judge_rows(run, 0, run.rows.n, &loss, &offsets)
+    wake(run, s.skip)
     values_of(run, loss, offsets, &s.primal, &s.dual)
     return 0
 
 
 cdef int sweep(void *ascent, Schedule *s, bint active) except -1 nogil:
+    cdef Run *run = <Run *>ascent
     cdef double total = 0.0
-    cdef Py_ssize_t count = shuffled(s, active)
-    visit_each(<Run *>ascent, s.order, count, count, s.skip, NULL, &total)
+    cdef Py_ssize_t count
+    if active:
+        count = shuffled(s, True)
+    else:
+        count = rows_awake(run, s.order)
+        shuffle(s.order, count, &s.state)
+        s.visits -= <double>(run.rows.n - count)  # which rest
+    visit_each(run, s.order, count, count, s.skip, NULL, &total)
     return swept(s, active, total)
 
 
@@ -184,7 +199,7 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
     run.apart = apart
     run.term = progress.terms
     for i in range(n):
-        term_of(&run, i).label, term_of(&run, i).square = y[i], square[i]
+        term_of(&run, i).label, term_of(&run, i).square = <int>y[i], square[i]
     try:
         if run.moved == NULL:
             raise MemoryError("no memory for the surrogate's scratch vectors")

@@ -184,24 +184,6 @@ cdef inline double zero_one_step(Family *s, const double *f, const double *r, Py
     return zero_one_block(s, f, r, y, w, skip, out, state, s.kp)
 
 
-cdef inline double cs_oracle(Family *s, const double *f, Py_ssize_t y, double *r, double *c) noexcept nogil:
-    cdef int j, best = 0
-    cdef double value, top = -1.7976931348623157e308
-    for j in range(s.kp):
-        r[j] = 0.0
-    best = <int>y
-    top = 0.0
-    for j in range(s.k):
-        value = 1.0 + (f[j] - f[y])
-        if j != y and value > top:
-            top = value
-            best = j
-    r[best] += 1.0
-    r[y] -= 1.0
-    c[0] = 0.0 if best == y else 1.0
-    return top
-
-
 cdef inline double cs_value(Family *s, const double *f, Py_ssize_t y) noexcept nogil:
     cdef int j
     cdef vec m = splat(0.0), own = splat(f[y]), one = splat(1.0)
@@ -209,6 +191,20 @@ cdef inline double cs_value(Family *s, const double *f, Py_ssize_t y) noexcept n
     for j in range(s.kp // LANES):
         m = vmax(m, (load(f, j) + load(s.mask, j) - own) + (one - load(corner, j)))
     return hmax(m)
+
+
+cdef inline double cs_oracle(Family *s, const double *f, Py_ssize_t y, double *r, double *c) noexcept nogil:
+    cdef int j
+    cdef double top = cs_value(s, f, y)
+    for j in range(s.kp):
+        r[j] = 0.0
+    c[0] = 0.0
+    if top > 0.0:
+        j = 0
+        while j < s.k - 1 and (j == y or 1.0 + (f[j] - f[y]) != top):
+            j += 1
+        r[j], r[y], c[0] = 1.0, -1.0, 1.0
+    return top
 
 
 cdef inline double cs_offset(Family *s, const double *r, Py_ssize_t y) noexcept nogil:

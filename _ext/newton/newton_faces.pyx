@@ -15,7 +15,7 @@ from libc.string cimport memchr, memcmp, memcpy, memset
 import numpy as np
 from scipy.linalg import cython_blas, cython_lapack
 
-from adv_check cimport check_labels, check_positions, check_rows, demand
+from adv_check cimport INT_MAX, check_labels, check_positions, check_rows, demand
 from adv_linear cimport Rows, rows_of
 
 cdef enum:
@@ -347,6 +347,83 @@ def projectors(const double[:, ::1] B, const Py_ssize_t[::1] slot, double[:, :, 
                 if B[row, a] != 0.0:
                     for b in range(k):
                         M[slot[row], a, b] += B[row, a] * B[row, b]
+
+
+cdef Py_ssize_t deal_pairs(const double *B, const Py_ssize_t *slot, Py_ssize_t m, int k, const double *weight, int *classes, long long *place,
+                           int *at, double *value) noexcept nogil:
+    """Write every pair's examples and products where ``place`` says, which moves on, or count them in ``place`` where ``at`` is NULL.
+
+    Return how many there are.
+    """
+    cdef Py_ssize_t row = 0, last, t, pair, total = 0
+    cdef int c, e, size
+    cdef double product
+    while row < m:
+        last, size = row, 0
+        while last < m and slot[last] == slot[row]:
+            last += 1
+        for c in range(k):
+            for t in range(row, last):
+                if B[t * k + c] != 0.0:
+                    classes[size] = c
+                    size += 1
+                    break
+        for c in range(size):
+            for e in range(c + 1):
+                pair = <Py_ssize_t>classes[c] * (classes[c] + 1) // 2 + classes[e]
+                if at != NULL:
+                    product = 0.0
+                    for t in range(row, last):
+                        product += B[t * k + classes[c]] * B[t * k + classes[e]]
+                    at[place[pair]], value[place[pair]] = <int>slot[row], weight[slot[row]] * product
+                place[pair] += 1
+        total += size * (size + 1) // 2
+        row = last
+    return total
+
+
+def pairs(const double[:, ::1] B, const Py_ssize_t[::1] slot, const double[::1] weight):
+    """Return, for every pair of classes a >= b, the examples that move both and (weight B'B)_ab of each: starts, examples and numbers.
+
+    Row t of B (m, k) belongs to example slot[t]; slots ascend and count those of ``weight``. Pair (a, b) is number a (a + 1)/2 + b.
+    """
+    cdef Py_ssize_t m = B.shape[0], t, count, total = 0, size
+    cdef int k = <int>B.shape[1]
+    cdef bint falls = False
+    cdef int *classes
+    cdef long long[::1] start
+    cdef int[::1] at
+    cdef double[::1] value
+    demand(0 < m and 0 < B.shape[1] < MOST and slot.shape[0] == m, "bases must be (m, k), and slots (m,)")
+    demand(weight.shape[0] < INT_MAX, "too many examples")
+    check_positions(slot, weight.shape[0], "slots")
+    for t in range(1, m):
+        falls |= slot[t] < slot[t - 1]
+    demand(not falls, "slots must not fall")
+    count = <Py_ssize_t>k * (k + 1) // 2
+    starts = np.zeros(count + 1, dtype=np.int64)
+    start = starts
+    classes = <int *>malloc(k * sizeof(int))
+    if classes == NULL:
+        raise MemoryError("no memory for the pairs of classes")
+    with nogil:
+        size = deal_pairs(&B[0, 0], &slot[0], m, k, &weight[0], classes, &start[0], NULL, NULL)
+    try:
+        examples, products = np.empty(size, dtype=np.int32), np.empty(size)
+    except MemoryError:
+        free(classes)
+        raise
+    at, value = examples, products
+    with nogil:
+        for t in range(count + 1):  # counts become starts, and the writing makes them those of the next pair
+            size, start[t] = start[t], total
+            total += size
+        deal_pairs(&B[0, 0], &slot[0], m, k, &weight[0], classes, &start[0], &at[0], &value[0])
+        for t in range(count, 0, -1):
+            start[t] = start[t - 1]
+        start[0] = 0
+    free(classes)
+    return starts, examples, products
 
 
 cdef void differing(const Py_ssize_t *owner, const double *B, Py_ssize_t m, const Py_ssize_t *other_owner, const double *other, Py_ssize_t size,

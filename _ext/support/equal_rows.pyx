@@ -32,7 +32,7 @@ cdef extern from *:
 
 cdef enum:
     FEW = 8         # rows that are sorted by insertion
-    MANY = 200      # rows that are dealt out by a byte
+    MANY = 100      # rows that are dealt out by a byte
 
 cdef struct Entry:
     uint64_t key    # of the column that is being sorted

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +17,8 @@ from .base import Directions, ExplicitMap, register
 
 MAX_UPDATES = 30  # of a sum over rows before the next full sum, so that rounding errors stay small
 _ROWS = 4096  # rows of a sparse product that are added up before the next
-_FEW, _SMALL = 4, 2**17  # directions per parameter, and numbers in Z, up to which Z is written out
+_SMALL = 2**16  # numbers in Z up to which Z is written out
+_PAIR = 1e5  # multiply-adds that take as long as the call for a pair of classes
 # Products of a part: where a matrix product is small, BLAS takes other loops, whose sums have other bits.
 _PRODUCTS = 2**23
 _MANY = 4096  # examples from which equal faces are looked for
@@ -71,19 +71,18 @@ class _LinearDirections(Directions):
         return np.asarray(dense(rows) * self.B[:, label])
 
     def hessian(self, weight: Array, factor: float = 1.0) -> Array:
-        H = self.moments(self.B, weight, _FEW * math.prod(self.shape)).T * factor  # its columns contiguous
+        H = self.moments(self.B, weight).T * factor  # its columns contiguous
         H.flat[:: len(H) + 1] += 1.0
         return H
 
-    def moments(self, B: Array, weight: Array, most: int) -> Array:
-        """Return Z' diag(weight[owner]) Z for the rows x (x) b with b of B, its upper triangle at least; up to ``most`` are written out."""
+    def moments(self, B: Array, weight: Array) -> Array:
+        """Return Z' diag(weight[owner]) Z for the rows x (x) b with b of B, its upper triangle at least."""
         d, k = self.shape[0], B.shape[1]
         size = d * k
-        if len(self.owner) <= most:
+        if len(self.owner) * size <= _SMALL:
             total = np.zeros((size, size))
             kernels.newton_faces.follow(*self.features.rows, weight, self.owner[:0], B[:0], self.owner, B, total, len(B))
             return total
-        # Z would be large, with several rows for most examples
         first = np.diff(self.owner, prepend=-1) > 0  # owners ascend
         slot, examples = np.cumsum(first) - 1, self.owner[first]
         if len(examples) >= _MANY:
@@ -91,18 +90,17 @@ class _LinearDirections(Directions):
             if len(chosen) * d <= len(examples):  # the sums of outer products are no larger than X
                 return self._by_faces(B, weight, slot, examples, chosen, face)
         # by pairs of classes, over the examples that move both
-        M = np.zeros((len(examples), k, k))
-        kernels.newton_faces.projectors(B, slot, M)
-        M *= weight[examples][:, None, None]
+        start, moved, products = kernels.newton_faces.pairs(B, slot, weight[examples])
         X = dense(self.features.X[examples])
         H = np.zeros((d, k, d, k))
 
         def write(pair: tuple[int, int]) -> None:
             a, b = pair
-            touched = np.flatnonzero(M[:, a, b])
+            place = slice(*start[a * (a + 1) // 2 + b :][:2])
+            touched = moved[place]
             if len(touched):
                 rows = X if len(touched) == len(examples) else X[touched]
-                H[:, a, :, b] = rows.T @ (rows * M[touched, a, b][:, None])
+                H[:, a, :, b] = rows.T @ (rows * products[place][:, None])
                 H[:, b, :, a] = H[:, a, :, b]
 
         shared(write, [(a, b) for a in range(k) for b in range(a + 1)], self.threads)
@@ -160,17 +158,23 @@ class NewtonSystem:
         self.moments: Array | None = None  # without the last class, the upper triangle
         self.updates = 0  # of `moments` since the last full sum
 
+    def most_changes(self, rows: int) -> int:
+        """Return how many rows may change for an update, which writes them out, to be cheaper than a full sum by pairs of classes."""
+        d, k = self.features.shape
+        full = 4.0 * rows * d * d + _PAIR * k * k / 2.0
+        return min(most_changes(self.updates, rows), int(full / (0.5 * self.size * self.size)))
+
     def direction(self, B: Array, owner: Labels, factor: float, gradient: Array) -> Array | None:
         """Return D (d, k) for b of B (m, k), examples ascending; None where rounding has made the system indefinite."""
         owner = np.ascontiguousarray(owner)
         if self.moments is not None and kernels.newton_faces.follow(
-            *self.features.rows, self.weight, self.owner, self.B, owner, B, self.moments, most_changes(self.updates, len(owner))
+            *self.features.rows, self.weight, self.owner, self.B, owner, B, self.moments, self.most_changes(len(owner))
         ):
             self.updates += 1
         else:
             directions = _LinearDirections(self.features, B, owner)
             directions.threads, self.updates = self.threads, 0
-            self.moments = directions.moments(np.ascontiguousarray(B[:, :-1]), self.weight, max(_FEW * self.size, _SMALL // self.size))
+            self.moments = directions.moments(np.ascontiguousarray(B[:, :-1]), self.weight)
         self.B, self.owner = B, owner
         D = np.empty(gradient.shape)
         if kernels.newton_faces.direction(self.moments, factor, gradient, D):

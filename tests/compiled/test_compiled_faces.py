@@ -107,6 +107,22 @@ def test_bases_of_a_general_matrix_span_the_tangent_space(kernels, l, k):
         assert np.abs(mine.T @ mine - free.T @ free).max() <= 1e-9
 
 
+def test_pairs_hold_the_projectors(kernels):
+    random = np.random.default_rng(1)
+    for k in (1, 2, 5):
+        B = random.normal(size=(40, k)) * random.integers(0, 2, size=(40, k))
+        slot, weight = np.sort(random.integers(0, 15, size=40)).astype(np.intp), random.random(15)
+        start, examples, products = kernels.newton_faces.pairs(B, slot, weight)
+        M, found = np.zeros((15, k, k)), np.zeros((15, k, k))
+        kernels.newton_faces.projectors(B, slot, M)
+        for number, (a, b) in enumerate(zip(*np.tril_indices(k), strict=True)):
+            place = slice(start[number], start[number + 1])
+            assert (np.diff(examples[place]) > 0).all()
+            found[examples[place], a, b] = found[examples[place], b, a] = products[place]
+        assert start[-1] == len(examples) == len(products)
+        assert np.abs(found - M * weight[:, None, None]).max() <= 1e-14
+
+
 def test_projectors_add_up_by_slot(kernels):
     random = np.random.default_rng(0)
     B = random.normal(size=(7, 4))

@@ -197,5 +197,8 @@ def test_real_data(loss, load, accuracy):
         model = AdversarialClassifier(loss, C=C, loss_options=options).fit(X, y)
         assert model.certificate_.converged, model.certificate_
         assert 0 <= model.certificate_.relative_gap <= 1e-3
-    if not loss_class(loss).needs_order and loss not in ("llw", "abstain"):
+    if loss == "top_k" and options["K"] > 1:  # the label is one of K; which of them has the largest score is no matter of this loss
+        F = model.decision_function(X)
+        assert ((F[np.arange(len(y)), y][:, None] < F).sum(axis=1) < options["K"]).mean() >= accuracy
+    elif not loss_class(loss).needs_order and loss not in ("llw", "abstain"):
         assert model.score(X, y) >= accuracy

@@ -39,8 +39,8 @@ STEPS_ON_FACES = (
     Mutant("advcli/solvers/coordinate/face_steps.py", "theta[:, :k] -= C * moments", "theta[:, :k] -= moments", f"{FACE_STEPS} -k raises"),
     Mutant(
         "advcli/solvers/coordinate/face_steps.py",
-        "along_directions(G, B)",
-        "along_directions(G, np.ones_like(B))",
+        "_unit(X, length)), B, owner",
+        "_unit(X, length)), np.abs(B), owner",
         f"{FACE_STEPS} -k optimum",
     ),
     Mutant("advcli/losses/base.py", "rates -= rates", "rates = rates", f"{SLACKS} -k zero_one"),
@@ -57,9 +57,14 @@ STEPS_ON_FACES = (
         "_ext/ascent/adv_quadratic.pxd", "s.p[t] = s.residual[t] + length", "s.p[t] = s.residual[t] - length", ASCENT_FACES, "ascent_faces"
     ),
     Mutant("_ext/ascent/ascent_dense.pyx", "next_check = at.next_check", "next_check = 2.0", f"{FACE_STEPS} -k pause", "ascent_dense"),
+    Mutant("_ext/ascent/adv_factors.pxd", "second * load(two, v)", "first * load(two, v)", ASCENT_FACES, "ascent_faces"),
+    Mutant("_ext/ascent/adv_factors.pxd", "by += a[t] * f.entries", "by += f.entries", ASCENT_FACES, "ascent_faces"),
+    Mutant("_ext/ascent/ascent_faces.pyx", "if fractions:", "if fractions > 1:", f"{ASCENT_FACES} -k corners", "ascent_faces"),
 )
 ROUNDS = "tests/compiled/test_compiled_rounds.py"
 ORDERS_OF_VISITS = (
+    Mutant("_ext/ascent/adv_visit.pxd", "min(2 * term.rested + 1", "min(term.rested + 1", f"{ROUNDS} -k plain", "ascent_dense"),
+    Mutant("_ext/ascent/adv_visit.pxd", "if term.gap > skip:", "if False:", f"{ROUNDS} -k plain", "ascent_dense"),
     Mutant("_ext/ascent/adv_rounds.pxd", "chosen[count] = list[i]", "chosen[count] = i", f"{ROUNDS} -k plain", "ascent_dense"),
     Mutant("_ext/ascent/adv_schedule.pxd", "gap = gaps[i * stride]", "gap = gaps[0]", f"{ROUNDS} -k plain", "ascent_dense"),
     Mutant("_ext/ascent/adv_schedule.pxd", "shuffle(s.order, count, &s.state)", "pass", f"{ROUNDS} -k plain", "ascent_dense"),
@@ -231,7 +236,7 @@ KERNELS = (
         f"{BLOCK} {FACES} -k 'lanes or zero_one'",
         "oracle",
     ),
-    Mutant("_ext/families/adv_zero_one.pxd", "value = 1.0 + (f[j] - f[y])", "value = 0.9 + (f[j] - f[y])", f"{ORACLE} -k 'cs'", "oracle"),
+    Mutant("_ext/families/adv_zero_one.pxd", "1.0 + (f[j] - f[y]) != top", "1.0 + (f[j] - f[y]) == top", f"{ORACLE} -k 'cs'", "oracle"),
     # many rows at once
     Mutant(
         "_ext/families/oracle.pyx",
@@ -384,7 +389,13 @@ KERNELS = (
         DUAL,
         "ascent_dense",
     ),
-    Mutant("_ext/ascent/adv_visit.pxd", "next = list[b + 1] if b + 1 < count else i", "next = i", f"{DUAL} -k 'meet'", "ascent_dense"),
+    Mutant(
+        "_ext/ascent/adv_visit.pxd",
+        "next = list[b + 1] if b + 1 < count else i",
+        "next = i",
+        f"{DUAL} -k 'one_row and 130'",
+        "ascent_dense",
+    ),
     Mutant(
         "_ext/support/adv_linear.pxd",
         "    if d & 1:\n        dense_chains(x + j, z + j,",

@@ -53,7 +53,7 @@ def stepped(problem, R):
     padded[:, :k], theta[:, :k] = R, problem.parameters(R)
     features = problem.features
     steps = FaceSteps(problem, features.squares, Limits(1e-3))
-    faces = steps.faces(padded, theta, np.flatnonzero(R.any(axis=1) & (features.squares > 0.0)))
+    faces = steps.faces(padded, theta, steps.off_corners(padded)[0])
     cuts = steps.step(padded, theta, faces)
     assert not padded[:, k:].any()
     assert not theta[:, k:].any()
@@ -83,9 +83,7 @@ def test_a_step_raises_the_dual_value_within_the_set(name, sparse, weights):
 @pytest.mark.parametrize("sparse", [False, True])
 def test_on_the_faces_of_the_optimum_one_step_is_the_optimum(monkeypatch, sparse):
     compiled = kernels.ascent_faces
-    to_the_end = SimpleNamespace(
-        along_directions=compiled.along_directions, ascend=lambda *given: compiled.ascend(*given, rounds=60, tol=1e-20)
-    )
+    to_the_end = SimpleNamespace(off_corners=compiled.off_corners, ascend=lambda *given: compiled.ascend(*given, rounds=60, tol=1e-20))
     monkeypatch.setattr(kernels, "ascent_faces", to_the_end)
     problem = digits(1e-3)
     if sparse:

@@ -125,7 +125,7 @@ def test_a_certificate_takes_the_threads_of_the_fit(small_parts, monkeypatch):
 def test_newton_has_the_bits_of_one_thread(small_parts, monkeypatch, kind, name):
     X, y = rows_of(kind)
     problem = Problem(LinearFeatures(X, 5), make_loss(name, 5), y, 1e-3)
-    monkeypatch.setattr(linear, "_FEW", 0)  # sums by pairs of classes
+    monkeypatch.setattr(linear, "_SMALL", 0)  # sums by pairs of classes
     found = [make_solver("newton", threads=threads).solve(problem, Limits(1e-7)) for threads in (1, 2, 3)]
     assert [each.memory.get("threads") for each in found] == [None, 2, 3]
     for each in found[1:]:

@@ -52,8 +52,10 @@ ANY_LENGTH |= {("gaussian.matrix", "X"), ("equal_rows.sets", "X"), ("equal_rows.
 ANY_LENGTH |= {("planes.visits", "shared")}
 # There may be any number of right sides.
 ANY_LENGTH |= {("arithmetic.solve_lower", "B"), ("arithmetic.solve_eliminated", "B")}
-# Directions have any number of entries.
-ANY_LENGTH |= {("ascent_faces.along_directions", "B")}
+# Directions and r have any number of entries.
+ANY_LENGTH |= {("ascent_faces.ascend", "B"), ("ascent_faces.off_corners", "R")}
+# Bases have any number of classes.
+ANY_LENGTH |= {("newton_faces.pairs", "B")}
 # There may be any number of outcomes.
 ANY_LENGTH |= {("outcomes.games", "outcomes")}
 # Longer than needed is no fault.
@@ -61,9 +63,9 @@ AT_LEAST = {
     ("arithmetic.add_sparse_product", "X"),
     ("arithmetic.add_sparse_product", "Y"),
     ("arithmetic.sparse_by_sparse", "row"),
-    ("ascent_faces.ascend", "slack"),
     ("ascent_kernel.solve", "K"),
     ("ascent_kernel.extend", "out"),
+    ("newton_faces.pairs", "weight"),
     ("subgradient.sgd", "squares"),
     ("subgradient.sgd", "state"),
     ("subgradient.dual_averaging", "state"),
@@ -421,6 +423,7 @@ def newton_calls(module, random):
     )
     B = random.normal(size=(5, K))
     yield "projectors", {"B": B, "slot": np.array([0, 0, 1, 2, 2], np.intp), "M": np.zeros((3, K, K))}
+    yield "pairs", {"B": B, "slot": np.array([0, 0, 1, 2, 2], np.intp), "weight": random.random(3)}
     owners = np.array([0, 0, 1, 4, 4], np.intp)
     p = D * (K - 1)
     moments = np.eye(p) + 0.1
@@ -605,18 +608,19 @@ def pairs_calls(_, random):
 
 
 def ascent_faces_calls(_, random):
+    yield "off_corners", {"R": random.integers(-1, 2, size=(N, K)) * 0.5, "found": np.empty(N, dtype=np.intp)}
     m, owner = 2 * N, np.repeat(np.arange(N), 2)
-    A = random.normal(size=(m, m))
-    yield "along_directions", {"G": A @ A.T, "B": random.normal(size=(m, K))}
-    for slacks in (0, 8):
+    for sparse, slacks in ((False, 0), (True, 8)):
+        rows, _ = some_rows(random, sparse)
         ascent = {
-            "G": A @ A.T,
+            "B": random.normal(size=(m, K)),
+            "owner": owner,
             "gradient": random.normal(size=m),
             "slack": random.random((N, slacks)),
             "rate": random.normal(size=(m, slacks)),
         }
         limits = {"rounds": 3, "sweeps": 2, "products": 5, "tol": 1e-6}
-        yield "ascend", {**ascent, "owner": owner, "z": np.zeros(m), **limits}
+        yield "ascend", {**rows, **ascent, "z": np.zeros(m), **limits}
 
 
 def equal_rows_calls(_, random):

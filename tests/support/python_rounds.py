@@ -54,10 +54,10 @@ class Ascent(Rounds):
         self.R = np.zeros((len(y), loss.n_classes))
 
     def certify(self):
-        """Return the primal and the dual value."""
-        penalty = 0.5 * self.lam * (self.theta**2).sum()
-        value = self.loss.oracle_reference(self.X @ self.theta, self.y).value.mean()
-        return penalty + value, self.loss.offset_reference(self.R, self.y).mean() - penalty
+        """Return the primal and the dual value, and every row's gap."""
+        penalty, F = 0.5 * self.lam * (self.theta**2).sum(), self.X @ self.theta
+        values, offsets = self.loss.oracle_reference(F, self.y).value, self.loss.offset_reference(self.R, self.y)
+        return penalty + values.mean(), offsets.mean() - penalty, values - offsets - (F * self.R).sum(axis=1)
 
     def visit(self, i, theta, skip):
         """Move r_i and the thread's Theta; return the gap of the block before."""
@@ -91,28 +91,56 @@ class Ascent(Rounds):
         return [[i for part in parts for i in part[cut(len(part), size, t) : cut(len(part), size, t + 1)]] for t in range(size)]
 
 
+class Resting:
+    """What one thread knows of its rows: the gap of each at its last visit or evaluation, and the passes that leave it out."""
+
+    def __init__(self, n):
+        self.gaps, self.rests, self.rested = np.zeros(n), [0] * n, [0] * n
+
+    def awake(self):
+        """Return the rows that a pass over all rows visits."""
+        rows = [i for i, left in enumerate(self.rests) if left == 0]
+        self.rests = [max(left - 1, 0) for left in self.rests]
+        return rows
+
+    def note(self, rows, gaps, skip):
+        """Take the gaps that visits found."""
+        for i, gap in zip(rows, gaps, strict=True):
+            self.gaps[i] = gap
+            self.rests[i] = self.rested[i] = min(2 * self.rested[i] + 1, 7) if gap <= skip else 0
+
+    def renew(self, gaps, skip):
+        """Take the gaps that an evaluation found."""
+        self.gaps = gaps
+        for i in np.flatnonzero(gaps > skip):
+            self.rests[i] = self.rested[i] = 0
+
+
 def ascend(loss, X, y, lam, threads, together, tol=1e-6, max_passes=100.0, seed=0):
     """Return (code, passes, primal, dual, R, theta)."""
     n, size = len(y), threads
     state = Ascent(loss, X, y, lam, threads, together, seed)
     parts = [list(range(cut(n, size, t), cut(n, size, t + 1))) for t in range(size)]
-    primal, dual = state.certify()
-    visits, next_check = n, 2.0
+    primal, dual, _ = state.certify()
+    visits, next_check, alone = n, 2.0, Resting(n) if size == 1 else None
     while True:
         if primal - dual <= tol * primal:
             return 0, visits / n, primal, dual, state.R, state.theta
         if visits + 2 * n > max_passes * n:
             return 1, visits / n, primal, dual, state.R, state.theta
         skip = 1e-3 * tol * primal
-        parts = state.deal(parts if size > 1 else [list(range(n))])
+        parts = state.deal([alone.awake()] if alone else parts)
         gaps = state.visit_parts(parts, skip)
         total = sum(map(sum, gaps))
-        visits += n
+        visits += sum(map(len, parts))
         level = 0.02 * total / n
-        active = [[i for i, gap in zip(*both, strict=True) if gap > level] for both in zip(parts, gaps, strict=True)]
-        if size == 1:
-            active = [sorted(active[0])]
-        active_total = sum(gap for found in gaps for gap in found if gap > level)
+        if alone:
+            alone.note(parts[0], gaps[0], skip)
+            active = [np.flatnonzero(alone.gaps > level).tolist()]
+            active_total = alone.gaps[active[0]].sum()
+        else:
+            active = [[i for i, gap in zip(*both, strict=True) if gap > level] for both in zip(parts, gaps, strict=True)]
+            active_total = sum(gap for found in gaps for gap in found if gap > level)
         goal, count = 0.3 * active_total, sum(map(len, active))
         if count < 0.9 * n:
             for _ in range(ACTIVE_PASSES):
@@ -120,12 +148,17 @@ def ascend(loss, X, y, lam, threads, together, tol=1e-6, max_passes=100.0, seed=
                     break
                 active = state.deal(active)
                 total -= active_total
-                active_total = sum(map(sum, state.visit_parts(active, skip)))
+                found = state.visit_parts(active, skip)
+                active_total = sum(map(sum, found))
                 total += active_total
                 visits += count
+                if alone:
+                    alone.note(active[0], found[0], skip)
                 if active_total <= goal:
                     break
         if total / n <= 1.2 * tol * primal or visits / n >= next_check or visits + 2 * n > max_passes * n:
-            primal, dual = state.certify()
+            primal, dual, gaps = state.certify()
             visits += n
             next_check = 1.5 * visits / n + 2.0
+            if alone:
+                alone.renew(gaps, skip)

@@ -92,4 +92,6 @@ class _Pauses:
             return False
         progress.pause, read = steps.take(R, theta, passes, progress.gap)
         progress.visits += int(np.ceil(read * self.n))
+        if read:
+            progress.moved()
         return False

@@ -22,21 +22,24 @@ import numpy as np
 
 from ...core.arithmetic import log
 from ...core.arrays import is_sparse
-from ...core.compiled import kernels
+from ...core.compiled import compiled_rows, kernels
 from ...core.linalg import inner
 from ...core.typing import Array, Labels
 from ...problems.risk import Problem
 from ..base import Limits
 
-# Multiply-adds of a visit that take as long as: one of BLAS; the ascent of (1), for each number of G; calls from Python.
-_BLAS, _ASCENT, _CALLS = 0.25, 80.0, 1.4e7
+# Multiply-adds of a visit that take as long as: the calls of a step; its ascent, for each direction and feature. So many features more
+_CALLS, _ASCENT, _SHORT = 1.5e6, 160.0, 150.0
 _FIRST = 8.0  # passes before the first step, at least
 _LATER = 1.3  # times the passes made, after which a step that does not pay is looked at again
 _SERIES = 4.0  # steps that take most fits to their end
 _BEGIN, _GO_ON = 1.5, 0.5  # prices of a step that the passes left take at least, before the first one and before a further one
 _SHARE = 0.3  # of a step's price that goes to passes before the next
 _STEPS = (1.0, 0.5, 0.25, 0.1, 0.03)
-_MOST = 3000  # coordinates of a step: G takes 72 MB then
+_MOST = 2.0  # directions of a step for each parameter: with more of them the faces are not found yet
+_AT_ONCE = (
+    4.0  # times as many fractions of r, less one a row, tell it without a look at the faces, where labels that tie have one direction
+)
 _ROUNDING = 1e-12  # rates of a slack below it are none
 
 
@@ -62,8 +65,8 @@ class FaceSteps:
         self.length = self.X.nnz / max(n, 1) if is_sparse(self.X) else float(d)
         width = kernels.ascent_dense_for(self.loss.n_classes, d).width(self.loss.n_classes)
         self.one_pass = max(2.0 * n * self.length * width, 1.0)  # rows may hold nothing but zeros
+        self.most = _MOST * d * max(self.loss.n_classes - 1, 1)
         self.patience, self.last = 1.0, 0.0
-        self.work = np.empty(0)  # kept, since the pages of a new block cost as much as what is written to them
 
     def first(self) -> float:
         """Return the passes before which no step pays."""
@@ -71,8 +74,7 @@ class FaceSteps:
 
     def price(self, directions: int) -> float:
         """Return the cost of a step over so many directions, in passes."""
-        m = float(directions)
-        return (_CALLS + m * m * (_BLAS * (self.length + self.loss.n_classes) + _ASCENT)) / self.one_pass
+        return (_CALLS + _ASCENT * directions * (self.length + _SHORT)) / self.one_pass
 
     def rest(self, passes: float, gap: float) -> float:
         """Return the passes that are left if the logarithm of the relative gap, now ``gap``, goes on falling as it has on average."""
@@ -98,18 +100,29 @@ class FaceSteps:
 
         No step is made that reads more than the limits leave.
         """
-        moved = np.flatnonzero((np.einsum("ij,ij->i", R, R) > 0.0) & (self.squares > 0.0))
-        due = self.due(self.price(len(moved)), passes, gap)
-        if due <= passes and 0 < len(moved) <= _MOST and passes + self.reads(len(moved), len(_STEPS)) <= self.limits.max_passes - 2.0:
+        moved, fractions = self.off_corners(R)
+        found = len(moved) and fractions - len(moved) <= _AT_ONCE * self.most
+        due = self.due(self.price(len(moved)), passes, gap) if found else math.inf
+        if due <= passes and passes + self.reads(len(moved), len(_STEPS)) <= self.limits.max_passes - 2.0:
             faces = self.faces(R, theta, moved)
-            due = self.due(self.price(len(faces.owner)), passes, gap)  # a row may have many directions
-            if due <= passes and 0 < len(faces.owner) <= _MOST:
+            found = 0 < len(faces.owner) <= self.most
+            due = self.due(self.price(len(faces.owner)), passes, gap) if found else math.inf  # a row may have many directions
+            if due <= passes:
                 cuts = self.step(R, theta, faces)
                 self.patience = 2.0 * self.patience if cuts > len(_STEPS) else 1.0
-                read = self.reads(len(moved), min(cuts, len(_STEPS)))
+                read = self.reads(len(faces.rows), min(cuts, len(_STEPS)))
                 self.last = passes + read
                 return self.last, read
         return max(min(due, _LATER * passes), passes + 1.0), 0.0
+
+    def off_corners(self, R: Array) -> tuple[Labels, int]:
+        """Return the rows whose r is no corner of its set, as far as whole numbers are its corners, and the number of their fractions.
+
+        Other rows have no face to move on.
+        """
+        rows = np.empty(len(R), dtype=np.intp)
+        count, fractions = kernels.ascent_faces.off_corners(R, rows)
+        return rows[:count], fractions
 
     def reads(self, rows: int, trials: int) -> float:
         """Return the passes that a step reads its rows for: their scores, their products, the moments of each trial."""
@@ -121,7 +134,9 @@ class FaceSteps:
         before, sample, cost = np.ascontiguousarray(R[rows, :k]), self.sample[rows], self.cost[rows]
         scores = self.X[rows] @ theta[:, :k] / cost[:, None]
         after, face = kernels.face(self.loss.family, scores, before, self.y[rows], self.C * sample * self.squares[rows] / cost)
-        return _Faces(rows, before, after, *kernels.tangents(self.loss.family, face, sample == 0.0))
+        B, owner = kernels.tangents(self.loss.family, face, (sample == 0.0) | (self.squares[rows] == 0.0))
+        held = np.flatnonzero(np.bincount(owner, minlength=len(rows)))
+        return _Faces(rows[held], before[held], after[held], B, np.searchsorted(held, owner))
 
     def step(self, R: Array, theta: Array, faces: _Faces) -> int:
         """Make a step in place on faces of some rows; return how many cuts were tried, one more than there are where none raised D."""
@@ -143,25 +158,25 @@ class FaceSteps:
     def change(self, X: Any, y: Labels, length: Array, sample: Array, faces: _Faces) -> Array:
         """Return the change of r (n, k) where an ascent of (1) ends."""
         B, owner = faces.B, faces.owner
-        m, e = len(owner), np.sqrt(self.C) * (sample * length)[owner]
-        if len(self.work) < m * m:
-            self.work = np.empty(m * m)
-        G = self.work[: m * m].reshape(m, m)
-        if is_sparse(X):
-            unit = X.multiply(1.0 / length[:, None]).tocsr()
-            G[:] = (unit @ unit.T).toarray()[np.ix_(owner, owner)]
-        else:
-            unit = (X / length[:, None])[owner]
-            np.matmul(unit, unit.T, out=G)
-        kernels.ascent_faces.along_directions(G, B)
+        e = np.sqrt(self.C) * (sample * length)[owner]
         h = np.einsum("mk,mk->m", (faces.after - faces.before)[owner], B)
         slack, rate = _padded(*self.loss.slacks(faces.before, faces.after, y, B, owner))
-        z = np.zeros(m)
-        kernels.ascent_faces.ascend(G, e * h, slack, rate / e[:, None], owner, z)
+        z = np.zeros(len(owner))
+        kernels.ascent_faces.ascend(*compiled_rows(_unit(X, length)), B, owner, e * h, slack, rate / e[:, None], z)
         change = np.zeros_like(faces.before)
         firsts = np.flatnonzero(np.diff(owner, prepend=-1))
         change[owner[firsts]] = np.add.reduceat((z / e)[:, None] * B, firsts)
         return change
+
+
+def _unit(X: Any, length: Array) -> Any:
+    """Return the rows of X divided by their lengths; of sparse ones, the columns that hold nothing but zeros are left out."""
+    if not is_sparse(X):
+        return X / length[:, None]
+    unit = X.multiply(1.0 / length[:, None]).tocsr()
+    held, unit.indices = np.unique(unit.indices, return_inverse=True)
+    unit.resize((X.shape[0], len(held)))
+    return unit
 
 
 def _padded(slack: Array, rate: Array) -> tuple[Array, Array]:

@@ -1,0 +1,195 @@
+# A symmetric matrix by its factors: G_ml = (b_m'b_l)(x_i'x_j) for rows i, j that own the coordinates m, l, and |x_i| = 1.
+#
+# A product with G is two with the rows: Theta = sum_m a_m b_m x_i', then b_m'Theta x_i. It takes 4 d multiply-adds for each class on which a row's
+# directions have an entry, where G itself, of m^2 numbers, has to be made and lies in no cache.
+
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+from adv_simd cimport LANES, load, splat, store, vec, vsum, zeros
+
+cdef struct Factors:
+    Py_ssize_t n, d           # d: of a row of Theta; whole vectors where rows are dense
+    int k
+    const double *values      # dense (n, d), or those of CSR rows
+    const int *columns
+    const long long *start    # NULL where rows are dense
+    const double *gradient    # (m): at 0
+    double *total             # (k, d): Theta of z
+    double *along             # (k, d): Theta of a direction
+    double *score             # (k): of a row, for its classes; likewise:
+    double *entries           # those of b_m, for the classes of the row, one coordinate after the other
+    Py_ssize_t *first         # (n + 1): where the coordinates of a row begin; likewise:
+    Py_ssize_t *list          # (n + 1): its classes
+    Py_ssize_t *block         # (n + 1): its entries
+    int *classes
+
+
+cdef inline double row_score(const Factors *f, Py_ssize_t i, const double *theta) noexcept nogil:
+    """Return x_i'theta for one class."""
+    cdef Py_ssize_t j
+    cdef int v
+    cdef const double *x
+    cdef vec sum = splat(0.0)
+    cdef double score = 0.0
+    if f.start != NULL:
+        for j in range(f.start[i], f.start[i + 1]):
+            score += f.values[j] * theta[f.columns[j]]
+        return score
+    x = f.values + i * f.d
+    for v in range(<int>(f.d // LANES)):
+        sum = sum + load(x, v) * load(theta, v)
+    return vsum(sum)
+
+
+cdef inline double pair_score(const Factors *f, Py_ssize_t i, const double *one, const double *two, const double *b) noexcept nogil:
+    """Return x_i'(b_0 one + b_1 two) for two classes."""
+    cdef Py_ssize_t j
+    cdef int v
+    cdef const double *x
+    cdef vec sum = splat(0.0), first, second
+    cdef double score = 0.0
+    if f.start != NULL:
+        for j in range(f.start[i], f.start[i + 1]):
+            score += f.values[j] * (b[0] * one[f.columns[j]] + b[1] * two[f.columns[j]])
+        return score
+    x, first, second = f.values + i * f.d, splat(b[0]), splat(b[1])
+    for v in range(<int>(f.d // LANES)):
+        sum = sum + load(x, v) * (first * load(one, v) + second * load(two, v))
+    return vsum(sum)
+
+
+cdef inline void row_move(const Factors *f, Py_ssize_t i, double by, double *theta) noexcept nogil:
+    """theta += by x_i for one class."""
+    cdef Py_ssize_t j
+    cdef int v
+    cdef const double *x
+    cdef vec length = splat(by)
+    if f.start != NULL:
+        for j in range(f.start[i], f.start[i + 1]):
+            theta[f.columns[j]] += by * f.values[j]
+        return
+    x = f.values + i * f.d
+    for v in range(<int>(f.d // LANES)):
+        store(theta, v, load(theta, v) + length * load(x, v))
+
+
+cdef inline bint is_pair(const Factors *f, Py_ssize_t i) noexcept nogil:
+    """Whether row i moves along one direction of two classes, as most do: their two scores take one sum."""
+    return f.first[i + 1] - f.first[i] == 1 and f.list[i + 1] - f.list[i] == 2
+
+
+cdef inline double *theta_of(const Factors *f, Py_ssize_t i, int place, double *theta) noexcept nogil:
+    """Return the parameters of a class of row i."""
+    return theta + f.classes[f.list[i] + place] * f.d
+
+
+cdef inline int row_scores(const Factors *f, Py_ssize_t i, double *theta) noexcept nogil:
+    """Write the scores of row i for its classes and return their number."""
+    cdef int c, size = <int>(f.list[i + 1] - f.list[i])
+    for c in range(size):
+        f.score[c] = row_score(f, i, theta_of(f, i, c, theta))
+    return size
+
+
+cdef inline void row_slopes(const Factors *f, Py_ssize_t i, double *theta, double *out) noexcept nogil:
+    """out_t = b_t'theta x_i for the coordinates of row i."""
+    cdef Py_ssize_t t
+    cdef int size
+    if is_pair(f, i):
+        out[f.first[i]] = pair_score(f, i, theta_of(f, i, 0, theta), theta_of(f, i, 1, theta), f.entries + f.block[i])
+        return
+    size = row_scores(f, i, theta)
+    for t in range(f.first[i], f.first[i + 1]):
+        out[t] = entries_dot(f.entries + f.block[i] + (t - f.first[i]) * size, f.score, size)
+
+
+cdef inline void row_moves(const Factors *f, Py_ssize_t i, const double *a, double *theta) noexcept nogil:
+    """theta += a_t b_t x_i' for the coordinates of row i."""
+    cdef Py_ssize_t t
+    cdef int c, size = <int>(f.list[i + 1] - f.list[i])
+    cdef double by
+    for c in range(size):
+        by = 0.0
+        for t in range(f.first[i], f.first[i + 1]):
+            by += a[t] * f.entries[f.block[i] + (t - f.first[i]) * size + c]
+        if by != 0.0:
+            row_move(f, i, by, theta_of(f, i, c, theta))
+
+
+cdef inline double entries_dot(const double *b, const double *u, int size) noexcept nogil:
+    cdef int c
+    cdef double sum = 0.0
+    for c in range(size):
+        sum += b[c] * u[c]
+    return sum
+
+
+cdef inline void slopes(const Factors *f, double *g) noexcept nogil:
+    """Write the gradient (m) at z."""
+    cdef Py_ssize_t i, t
+    for i in range(f.n):
+        row_slopes(f, i, f.total, g)
+    for t in range(f.first[f.n]):
+        g[t] = f.gradient[t] - g[t]
+
+
+cdef inline void multiply_factors(const Factors *f, const double *a, const char *held, double *out) noexcept nogil:
+    """out = G a for the coordinates of the rows that are not ``held``, where a is 0 but for these."""
+    cdef Py_ssize_t i
+    memset(f.along, 0, f.k * f.d * sizeof(double))
+    for i in range(f.n):
+        if not held[i]:
+            row_moves(f, i, a, f.along)
+    for i in range(f.n):
+        if not held[i]:
+            row_slopes(f, i, f.along, out)
+
+
+cdef inline void follow_factors(Factors *f) noexcept nogil:
+    """Move z along the direction of the last product."""
+    cdef Py_ssize_t j
+    for j in range(f.k * f.d):
+        f.total[j] += f.along[j]
+
+
+cdef inline void factors_free(Factors *f) noexcept nogil:
+    free(f.total)
+    free(f.entries)
+    free(f.first)
+    free(f.classes)
+
+
+cdef inline bint factors_new(Factors *f, Py_ssize_t n, Py_ssize_t d, int k, const double *B, const Py_ssize_t *owner, Py_ssize_t m) noexcept nogil:
+    """Begin at z = 0 for directions B (m, k) of rows that ``owner`` (m), which does not fall, names; return whether memory was short."""
+    cdef Py_ssize_t i, t = 0, last, block
+    cdef int c, size
+    f.n, f.d, f.k = n, d, k
+    f.total = zeros(2 * k * d + k)
+    f.first = <Py_ssize_t *>malloc(3 * (n + 1) * sizeof(Py_ssize_t))
+    f.classes = <int *>malloc(m * k * sizeof(int))
+    f.entries = <double *>malloc(m * k * sizeof(double))
+    if f.total == NULL or f.first == NULL or f.classes == NULL or f.entries == NULL:
+        return True
+    f.along = f.total + k * d
+    f.score = f.along + k * d
+    f.list, f.block = f.first + n + 1, f.first + 2 * (n + 1)
+    f.first[0] = f.list[0] = f.block[0] = 0
+    for i in range(n):
+        last = f.first[i]
+        while last < m and owner[last] == i:
+            last += 1
+        size = 0
+        for c in range(k):
+            for t in range(f.first[i], last):
+                if B[t * k + c] != 0.0:
+                    f.classes[f.list[i] + size] = c
+                    size += 1
+                    break
+        block = f.block[i]
+        for t in range(f.first[i], last):
+            for c in range(size):
+                f.entries[block] = B[t * k + f.classes[f.list[i] + c]]
+                block += 1
+        f.first[i + 1], f.list[i + 1], f.block[i + 1] = last, f.list[i] + size, block
+    return False
