@@ -17,12 +17,12 @@ cdef struct Factors:
     const double *gradient    # (m): at 0
     double *total             # (k, d): Theta of z
     double *along             # (k, d): Theta of a direction
-    double *score             # (k): of a row, for its classes; likewise:
-    double *entries           # those of b_m, for the classes of the row, one coordinate after the other
-    Py_ssize_t *first         # (n + 1): where the coordinates of a row begin; likewise:
-    Py_ssize_t *list          # (n + 1): its classes
-    Py_ssize_t *block         # (n + 1): its entries
-    int *classes
+    double *score             # (k): scratch for the scores of one row
+    Py_ssize_t *first         # (n + 1): where the coordinates of each row begin
+    Py_ssize_t *list          # (n + 1): where its classes begin in
+    int *classes              # those in which one of its directions has an entry
+    Py_ssize_t *block         # (n + 1): where its entries begin in
+    double *entries           # those of b_m for these classes, one coordinate after the other
 
 
 cdef inline double row_score(const Factors *f, Py_ssize_t i, const double *theta) noexcept nogil:
@@ -153,6 +153,19 @@ cdef inline void follow_factors(Factors *f) noexcept nogil:
         f.total[j] += f.along[j]
 
 
+cdef inline int classes_moved(const double *B, int k, Py_ssize_t first, Py_ssize_t last, int *classes) noexcept nogil:
+    """List the classes in which one of the rows first..last - 1 of B (any, k) has an entry, and return their number."""
+    cdef Py_ssize_t t
+    cdef int c, size = 0
+    for c in range(k):
+        for t in range(first, last):
+            if B[t * k + c] != 0.0:
+                classes[size] = c
+                size += 1
+                break
+    return size
+
+
 cdef inline void factors_free(Factors *f) noexcept nogil:
     free(f.total)
     free(f.entries)
@@ -162,7 +175,7 @@ cdef inline void factors_free(Factors *f) noexcept nogil:
 
 cdef inline bint factors_new(Factors *f, Py_ssize_t n, Py_ssize_t d, int k, const double *B, const Py_ssize_t *owner, Py_ssize_t m) noexcept nogil:
     """Begin at z = 0 for directions B (m, k) of rows that ``owner`` (m), which does not fall, names; return whether memory was short."""
-    cdef Py_ssize_t i, t = 0, last, block
+    cdef Py_ssize_t i, t, last, block
     cdef int c, size
     f.n, f.d, f.k = n, d, k
     f.total = zeros(2 * k * d + k)
@@ -179,13 +192,7 @@ cdef inline bint factors_new(Factors *f, Py_ssize_t n, Py_ssize_t d, int k, cons
         last = f.first[i]
         while last < m and owner[last] == i:
             last += 1
-        size = 0
-        for c in range(k):
-            for t in range(f.first[i], last):
-                if B[t * k + c] != 0.0:
-                    f.classes[f.list[i] + size] = c
-                    size += 1
-                    break
+        size = classes_moved(B, k, f.first[i], last, f.classes + f.list[i])
         block = f.block[i]
         for t in range(f.first[i], last):
             for c in range(size):

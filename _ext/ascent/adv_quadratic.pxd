@@ -41,8 +41,8 @@ cdef extern from *:
 cdef struct Quadratic:
     Py_ssize_t m, n
     int c                     # slacks of a row
-    const double *G           # (m, m), symmetric, or NULL where
-    Factors *factors          # hold it
+    const double *G           # (m, m), symmetric; NULL where its factors are given
+    Factors *factors          # NULL where G is given
     const double *rate        # (m, c)
     const Py_ssize_t *owner   # (m)
     double *g                 # (m): the gradient at z

@@ -1,14 +1,12 @@
 # One row's block of the dual: its exact step, its part of the certificate.
 
-from libc.string cimport memset
-
 from adv_simd cimport vec, load, store, vsum, splat, zeros, LANES, prefetch
 from adv_family cimport Family
 from adv_linear cimport GROUP, Rows, dense_group, dense_products, dense_scores, dense_update, dense_update_scores, prefetch_row, row_scores, row_update
 
 cdef enum:
     AHEAD = 2            # visits, of rows one by one, between a prefetch and what it is for
-    MOST_RESTS = 7       # passes over all rows that leave out a row in sequence
+    MOST_RESTS = 7       # passes over all rows that leave a row out between two of its visits
 
 # What a visit reads of a row beside x_i and r_i: it lies together, since the caches hold no other row of a large X when one is visited.
 cdef struct Term:
@@ -16,8 +14,8 @@ cdef struct Term:
     double gap           # of the block at its last visit, times s_i w_i
     double square        # |x_i|^2
     int label
-    short rests          # passes over all rows that will leave it out
-    short rested         # those that did when it was last found at rest, and as many as that
+    short rests          # passes over all rows that will still leave the row out
+    short rested         # how many they were when its last visit ended
 
 cdef struct Run:
     Rows rows
@@ -253,14 +251,6 @@ cdef inline void visit_each(Run *run, const Py_ssize_t *list, Py_ssize_t count, 
         note_gap(run, i, visit(run, i, skip), skip, gaps, b, total)
 
 
-cdef inline bint is_zero(const double *theta, Py_ssize_t size) noexcept nogil:
-    cdef Py_ssize_t j
-    for j in range(size):
-        if theta[j] != 0.0:
-            return False
-    return True
-
-
 cdef inline void judge_rows(Run *run, Py_ssize_t first, Py_ssize_t last, double *loss, double *offsets) noexcept nogil:
     """Add weighted losses and offsets of rows first..last - 1 at the present Theta and r; moves nothing, and refreshes their gaps."""
     cdef Family *s = &run.family
@@ -272,12 +262,9 @@ cdef inline void judge_rows(Run *run, Py_ssize_t first, Py_ssize_t last, double 
     cdef const double *x[GROUP]
     cdef double value, c, best, weight, cost, inner
     cdef vec a
-    cdef bint at_zero = is_zero(run.theta, <Py_ssize_t>d * kp)
     while i < last:
         size = 1
-        if at_zero:  # X need not be read
-            memset(F, 0, kp * sizeof(double))
-        elif run.rows.start == NULL:
+        if run.rows.start == NULL:
             size = <int>min(<Py_ssize_t>GROUP, last - i)
             for q in range(GROUP):
                 x[q] = run.rows.values + (i + min(q, size - 1)) * d

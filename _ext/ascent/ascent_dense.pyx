@@ -76,7 +76,7 @@ cdef int sweep(void *ascent, Schedule *s, bint active) except -1 nogil:
     else:
         count = rows_awake(run, s.order)
         shuffle(s.order, count, &s.state)
-        s.visits -= <double>(run.rows.n - count)  # which rest
+        s.visits -= <double>(run.rows.n - count)  # `swept` counts all rows
     visit_each(run, s.order, count, count, s.skip, NULL, &total)
     return swept(s, active, total)
 

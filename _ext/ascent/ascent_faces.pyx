@@ -14,7 +14,7 @@ cdef enum:
 cdef extern from *:
     """
     static const double adv_whole_number = 6755399441055744.0; /* 1.5 2^52: numbers below 2^51 that are added to it are rounded to whole ones */
-    static const double adv_apart = 1e-18;                     /* squared distance from a whole number that is none */
+    static const double adv_apart = 1e-18;                     /* squared distance from the nearest whole number above which a number is a fraction */
     """
     double WHOLE_NUMBER "adv_whole_number"
     double APART "adv_apart"
@@ -23,15 +23,15 @@ cdef extern from *:
 def off_corners(const double[:, ::1] R, Py_ssize_t[::1] found):
     """Write the rows of R (n, k) that hold a fraction to ``found`` (n,), in order; return their number, and that of the fractions."""
     cdef Py_ssize_t i, count = 0, total = 0, k = R.shape[1]
-    cdef int v, fractions, vectors = <int>(k // LANES), rest = <int>(k % LANES)
+    cdef int v, fractions, vectors = <int>(k // LANES), tail = <int>(k % LANES)
     cdef const double *r
     cdef vec value, whole = splat(WHOLE_NUMBER), apart = splat(APART)
     demand(0 < k < MOST and found.shape[0] == R.shape[0], "R must be (n, k), found (n,)")
     with nogil:
         for i in range(R.shape[0]):
             r, fractions = &R[i, 0], 0
-            for v in range(vectors + (rest > 0)):
-                value = load(r, v) if v < vectors else load_first(r + v * LANES, rest)
+            for v in range(vectors + (tail > 0)):
+                value = load(r, v) if v < vectors else load_first(r + v * LANES, tail)
                 value = value - ((value + whole) - whole)
                 fractions += count_greater(value * value, apart)
             if fractions:

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.linalg import cython_blas, cython_lapack
 
 from adv_check cimport INT_MAX, check_labels, check_positions, check_rows, demand
+from adv_factors cimport classes_moved
 from adv_linear cimport Rows, rows_of
 
 cdef enum:
@@ -351,23 +352,18 @@ def projectors(const double[:, ::1] B, const Py_ssize_t[::1] slot, double[:, :, 
 
 cdef Py_ssize_t deal_pairs(const double *B, const Py_ssize_t *slot, Py_ssize_t m, int k, const double *weight, int *classes, long long *place,
                            int *at, double *value) noexcept nogil:
-    """Write every pair's examples and products where ``place`` says, which moves on, or count them in ``place`` where ``at`` is NULL.
+    """Write the examples of every pair of classes and their products from ``place`` on, and return how many there are.
 
-    Return how many there are.
+    ``place`` moves on with each; where ``at`` is NULL that is all that happens.
     """
     cdef Py_ssize_t row = 0, last, t, pair, total = 0
     cdef int c, e, size
     cdef double product
     while row < m:
-        last, size = row, 0
+        last = row
         while last < m and slot[last] == slot[row]:
             last += 1
-        for c in range(k):
-            for t in range(row, last):
-                if B[t * k + c] != 0.0:
-                    classes[size] = c
-                    size += 1
-                    break
+        size = classes_moved(B, k, row, last, classes)
         for c in range(size):
             for e in range(c + 1):
                 pair = <Py_ssize_t>classes[c] * (classes[c] + 1) // 2 + classes[e]
@@ -377,7 +373,7 @@ cdef Py_ssize_t deal_pairs(const double *B, const Py_ssize_t *slot, Py_ssize_t m
                         product += B[t * k + classes[c]] * B[t * k + classes[e]]
                     at[place[pair]], value[place[pair]] = <int>slot[row], weight[slot[row]] * product
                 place[pair] += 1
-        total += size * (size + 1) // 2
+        total += <Py_ssize_t>size * (size + 1) // 2
         row = last
     return total
 

@@ -96,7 +96,8 @@ class _LinearDirections(Directions):
 
         def write(pair: tuple[int, int]) -> None:
             a, b = pair
-            place = slice(*start[a * (a + 1) // 2 + b :][:2])
+            first, last = start[a * (a + 1) // 2 + b :][:2]
+            place = slice(first, last)
             touched = moved[place]
             if len(touched):
                 rows = X if len(touched) == len(examples) else X[touched]
@@ -158,8 +159,8 @@ class NewtonSystem:
         self.moments: Array | None = None  # without the last class, the upper triangle
         self.updates = 0  # of `moments` since the last full sum
 
-    def most_changes(self, rows: int) -> int:
-        """Return how many rows may change for an update, which writes them out, to be cheaper than a full sum by pairs of classes."""
+    def most_written(self, rows: int) -> int:
+        """Return how many rows an update may write out to be cheaper than a full sum by pairs of classes; -1 where that is due."""
         d, k = self.features.shape
         full = 4.0 * rows * d * d + _PAIR * k * k / 2.0
         return min(most_changes(self.updates, rows), int(full / (0.5 * self.size * self.size)))
@@ -168,7 +169,7 @@ class NewtonSystem:
         """Return D (d, k) for b of B (m, k), examples ascending; None where rounding has made the system indefinite."""
         owner = np.ascontiguousarray(owner)
         if self.moments is not None and kernels.newton_faces.follow(
-            *self.features.rows, self.weight, self.owner, self.B, owner, B, self.moments, self.most_changes(len(owner))
+            *self.features.rows, self.weight, self.owner, self.B, owner, B, self.moments, self.most_written(len(owner))
         ):
             self.updates += 1
         else:

@@ -1379,8 +1379,18 @@ PROGRAMS = "tests/core/test_core_highs.py"
 CONTRACT, ACCEPTED = "tests/losses/test_losses_rejecting.py", "tests/statistics/test_statistics_risk_coverage.py"
 RIVALS = (
     # when a turn ends
-    Mutant("advcli/solvers/coordinate/dense.py", "steps.rest(passes, progress.gap) > limits.turn", "0.0 > limits.turn", f"{AUTO} -k early"),
-    Mutant("advcli/solvers/coordinate/dense.py", "steps.rest(passes, progress.gap) > limits.turn", "limits.turn > 0.0", f"{AUTO} -k early"),
+    Mutant(
+        "advcli/solvers/coordinate/dense.py",
+        "steps.passes_left(passes, progress.gap) > limits.turn",
+        "0.0 > limits.turn",
+        f"{AUTO} -k early",
+    ),
+    Mutant(
+        "advcli/solvers/coordinate/dense.py",
+        "steps.passes_left(passes, progress.gap) > limits.turn",
+        "limits.turn > 0.0",
+        f"{AUTO} -k early",
+    ),
     # hinges that share nothing but the rows
     Mutant("advcli/solvers/newton/hinges.py", "np.where(signed.T > 0.0, -1, 1)", "np.where(signed.T > 0.0, 1, -1)", HINGES),
     Mutant(

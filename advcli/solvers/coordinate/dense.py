@@ -85,7 +85,7 @@ class _Pauses:
         steps, progress, limits = self.steps, self.progress, self.limits
         if not self.looked and passes >= limits.look:
             self.looked = True
-            if passes + steps.rest(passes, progress.gap) > limits.turn:
+            if passes + steps.passes_left(passes, progress.gap) > limits.turn:
                 return True
         if passes < steps.first():
             progress.pause = steps.first()

@@ -28,8 +28,9 @@ from ...core.typing import Array, Labels
 from ...problems.risk import Problem
 from ..base import Limits
 
-# Multiply-adds of a visit that take as long as: the calls of a step; its ascent, for each direction and feature. So many features more
-_CALLS, _ASCENT, _SHORT = 1.5e6, 160.0, 150.0
+_CALLS = 1.5e6  # multiply-adds of a visit that take as long as the calls of a step
+_ASCENT = 160.0  # likewise as the ascent of (1), for each direction and feature
+_SHORT = 150.0  # features that take as long as what the ascent does for each direction whatever their number
 _FIRST = 8.0  # passes before the first step, at least
 _LATER = 1.3  # times the passes made, after which a step that does not pay is looked at again
 _SERIES = 4.0  # steps that take most fits to their end
@@ -76,7 +77,7 @@ class FaceSteps:
         """Return the cost of a step over so many directions, in passes."""
         return (_CALLS + _ASCENT * directions * (self.length + _SHORT)) / self.one_pass
 
-    def rest(self, passes: float, gap: float) -> float:
+    def passes_left(self, passes: float, gap: float) -> float:
         """Return the passes that are left if the logarithm of the relative gap, now ``gap``, goes on falling as it has on average."""
         tol = self.limits.tol
         if not tol < gap < 1.0:
@@ -91,7 +92,7 @@ class FaceSteps:
         """
         if _SERIES * price > self.limits.turn:
             return math.inf
-        if self.rest(passes, gap) < (_GO_ON if self.last else _BEGIN) * price:
+        if self.passes_left(passes, gap) < (_GO_ON if self.last else _BEGIN) * price:
             return _LATER * passes
         return self.last + _SHARE * price * self.patience
 
@@ -101,12 +102,12 @@ class FaceSteps:
         No step is made that reads more than the limits leave.
         """
         moved, fractions = self.off_corners(R)
-        found = len(moved) and fractions - len(moved) <= _AT_ONCE * self.most
-        due = self.due(self.price(len(moved)), passes, gap) if found else math.inf
+        few = len(moved) > 0 and fractions - len(moved) <= _AT_ONCE * self.most
+        due = self.due(self.price(len(moved)), passes, gap) if few else math.inf
         if due <= passes and passes + self.reads(len(moved), len(_STEPS)) <= self.limits.max_passes - 2.0:
             faces = self.faces(R, theta, moved)
-            found = 0 < len(faces.owner) <= self.most
-            due = self.due(self.price(len(faces.owner)), passes, gap) if found else math.inf  # a row may have many directions
+            few = 0 < len(faces.owner) <= self.most
+            due = self.due(self.price(len(faces.owner)), passes, gap) if few else math.inf  # a row may have many directions
             if due <= passes:
                 cuts = self.step(R, theta, faces)
                 self.patience = 2.0 * self.patience if cuts > len(_STEPS) else 1.0
