@@ -7,6 +7,7 @@ import re
 import pandas as pd
 import pytest
 
+from advcli.core import plugins
 from advcli.core.errors import ConfigError
 from advcli.reports import Choice, comparison_table, summarise, write_reports
 from advcli.reports.drawing import svg_only
@@ -75,7 +76,9 @@ def test_every_figure_honours_it():
     with svg_only():
         document = contents("x", runs, summarise(runs), facts=facts, names=shown).document
     drawn = {figure.name: figure for figure in document.figures}
-    for name in set(registry) - {"published"}:
+    # files that other tests of the process load register figures, too
+    own_figures = {name for name in registry if not plugins.is_plugin(registry.get(name).draw.__module__)}
+    for name in own_figures - {"published"}:
         own = [figure for word, figure in drawn.items() if word == name or word.startswith(f"{name}-")]
         assert own, name
         for figure in own:
