@@ -125,6 +125,11 @@ def test_options_without_meaning_are_refused_in_one_line(name, options, words):
     assert "\n" not in str(caught.value)
 
 
+def test_a_width_whose_distances_overflow_is_refused(rows):
+    with pytest.raises(ConfigError, match=r"features\.gamma=1e\+308 is too large for these rows"):
+        make_features("rbf", rows, K, gamma=1e308).matrix  # noqa: B018
+
+
 def test_too_little_memory_is_refused_with_the_least_that_works(rows):
     features = make_features("rbf", rows, K, memory_mb=1.0)
     with pytest.raises(ConfigError, match=r"features.memory_mb=1 is too small for 700 rows; give at least 3 \(6 keep"):

@@ -1505,7 +1505,9 @@ RIVALS = (
     Mutant("_ext/ascent/ascent_pairs.pyx", "p.theta[of_up] -= d", "p.theta[of_up] += d", PAIRS, "ascent_pairs"),
     Mutant("_ext/ascent/ascent_pairs.pyx", "by * (load(a, <int>i) - load(b, <int>i))", "by * load(a, <int>i)", PAIRS, "ascent_pairs"),
     Mutant("_ext/ascent/ascent_pairs.pyx", "load(p.f, <int>b) + by * load(row, <int>b)", "load(p.f, <int>b)", PAIRS, "ascent_pairs"),
-    Mutant("_ext/support/gaussian.pyx", "splat(x[r][c]) - a, splat", "splat(x[r][c]) + a, splat", GAUSSIAN, "gaussian"),
+    Mutant("_ext/support/gaussian.pyx", "- (row + load(other", "- (row - load(other", GAUSSIAN, "gaussian"),
+    Mutant("_ext/support/gaussian.pyx", "(X[i, c] - mean) * scale", "X[i, c] * scale", GAUSSIAN, "gaussian"),
+    Mutant("_ext/support/gaussian.pyx", "for (; j < count; j++) to[j]", "for (; j + 1 < count; j++) to[j]", GAUSSIAN, "gaussian"),
     Mutant("advcli/solvers/newton/threshold.py", "room = np.where(change > 0.0, limit - a, a)", "room = limit", f"{ORDINAL} -k on_a_face"),
     Mutant("advcli/solvers/newton/threshold.py", "if point.t > _SETTLES:", "if True:", f"{ORDINAL} -k skewed"),
     Mutant(

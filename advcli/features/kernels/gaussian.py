@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import is_sparse
-from ...core.compiled import kernels
+from ...core.compiled import aligned_zeros, kernels
+from ...core.errors import ConfigError
 from ...core.typing import Array
 from ..base import register
 from .kernel_map import KernelFeatures, positive_option
 
-_FEW_COLUMNS = 64  # up to which differences of rows are faster than a product of matrices
+_FEW_COLUMNS = 256  # up to which the compiled loop is faster than a product of matrices
 
 
 def _squared_distances(X: Any, Z: Any) -> Array:
@@ -66,11 +67,11 @@ class GaussianFeatures(KernelFeatures):
     def matrix(self) -> Array:
         """The whole matrix K (n, n), exactly symmetric; computed once, of few dense columns by the compiled loop."""
         store = self.store
-        # without vectors the loop's exponential is slower than NumPy's
-        fast = self.X.shape[1] <= _FEW_COLUMNS and not is_sparse(self.X)
-        if store.matrix is None and fast:
-            K = np.empty((self.n_rows, self.n_rows))
-            kernels.gaussian.matrix(np.ascontiguousarray(self.X, dtype=np.float64), self.gamma, self.constant, K)
+        if store.matrix is None and self.X.shape[1] <= _FEW_COLUMNS and not is_sparse(self.X):
+            X, K = np.ascontiguousarray(self.X, dtype=np.float64), aligned_zeros((self.n_rows, self.n_rows))
+            if not np.isfinite(2.0 * self.gamma * np.square(np.ptp(X, axis=0)).sum()):
+                raise ConfigError(f"features.gamma={self.gamma:g} is too large for these rows: distances overflow; choose a smaller one")
+            kernels.gaussian.matrix(X, self.gamma, self.constant, K)
             store.matrix = K
         return super().matrix
 
