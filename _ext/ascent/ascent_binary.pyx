@@ -311,21 +311,28 @@ cdef inline double refresh(Column *p, const double *row, double shift, double st
     cdef Py_ssize_t whole = p.n // LANES
     cdef Py_ssize_t j
     cdef int lane
+    cdef bint uniform = p.uniform
     cdef double gain, best = 0.0
     cdef double[8] gains
     cdef double[8] places
+    cdef double *slope = p.f  # the compiler reads pointers anew after a store, but for local ones
+    cdef const double *low = p.low
+    cdef const double *high = p.high
+    cdef const double *curvature = p.diagonal
+    cdef const double *over = p.inverse
     cdef vec half = splat(0.5), more = splat(shift), by = splat(-step), f, move, found, largest = splat(0.0), where = largest
-    cdef vec diagonal = splat(p.diagonal[0]), inverse = splat(p.inverse[0])
+    cdef vec one = splat(1.0), at = largest, diagonal = splat(p.diagonal[0]), inverse = splat(p.inverse[0])
     for j in range(whole):
-        f = load(p.f, <int>j) + by * (load(row, <int>j) + more)
-        store(p.f, <int>j, f)
-        if not p.uniform:
-            diagonal = load(p.diagonal, <int>j)
-            inverse = load(p.inverse, <int>j)
-        move = vmin(vmax(f * inverse, load(p.low, <int>j)), load(p.high, <int>j))
+        f = load(slope, <int>j) + by * (load(row, <int>j) + more)
+        store(slope, <int>j, f)
+        if not uniform:
+            diagonal = load(curvature, <int>j)
+            inverse = load(over, <int>j)
+        move = vmin(vmax(f * inverse, load(low, <int>j)), load(high, <int>j))
         found = move * (f - half * diagonal * move)
-        where = if_greater(found, largest, splat(<double>j), where)
+        where = if_greater(found, largest, at, where)
         largest = vmax(largest, found)
+        at = at + one
     store(gains, 0, largest)
     store(places, 0, where)
     p.best = 0

@@ -129,6 +129,10 @@ class ReductionLearner(Minimiser):
         rows = np.arange(len(codes))
         if not self.map_class.pairwise:
             X, codes, weights, costs, rows = merge_rows(X, codes, weights, costs)  # type: ignore[assignment]
+            if not self.map_class.euclidean:  # a problem of two classes then reads neighbours in a row of K
+                order = np.argsort(codes, kind="stable")
+                X, codes, costs, weights = X[order], codes[order], costs[order], None if weights is None else weights[order]
+                rows = np.where(rows < 0, rows, np.argsort(order)[rows])
         return Bound.of(self, self._bind(X), codes, weights, costs=costs, rows=rows, total=total)
 
     def _fit_checked(self, bound: Bound, start: ReductionLearner | None) -> None:
