@@ -6,14 +6,13 @@
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from adv_simd cimport LANES, load, splat, store, vec, vsum, zeros
+from adv_linear cimport Rows, row_add, row_dot
+from adv_simd cimport LANES, load, load_first, splat, vec, vsum, zeros
 
 cdef struct Factors:
-    Py_ssize_t n, d           # d: of a row of Theta; whole vectors where rows are dense
+    Rows rows                 # x_i
+    Py_ssize_t d              # numbers from one row of Theta to the next: whole vectors
     int k
-    const double *values      # dense (n, d), or those of CSR rows
-    const int *columns
-    const long long *start    # NULL where rows are dense
     const double *gradient    # (m): at 0
     double *total             # (k, d): Theta of z
     double *along             # (k, d): Theta of a direction
@@ -25,53 +24,23 @@ cdef struct Factors:
     double *entries           # those of b_m for these classes, one coordinate after the other
 
 
-cdef inline double row_score(const Factors *f, Py_ssize_t i, const double *theta) noexcept nogil:
-    """Return x_i'theta for one class."""
-    cdef Py_ssize_t j
-    cdef int v
-    cdef const double *x
-    cdef vec sum = splat(0.0)
-    cdef double score = 0.0
-    if f.start != NULL:
-        for j in range(f.start[i], f.start[i + 1]):
-            score += f.values[j] * theta[f.columns[j]]
-        return score
-    x = f.values + i * f.d
-    for v in range(<int>(f.d // LANES)):
-        sum = sum + load(x, v) * load(theta, v)
-    return vsum(sum)
-
-
-cdef inline double pair_score(const Factors *f, Py_ssize_t i, const double *one, const double *two, const double *b) noexcept nogil:
+cdef inline double pair_score(const Rows *rows, Py_ssize_t i, const double *one, const double *two, const double *b) noexcept nogil:
     """Return x_i'(b_0 one + b_1 two) for two classes."""
     cdef Py_ssize_t j
-    cdef int v
+    cdef int v, vectors = rows.d // LANES, tail = rows.d % LANES
     cdef const double *x
     cdef vec sum = splat(0.0), first, second
     cdef double score = 0.0
-    if f.start != NULL:
-        for j in range(f.start[i], f.start[i + 1]):
-            score += f.values[j] * (b[0] * one[f.columns[j]] + b[1] * two[f.columns[j]])
+    if rows.start != NULL:
+        for j in range(rows.start[i], rows.start[i + 1]):
+            score += rows.values[j] * (b[0] * one[rows.columns[j]] + b[1] * two[rows.columns[j]])
         return score
-    x, first, second = f.values + i * f.d, splat(b[0]), splat(b[1])
-    for v in range(<int>(f.d // LANES)):
+    x, first, second = rows.values + i * rows.d, splat(b[0]), splat(b[1])
+    for v in range(vectors):
         sum = sum + load(x, v) * (first * load(one, v) + second * load(two, v))
+    if tail:  # Theta has zeros there
+        sum = sum + load_first(x + vectors * LANES, tail) * (first * load(one, vectors) + second * load(two, vectors))
     return vsum(sum)
-
-
-cdef inline void row_move(const Factors *f, Py_ssize_t i, double by, double *theta) noexcept nogil:
-    """theta += by x_i for one class."""
-    cdef Py_ssize_t j
-    cdef int v
-    cdef const double *x
-    cdef vec length = splat(by)
-    if f.start != NULL:
-        for j in range(f.start[i], f.start[i + 1]):
-            theta[f.columns[j]] += by * f.values[j]
-        return
-    x = f.values + i * f.d
-    for v in range(<int>(f.d // LANES)):
-        store(theta, v, load(theta, v) + length * load(x, v))
 
 
 cdef inline bint is_pair(const Factors *f, Py_ssize_t i) noexcept nogil:
@@ -88,7 +57,7 @@ cdef inline int row_scores(const Factors *f, Py_ssize_t i, double *theta) noexce
     """Write the scores of row i for its classes and return their number."""
     cdef int c, size = <int>(f.list[i + 1] - f.list[i])
     for c in range(size):
-        f.score[c] = row_score(f, i, theta_of(f, i, c, theta))
+        f.score[c] = row_dot(&f.rows, i, theta_of(f, i, c, theta))
     return size
 
 
@@ -97,7 +66,7 @@ cdef inline void row_slopes(const Factors *f, Py_ssize_t i, double *theta, doubl
     cdef Py_ssize_t t
     cdef int size
     if is_pair(f, i):
-        out[f.first[i]] = pair_score(f, i, theta_of(f, i, 0, theta), theta_of(f, i, 1, theta), f.entries + f.block[i])
+        out[f.first[i]] = pair_score(&f.rows, i, theta_of(f, i, 0, theta), theta_of(f, i, 1, theta), f.entries + f.block[i])
         return
     size = row_scores(f, i, theta)
     for t in range(f.first[i], f.first[i + 1]):
@@ -114,7 +83,7 @@ cdef inline void row_moves(const Factors *f, Py_ssize_t i, const double *a, doub
         for t in range(f.first[i], f.first[i + 1]):
             by += a[t] * f.entries[f.block[i] + (t - f.first[i]) * size + c]
         if by != 0.0:
-            row_move(f, i, by, theta_of(f, i, c, theta))
+            row_add(&f.rows, i, by, theta_of(f, i, c, theta))
 
 
 cdef inline double entries_dot(const double *b, const double *u, int size) noexcept nogil:
@@ -128,9 +97,9 @@ cdef inline double entries_dot(const double *b, const double *u, int size) noexc
 cdef inline void slopes(const Factors *f, double *g) noexcept nogil:
     """Write the gradient (m) at z."""
     cdef Py_ssize_t i, t
-    for i in range(f.n):
+    for i in range(f.rows.n):
         row_slopes(f, i, f.total, g)
-    for t in range(f.first[f.n]):
+    for t in range(f.first[f.rows.n]):
         g[t] = f.gradient[t] - g[t]
 
 
@@ -138,10 +107,10 @@ cdef inline void multiply_factors(const Factors *f, const double *a, const char 
     """out = G a for the coordinates of the rows that are not ``held``, where a is 0 but for these."""
     cdef Py_ssize_t i
     memset(f.along, 0, f.k * f.d * sizeof(double))
-    for i in range(f.n):
+    for i in range(f.rows.n):
         if not held[i]:
             row_moves(f, i, a, f.along)
-    for i in range(f.n):
+    for i in range(f.rows.n):
         if not held[i]:
             row_slopes(f, i, f.along, out)
 
@@ -173,11 +142,12 @@ cdef inline void factors_free(Factors *f) noexcept nogil:
     free(f.classes)
 
 
-cdef inline bint factors_new(Factors *f, Py_ssize_t n, Py_ssize_t d, int k, const double *B, const Py_ssize_t *owner, Py_ssize_t m) noexcept nogil:
+cdef inline bint factors_new(Factors *f, Rows rows, int k, const double *B, const Py_ssize_t *owner, Py_ssize_t m) noexcept nogil:
     """Begin at z = 0 for directions B (m, k) of rows that ``owner`` (m), which does not fall, names; return whether memory was short."""
     cdef Py_ssize_t i, t, last, block
+    cdef Py_ssize_t n = rows.n, d = (rows.d + LANES - 1) // LANES * LANES
     cdef int c, size
-    f.n, f.d, f.k = n, d, k
+    f.rows, f.d, f.k = rows, d, k
     f.total = zeros(2 * k * d + k)
     f.first = <Py_ssize_t *>malloc(3 * (n + 1) * sizeof(Py_ssize_t))
     f.classes = <int *>malloc(m * k * sizeof(int))

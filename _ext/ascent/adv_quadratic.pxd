@@ -13,7 +13,8 @@ from libc.stdlib cimport malloc
 from libc.string cimport memset
 
 from adv_factors cimport Factors, entries_dot, follow_factors, multiply_factors, row_moves, row_scores, slopes
-from adv_simd cimport LANES, count_greater, load, load_first, splat, store, vec, vmax, vsum
+from adv_linear cimport dense_add, dense_dot
+from adv_simd cimport LANES, count_greater, load, splat, store, vec, vmax
 
 cdef enum:
     PADDED = 8    # slacks come in multiples of it: whole vectors at every level
@@ -79,24 +80,6 @@ cdef inline void move_slack(double *slack, const double *rate, int c, double len
         store(slack, v, vmax(load(slack, v) + along * load(rate, v), zero))
 
 
-cdef inline void subtract(double *a, const double *b, double length, Py_ssize_t m) noexcept nogil:
-    """a -= length b."""
-    cdef Py_ssize_t j
-    for j in range(m):
-        a[j] = a[j] - length * b[j]
-
-
-cdef inline double inner(const double *a, const double *b, Py_ssize_t m) noexcept nogil:
-    cdef int v, vectors = <int>(m // LANES)
-    cdef Py_ssize_t whole = <Py_ssize_t>vectors * LANES
-    cdef vec s = splat(0.0)
-    for v in range(vectors):
-        s = s + load(a, v) * load(b, v)
-    if whole < m:
-        s = s + load_first(a + whole, <int>(m - whole)) * load_first(b + whole, <int>(m - whole))
-    return vsum(s)
-
-
 cdef inline void multiply(const Quadratic *s, const double *a, Py_ssize_t count, double *out) noexcept nogil:
     """out = G a for an a that is 0 but for ``count`` loose coordinates; where factors hold G, for these alone."""
     cdef Py_ssize_t b = 0, j, m = s.m
@@ -116,7 +99,7 @@ cdef inline void multiply(const Quadratic *s, const double *a, Py_ssize_t count,
             out[j] = out[j] + first * one[j] + second * two[j] + third * three[j] + fourth * four[j]
         b += 4
     for b in range(b, count):
-        subtract(out, s.G + s.loose[b] * m, -a[s.loose[b]], m)
+        dense_add(s.G + s.loose[b] * m, out, m, a[s.loose[b]])
 
 
 cdef inline double move_one(Quadratic *s, Py_ssize_t t, double wanted) noexcept nogil:
@@ -139,7 +122,7 @@ cdef inline double sweep_rows(Quadratic *s) noexcept nogil:
     cdef int c, size
     cdef double length, total = 0.0
     cdef const double *b
-    for i in range(f.n):
+    for i in range(f.rows.n):
         size = row_scores(f, i, f.total)
         for t in range(f.first[i], f.first[i + 1]):
             b = f.entries + f.block[i] + (t - f.first[i]) * size
@@ -162,7 +145,7 @@ cdef inline double sweep(Quadratic *s) noexcept nogil:
         length = move_one(s, t, s.g[t] / s.G[t * s.m + t])
         if length != 0.0:
             total += length * length
-            subtract(s.g, s.G + t * s.m, length, s.m)
+            dense_add(s.G + t * s.m, s.g, s.m, -length)
     return total
 
 
@@ -177,13 +160,13 @@ cdef inline void conjugate(Quadratic *s, Py_ssize_t count, int products) noexcep
         s.residual[s.loose[b]] = s.g[s.loose[b]]
     for t in range(s.m):
         s.p[t] = s.residual[t]
-    first = square = inner(s.residual, s.residual, s.m)
+    first = square = dense_dot(s.residual, s.residual, s.m)
     for turn in range(products):
         if not square > ENOUGH * first:
             break
         multiply(s, s.p, count, s.q)
-        curvature = inner(s.p, s.q, s.m)
-        if not curvature > flat * inner(s.p, s.p, s.m):
+        curvature = dense_dot(s.p, s.q, s.m)
+        if not curvature > flat * dense_dot(s.p, s.p, s.m):
             break
         if turn == 0:
             flat = FLAT * curvature / square
@@ -193,7 +176,7 @@ cdef inline void conjugate(Quadratic *s, Py_ssize_t count, int products) noexcep
             s.x[t] += length * s.p[t]
             s.residual[t] -= length * s.q[t]
         last = square
-        square = inner(s.residual, s.residual, s.m)
+        square = dense_dot(s.residual, s.residual, s.m)
         length = square / last
         for b in range(count):
             t = s.loose[b]
@@ -234,7 +217,7 @@ cdef inline bint go(Quadratic *s, Py_ssize_t count) noexcept nogil:
             t = s.loose[b]
             s.p[t] = s.part[s.owner[t]] * s.x[t]
         multiply(s, s.p, count, s.q)
-        if inner(s.p, s.g, s.m) > 0.5 * inner(s.p, s.q, s.m):
+        if dense_dot(s.p, s.g, s.m) > 0.5 * dense_dot(s.p, s.q, s.m):
             for i in range(s.n):
                 move_slack(s.slack + i * s.c, s.move + i * s.c, s.c, s.part[i])
             for t in range(s.m):

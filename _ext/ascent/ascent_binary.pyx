@@ -17,55 +17,10 @@ from libc.stdint cimport uint64_t
 
 from adv_simd cimport vec, load, store, splat, vmax, vmin, if_greater, zeros, LANES, prefetch
 from adv_check cimport check_rows, demand
-from adv_linear cimport Rows, prefetch_row, rows_of
+from adv_linear cimport Rows, prefetch_row, row_add, row_dot, rows_of
 from adv_loop cimport seconds, shuffle
 from adv_quadratic cimport PADDED, PRODUCTS, ROUNDS, SETTLED, SWEEPS, Quadratic, ascend_quadratic, scratch
 from adv_schedule cimport Schedule, ascend_rows, hear, schedule_new, shuffled, swept
-
-cdef extern from *:
-    """
-    /* One column of parameters. The numbers after whole vectors are read and written under a mask: rows need no padding and no loop over the rest. */
-    #if defined(__AVX512F__)
-      static inline void adv_store_part(double *p, int count, adv_vec a) {
-        _mm512_mask_storeu_pd(p, (__mmask8)((1u << count) - 1u), (__m512d)a);
-      }
-    #elif defined(__AVX2__)
-      static inline void adv_store_part(double *p, int count, adv_vec a) {
-        _mm256_maskstore_pd(p, _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3)), (__m256d)a);
-      }
-    #else
-      static inline void adv_store_part(double *p, int count, adv_vec a) {
-        double whole[ADV_LANES];
-        adv_store(whole, 0, a);
-        for (int j = 0; j < count; j++) p[j] = whole[j];
-      }
-    #endif
-    static inline double adv_column_dot(const double *x, const double *v, int d) {
-      adv_vec a = adv_set(0.0), b = a, c = a, e = a;
-      int j = 0, whole = d / ADV_LANES;
-      for (; j + 4 <= whole; j += 4) {
-        a += adv_load(x, j) * adv_load(v, j);
-        b += adv_load(x, j + 1) * adv_load(v, j + 1);
-        c += adv_load(x, j + 2) * adv_load(v, j + 2);
-        e += adv_load(x, j + 3) * adv_load(v, j + 3);
-      }
-      if (j < whole) { a += adv_load(x, j) * adv_load(v, j); j++; }
-      if (j < whole) { b += adv_load(x, j) * adv_load(v, j); j++; }
-      if (j < whole) { c += adv_load(x, j) * adv_load(v, j); j++; }
-      j *= ADV_LANES;
-      if (j < d) e += adv_load_first(x + j, d - j) * adv_load_first(v + j, d - j);
-      return adv_sum((a + b) + (c + e));
-    }
-    static inline void adv_column_add(const double *x, double *v, int d, double step) {
-      adv_vec s = adv_set(step);
-      int j, whole = d / ADV_LANES;
-      for (j = 0; j < whole; j++) adv_store(v, j, adv_load(v, j) + s * adv_load(x, j));
-      j *= ADV_LANES;
-      if (j < d) adv_store_part(v + j, d - j, adv_load_first(v + j, d - j) + s * adv_load_first(x + j, d - j));
-    }
-    """
-    double dense_dot "adv_column_dot"(const double *x, const double *v, int d) noexcept nogil
-    void dense_add "adv_column_add"(const double *x, double *v, int d, double step) noexcept nogil
 
 cdef enum:
     BLOCK_ROWS = 16      # rows that stay together when X exceeds the cache
@@ -99,27 +54,6 @@ cdef struct Limits:
     double tol, max_passes, turn, deadline
 
 
-cdef inline double column_score(const Rows *x, Py_ssize_t i, const double *v) noexcept nogil:
-    """Return x_i.v."""
-    cdef Py_ssize_t e
-    cdef double total = 0.0
-    if x.start == NULL:
-        return dense_dot(x.values + i * x.d, v, x.d)
-    for e in range(x.start[i], x.start[i + 1]):
-        total += x.values[e] * v[x.columns[e]]
-    return total
-
-
-cdef inline void column_update(const Rows *x, Py_ssize_t i, double *v, double step) noexcept nogil:
-    """v += step x_i."""
-    cdef Py_ssize_t e
-    if x.start == NULL:
-        dense_add(x.values + i * x.d, v, x.d, step)
-    else:
-        for e in range(x.start[i], x.start[i + 1]):
-            v[x.columns[e]] += step * x.values[e]
-
-
 cdef int check_problems(Py_ssize_t n, const signed char[:, ::1] label, const double[:, ::1] bound, const double[:, ::1] margin,
                         const double[:, ::1] A, const double[:, ::1] found) except -1:
     cdef Py_ssize_t count = label.shape[0]
@@ -142,13 +76,13 @@ cdef inline double stepped(double a, double g, double inverse, double c) noexcep
 
 cdef inline double visit(Problem *p, Term *t, double skip) noexcept nogil:
     """Take the exact step of one row and return the gap that the row had."""
-    cdef double g = t.margin - t.label * column_score(&p.rows, t.row, p.v), gap, new
+    cdef double g = t.margin - t.label * row_dot(&p.rows, t.row, p.v), gap, new
     gap = (t.c * g if g > 0.0 else 0.0) - t.a * g
     t.gap = gap
     if gap > skip:
         new = stepped(t.a, g, t.inverse, t.c)
         if new != t.a:
-            column_update(&p.rows, t.row, p.v, t.label * (new - t.a))
+            row_add(&p.rows, t.row, t.label * (new - t.a), p.v)
             t.a = new
     return gap
 
@@ -189,7 +123,7 @@ cdef int evaluate(void *ascent, Schedule *s) except -1 nogil:
         t = p.term + at
         g = t.margin
         if square != 0.0:  # at the start X need not be read
-            g -= t.label * column_score(&p.rows, t.row, p.v)
+            g -= t.label * row_dot(&p.rows, t.row, p.v)
         loss += t.c * g if g > 0.0 else 0.0
         linear += t.a * t.margin
     s.primal = 0.5 * square + loss

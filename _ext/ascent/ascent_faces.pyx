@@ -1,10 +1,10 @@
 """Ascent of the quadratic function that the dual is on its faces, within the linear pieces of c (advcli/solvers/coordinate/face_steps.py)."""
 
 from libc.stdlib cimport free
-from libc.string cimport memcpy
 
 from adv_check cimport check_positions, check_rows, demand
 from adv_factors cimport Factors, factors_free, factors_new
+from adv_linear cimport rows_of
 from adv_quadratic cimport PADDED, PRODUCTS, ROUNDS, SETTLED, SWEEPS, Quadratic, ascend_quadratic, scratch
 from adv_simd cimport LANES, count_greater, load, load_first, splat, vec, zeros
 
@@ -52,10 +52,9 @@ def ascend(const double[::1] values, const int[::1] columns, const long long[::1
     """
     cdef Quadratic s
     cdef Factors f
-    cdef Py_ssize_t m = B.shape[0], i, width = d
+    cdef Py_ssize_t m = B.shape[0], i
     cdef int k = <int>B.shape[1], made
     cdef double *work = NULL
-    cdef double *padded = NULL
     cdef double *g = NULL
     cdef bint falls = False, short
     check_rows(values, columns, start, n, d)
@@ -67,30 +66,17 @@ def ascend(const double[::1] values, const int[::1] columns, const long long[::1
     for i in range(1, m):
         falls |= owner[i] < owner[i - 1]
     demand(not falls, "owners of coordinates must not fall")
-    f.start = &start[0] if start.shape[0] else NULL
-    f.columns = &columns[0] if columns.shape[0] else NULL
-    f.values = &values[0] if values.shape[0] else NULL
     f.gradient = &gradient[0]
-    if f.start == NULL:
-        width = (d + LANES - 1) // LANES * LANES
     with nogil:
-        short = factors_new(&f, n, width, k, &B[0, 0], &owner[0], m)
+        short = factors_new(&f, rows_of(values, columns, start, n, d), k, &B[0, 0], &owner[0], m)
         g = zeros(m)
         work = scratch(&s, m, n, <int>slack.shape[1])
-        if f.start == NULL and width != d:
-            padded = zeros(n * width)
-            short |= padded == NULL
         short |= work == NULL or g == NULL
         if not short:
-            if padded != NULL:
-                for i in range(n):
-                    memcpy(padded + i * width, f.values + i * d, d * sizeof(double))
-                f.values = padded
             s.G, s.factors, s.owner, s.g, s.z = NULL, &f, &owner[0], g, &z[0]
             s.slack = &slack[0, 0] if slack.shape[1] else NULL
             s.rate = &rate[0, 0] if slack.shape[1] else NULL
             made = ascend_quadratic(&s, rounds, sweeps, products, tol)
-        free(padded)
         free(work)
         free(g)
         factors_free(&f)

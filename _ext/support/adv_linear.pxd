@@ -3,6 +3,55 @@
 from adv_simd cimport inlined, vec, load, load_first, store, splat, vsum, LANES, prefetch
 
 
+cdef extern from *:
+    """
+    #ifndef ADV_LINEAR_H
+    #define ADV_LINEAR_H
+    /* One column of parameters. The numbers after whole vectors are read and written under a mask: rows need no padding and no loop over the rest. */
+    #if defined(__AVX512F__)
+      static inline void adv_store_part(double *p, int count, adv_vec a) {
+        _mm512_mask_storeu_pd(p, (__mmask8)((1u << count) - 1u), (__m512d)a);
+      }
+    #elif defined(__AVX2__)
+      static inline void adv_store_part(double *p, int count, adv_vec a) {
+        _mm256_maskstore_pd(p, _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3)), (__m256d)a);
+      }
+    #else
+      static inline void adv_store_part(double *p, int count, adv_vec a) {
+        double whole[ADV_LANES];
+        adv_store(whole, 0, a);
+        for (int j = 0; j < count; j++) p[j] = whole[j];
+      }
+    #endif
+    static inline double adv_dense_dot(const double *x, const double *v, int d) {
+      adv_vec a = adv_set(0.0), b = a, c = a, e = a;
+      int j = 0, whole = d / ADV_LANES;
+      for (; j + 4 <= whole; j += 4) {
+        a += adv_load(x, j) * adv_load(v, j);
+        b += adv_load(x, j + 1) * adv_load(v, j + 1);
+        c += adv_load(x, j + 2) * adv_load(v, j + 2);
+        e += adv_load(x, j + 3) * adv_load(v, j + 3);
+      }
+      if (j < whole) { a += adv_load(x, j) * adv_load(v, j); j++; }
+      if (j < whole) { b += adv_load(x, j) * adv_load(v, j); j++; }
+      if (j < whole) { c += adv_load(x, j) * adv_load(v, j); j++; }
+      j *= ADV_LANES;
+      if (j < d) e += adv_load_first(x + j, d - j) * adv_load_first(v + j, d - j);
+      return adv_sum((a + b) + (c + e));
+    }
+    static inline void adv_dense_add(const double *x, double *v, int d, double step) {
+      adv_vec s = adv_set(step);
+      int j, whole = d / ADV_LANES;
+      for (j = 0; j < whole; j++) adv_store(v, j, adv_load(v, j) + s * adv_load(x, j));
+      j *= ADV_LANES;
+      if (j < d) adv_store_part(v + j, d - j, adv_load_first(v + j, d - j) + s * adv_load_first(x + j, d - j));
+    }
+    #endif
+    """
+    double dense_dot "adv_dense_dot"(const double *x, const double *v, int d) noexcept nogil
+    void dense_add "adv_dense_add"(const double *x, double *v, int d, double step) noexcept nogil
+
+
 cdef enum:
     GROUP = 4    # dense rows that are visited between two products with Theta
 
@@ -316,12 +365,22 @@ cdef inline Rows rows_of(const double[::1] values, const int[::1] columns, const
     return rows
 
 
+cdef inline double row_dot(const Rows *x, Py_ssize_t i, const double *v) noexcept nogil:
+    """Return x_i.v."""
+    cdef Py_ssize_t e
+    cdef double total = 0.0
+    if x.start == NULL:
+        return dense_dot(x.values + i * x.d, v, x.d)
+    for e in range(x.start[i], x.start[i + 1]):
+        total += x.values[e] * v[x.columns[e]]
+    return total
+
+
 cdef inline void row_add(const Rows *x, Py_ssize_t i, double scale, double *v) noexcept nogil:
     """v += scale x_i."""
     cdef Py_ssize_t e
     if x.start == NULL:
-        for e in range(x.d):
-            v[e] += scale * x.values[i * x.d + e]
+        dense_add(x.values + i * x.d, v, x.d, scale)
     else:
         for e in range(x.start[i], x.start[i + 1]):
             v[x.columns[e]] += scale * x.values[e]
