@@ -71,11 +71,15 @@ def in_python(X, B, owner, g, slack, rate, rounds, sweeps, products, tol):
         x, residual, p = np.zeros(m), np.zeros(m), np.zeros(m)
         residual[loose] = p[loose] = g[loose]
         square = start = residual @ residual
+        flat = None
         for _ in range(most):
             if not square > 1e-4 * start:
                 break
-            assert p @ G @ p > 0.0
-            length = square / (p @ G @ p)
+            curvature = p @ G @ p
+            flat = 1e-12 * curvature / square if flat is None else flat
+            if not curvature > flat * (p @ p):
+                break
+            length = square / curvature
             x += length * p
             residual[loose] -= length * (G @ p)[loose]
             last, square = square, residual @ residual
@@ -115,6 +119,21 @@ def test_an_ascent_is_its_algorithm(level, seed, sparse, rounds, sweeps, product
     assert found[2] == wanted[2]
     for one, other in zip(found[:2], wanted[:2], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * scale)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@given(seed=st.integers(0, 10**6), pairs=st.integers(1, 8))
+@settings(max_examples=40, deadline=None)
+def test_conjugate_gradients_end_at_a_flat_direction(level, seed, pairs):
+    """Rows that stand twice with one direction: the second direction of conjugate gradients has no curvature but that of rounding."""
+    random = np.random.default_rng(seed)
+    X, B = np.repeat(np.eye(pairs + 1)[:pairs], 2, axis=0), random.normal(size=(pairs, 3))
+    B = np.repeat(B / np.linalg.norm(B, axis=1)[:, None], 2, axis=0)
+    slack, rate = np.zeros((2 * pairs, 8)), np.zeros((2 * pairs, 8))
+    slack[:, :2], rate[:, :2] = 1e3, [1.0, -1.0]
+    problem = X, B, np.arange(2 * pairs), random.normal(size=2 * pairs), slack, rate
+    found, wanted = compiled(level, problem, 1, 1, 10, 0.0), in_python(*problem, 1, 1, 10, 0.0)
+    np.testing.assert_allclose(found[0], wanted[0], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("level", LEVELS)

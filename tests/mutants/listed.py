@@ -56,6 +56,7 @@ STEPS_ON_FACES = (
     Mutant(
         "_ext/ascent/adv_quadratic.pxd", "s.p[t] = s.residual[t] + length", "s.p[t] = s.residual[t] - length", ASCENT_FACES, "ascent_faces"
     ),
+    Mutant("_ext/ascent/adv_quadratic.pxd", "curvature > flat * dense_dot", "curvature > 0.0 * dense_dot", ASCENT_FACES, "ascent_faces"),
     Mutant("_ext/ascent/ascent_dense.pyx", "next_check = at.next_check", "next_check = 2.0", f"{FACE_STEPS} -k pause", "ascent_dense"),
     Mutant("_ext/ascent/adv_factors.pxd", "second * load(two, v)", "first * load(two, v)", ASCENT_FACES, "ascent_faces"),
     Mutant("_ext/ascent/adv_factors.pxd", "by += a[t] * f.entries", "by += f.entries", ASCENT_FACES, "ascent_faces"),
