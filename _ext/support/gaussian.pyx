@@ -19,9 +19,10 @@ cdef extern from *:
       #define ADV_POWERS 1
       static inline void adv_powers(adv_vec *x) { x[0] = x[0] < -1021.0 ? 0.0 : exp2(x[0]); }
     #else
-      /* 2^x of eight vectors of numbers up to 0, side by side, so that none waits for its own last term: x = n + r, and the polynomial in r,
-         |r| <= 1/2, whose largest relative error is least but for its rounded coefficients (4e-17; by least squares at Chebyshev's points).
-         Adding 1.5 2^52 rounds to n in the last bits of a number, from where it is shifted into the exponent. Below -1021: 0. */
+      /* 2^x of eight vectors of numbers up to 0, side by side: each term of a polynomial waits for the one before. x = n + r, |r| <= 1/2. Least
+         squares at 200 Chebyshev points fit the polynomial of degree 11 to 2^r, its value at 0 held at 1: its relative error is 4e-18, and 4e-17
+         with rounded coefficients. Adding 1.5 2^52 rounds x to n in the last bits of the sum, from where n is shifted into the exponent. 2^x is 0
+         below -1021. */
       #define ADV_POWERS 8
       #define ADV_EACH for (int i = 0; i < ADV_POWERS; i++)
       #define ADV_TERM(a) ADV_EACH p[i] = p[i] * r[i] + adv_set(a);
@@ -39,7 +40,7 @@ cdef extern from *:
         ADV_EACH x[i] = adv_if_gt(least, x[i], adv_set(0.0), p[i]);
       }
     #endif
-    /* Write a row of a tile to K. Past the caches, where whole lines need not be read before they are written. */
+    /* Write a row of a tile to K; past the caches, a whole line need not be read before it is written. */
     static inline void adv_row(const double *tile, int count, int past, double *to) {
       int j = 0;
       #if defined(__AVX2__)
@@ -53,7 +54,7 @@ cdef extern from *:
       #endif
       for (; j < count; j++) to[j] = tile[j];
     }
-    static inline void adv_drain(void) { /* other threads see what was written past the caches */
+    static inline void adv_drain(void) { /* what was written past the caches comes before all later writes for other threads, too */
       #if defined(__AVX2__)
         _mm_sfence();
       #endif
