@@ -14,6 +14,7 @@ from ..base import register
 from .kernel_map import KernelFeatures, positive_option
 
 _FEW_COLUMNS = 256  # up to which the compiled loop is faster than a product of matrices
+_LARGEST = 1e300  # gamma |x - z|^2 of the compiled loop
 
 
 def _squared_distances(X: Any, Z: Any) -> Array:
@@ -69,7 +70,7 @@ class GaussianFeatures(KernelFeatures):
         store = self.store
         if store.matrix is None and self.X.shape[1] <= _FEW_COLUMNS and not is_sparse(self.X):
             X, K = np.ascontiguousarray(self.X, dtype=np.float64), aligned_zeros((self.n_rows, self.n_rows))
-            if not np.isfinite(2.0 * self.gamma * np.square(np.ptp(X, axis=0)).sum()):
+            if self.gamma > _LARGEST / max(float(np.square(np.ptp(X, axis=0)).sum()), 1.0):
                 raise ConfigError(f"features.gamma={self.gamma:g} is too large for these rows: distances overflow; choose a smaller one")
             kernels.gaussian.matrix(X, self.gamma, self.constant, K)
             store.matrix = K
