@@ -252,16 +252,16 @@ cdef inline double refresh(Column *p, const double *row, double shift, double st
     cdef double *slope = p.f  # the compiler reads pointers anew after a store, but for local ones
     cdef const double *low = p.low
     cdef const double *high = p.high
-    cdef const double *curvature = p.diagonal
-    cdef const double *over = p.inverse
+    cdef const double *diagonals = p.diagonal
+    cdef const double *inverses = p.inverse
     cdef vec half = splat(0.5), more = splat(shift), by = splat(-step), f, move, found, largest = splat(0.0), where = largest
     cdef vec one = splat(1.0), at = largest, diagonal = splat(p.diagonal[0]), inverse = splat(p.inverse[0])
     for j in range(whole):
         f = load(slope, <int>j) + by * (load(row, <int>j) + more)
         store(slope, <int>j, f)
         if not uniform:
-            diagonal = load(curvature, <int>j)
-            inverse = load(over, <int>j)
+            diagonal = load(diagonals, <int>j)
+            inverse = load(inverses, <int>j)
         move = vmin(vmax(f * inverse, load(low, <int>j)), load(high, <int>j))
         found = move * (f - half * diagonal * move)
         where = if_greater(found, largest, at, where)

@@ -13,7 +13,7 @@ from cpython.exc cimport PyErr_CheckSignals
 
 from adv_check cimport check_labels, check_rows, demand
 from adv_simd cimport vec, load, splat, vsum, LANES
-from adv_linear cimport Rows, row_add, rows_of
+from adv_linear cimport Rows, dense_add, row_add, rows_of
 from adv_loop cimport random_bits, shuffle
 
 cdef enum:
@@ -49,13 +49,6 @@ cdef inline double inner(const double *a, const double *b, Py_ssize_t count) noe
         rest += a[j] * b[j]
         j += 1
     return vsum((s0 + s1) + (s2 + s3)) + rest
-
-
-cdef inline void add(double *a, const double *b, double scale, Py_ssize_t count) noexcept nogil:
-    """a += scale b."""
-    cdef Py_ssize_t j
-    for j in range(count):
-        a[j] += scale * b[j]
 
 
 cdef inline double row_inner(const Rows *x, Py_ssize_t i, const double *v) noexcept nogil:
@@ -98,7 +91,7 @@ cdef void form(int p, int k, Py_ssize_t d, const double *inverse, const double *
             for label in range(k):
                 c = inverse[q * k + label]
                 if c != 0.0 and count[p * k + label] != 0:
-                    add(z + (<Py_ssize_t>p * k + q) * d + at, gamma + (<Py_ssize_t>p * k + label) * d + at, c, width)
+                    dense_add(gamma + (<Py_ssize_t>p * k + label) * d + at, z + (<Py_ssize_t>p * k + q) * d + at, width, c)
         at += width
     lengths(p, k, d, z, norm)
 
@@ -269,7 +262,7 @@ def learn(const double[::1] values, const int[::1] columns, const long long[::1]
                 steps(k, f, q, p, alpha * scale if unit or step == PASSIVE else alpha, step, 1.0, tau)
                 for r in range(k):
                     if tau[r] != 0.0:
-                        add(&W[r, 0], point, tau[r] * scale, d)
+                        dense_add(point, &W[r, 0], d, tau[r] * scale)
                 update += 1
                 if update % 16 == 0:
                     with gil:

@@ -9,7 +9,7 @@ from libc.math cimport sqrt
 from libc.stdlib cimport free
 
 from adv_check cimport demand
-from adv_simd cimport vec, load, store, splat, vmax, vmin, zeros, LANES
+from adv_simd cimport vec, load, store, splat, vmin, zeros, LANES
 
 cdef extern from *:
     """

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
 
 from advcli.core.compiled import Kernels, aligned_zeros, usable_levels
 
@@ -35,7 +36,7 @@ def test_rows_far_from_the_origin_lose_no_digits(level):
     near, far = np.empty((2, 50, 50))
     Kernels(level).gaussian.matrix(X, 0.5, 0.0, near)
     Kernels(level).gaussian.matrix(X + 2.0**30, 0.5, 0.0, far)
-    np.testing.assert_allclose(far, near, rtol=1e-12)
+    np.testing.assert_allclose(far, near, rtol=1e-14)
 
 
 @pytest.mark.parametrize("level", usable_levels())
@@ -52,13 +53,12 @@ def test_exponentials_are_within_two_units_in_the_last_place(level):
 @pytest.mark.parametrize("level", usable_levels())
 @pytest.mark.parametrize("offset", range(8))
 def test_a_large_matrix_is_written_past_the_caches(level, offset):
-    """Rows of K that begin anywhere within a cache line; the same numbers as those of a matrix that stays in the caches."""
+    """Rows of K begin anywhere within a cache line."""
     n, d = 1500, 3
     X = np.random.default_rng(offset).normal(size=(n, d))
     K = aligned_zeros((n * n + 16,))[offset : offset + n * n].reshape(n, n)
     Kernels(level).gaussian.matrix(X, 0.5, 0.0, K)
-    exponent = -0.5 * ((X[:40, None] - X) ** 2).sum(axis=2)
-    np.testing.assert_allclose(K[:40], np.exp(exponent), rtol=1e-13)
+    np.testing.assert_allclose(K, np.exp(-0.5 * cdist(X, X, "sqeuclidean")), rtol=1e-13)
     np.testing.assert_array_equal(K, K.T)
 
 

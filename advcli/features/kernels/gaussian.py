@@ -14,7 +14,6 @@ from ..base import register
 from .kernel_map import KernelFeatures, positive_option
 
 _FEW_COLUMNS = 256  # up to which the compiled loop is faster than a product of matrices
-_LARGEST = 1e300  # gamma |x - z|^2 of the compiled loop
 
 
 def _squared_distances(X: Any, Z: Any) -> Array:
@@ -70,9 +69,10 @@ class GaussianFeatures(KernelFeatures):
         store = self.store
         if store.matrix is None and self.X.shape[1] <= _FEW_COLUMNS and not is_sparse(self.X):
             X, K = np.ascontiguousarray(self.X, dtype=np.float64), aligned_zeros((self.n_rows, self.n_rows))
-            if self.gamma > _LARGEST / max(float(np.square(np.ptp(X, axis=0)).sum()), 1.0):
-                raise ConfigError(f"features.gamma={self.gamma:g} is too large for these rows: distances overflow; choose a smaller one")
-            kernels.gaussian.matrix(X, self.gamma, self.constant, K)
+            try:
+                kernels.gaussian.matrix(X, self.gamma, self.constant, K)
+            except ValueError as error:
+                raise ConfigError(f"features.gamma={self.gamma:g} is too large for these rows; choose a smaller one: {error}") from error
             store.matrix = K
         return super().matrix
 
