@@ -370,6 +370,20 @@ def test_the_order_of_the_rows_does_not_matter() -> None:
         assert np.array_equal(first.theta_, second.theta_)
 
 
+@pytest.mark.parametrize("name", ["ova", "ovo"])
+def test_a_proof_belongs_to_the_rows_that_were_given(name: str) -> None:
+    """A fit merges equal rows, leaves out those of weight 0 and reorders the others; its proof has all rows in the order given."""
+    X, y = some(n=40)
+    X[30:35], y[30:35] = X[:5], y[:5]
+    weight = np.random.default_rng(1).integers(0, 4, size=40).astype(float)
+    model = made(name, C=1.0, features="rbf").fit(X, y, weight)
+    proof = model.proof(X, y, weight)
+    K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 3.0) + 1.0
+    np.testing.assert_allclose(K @ proof["theta"], model.binary_scores(X), atol=1e-12)
+    equal = (X[:, None] == X).all(axis=2)
+    np.testing.assert_allclose(np.abs(equal @ proof["theta"]), equal @ (weight[:, None] * proof["r"]), atol=1e-12)
+
+
 # ---- costs of rows ------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("method", METHODS)
 def test_rows_with_the_costs_of_their_labels_are_the_fit_by_the_matrix(method: str) -> None:

@@ -1551,6 +1551,10 @@ RIVALS = (
     Mutant(
         "advcli/learners/reductions/learners.py", "return self.scheme.problems(len(self.classes_))", "return len(self.classes_)", REDUCTIONS
     ),
+    Mutant("advcli/learners/reductions/learners.py", "np.argsort(order)[rows]", "order[rows]", f"{REDUCTIONS} -k proof_belongs"),
+    Mutant(
+        "advcli/learners/reductions/learners.py", "np.where(rows < 0, rows, ", "np.where(False, rows, ", f"{REDUCTIONS} -k proof_belongs"
+    ),
     Mutant("advcli/learners/refitting.py", "(first + biases, *others)", "(first, *others)", f"{REDUCTIONS} -k saved_kernel"),
     # linear programs
     Mutant("advcli/core/highs.py", "ObjSense.kMaximize if", "ObjSense.kMinimize if", PROGRAMS),
