@@ -187,23 +187,31 @@ cdef inline inlined dense_moves_columns(const double **x, int moves, int d, doub
     """Do `dense_moves_scores` for ``vectors`` vectors of columns."""
     cdef int j, m, q
     cdef double *t = theta
+    cdef const double *left[GROUP]  # copies of x and z: a store to Theta cannot change them, so they stay in registers
+    cdef const double *right[GROUP]
     cdef vec sums[2 * GROUP]
     cdef vec change[2 * GROUP]
     cdef vec value[2]
+    cdef vec number
     for m in range(GROUP):
+        left[m], right[m] = x[m], z[m]
         for q in range(vectors):
             sums[m * vectors + q] = splat(0.0)
             change[m * vectors + q] = load(dr + m * kp, v + q)
     for j in range(d):
         for q in range(vectors):
             value[q] = load(t, v + q)
-            for m in range(moves):
-                value[q] = value[q] + splat(x[m][j]) * change[m * vectors + q]
-            if moves > 0:
+        for m in range(moves):
+            number = splat(left[m][j])
+            for q in range(vectors):
+                value[q] = value[q] + number * change[m * vectors + q]
+        if moves > 0:
+            for q in range(vectors):
                 store(t, v + q, value[q])
         for m in range(GROUP):
+            number = splat(right[m][j])
             for q in range(vectors):
-                sums[m * vectors + q] = sums[m * vectors + q] + splat(z[m][j]) * value[q]
+                sums[m * vectors + q] = sums[m * vectors + q] + number * value[q]
         t += kp
     for m in range(GROUP):
         for q in range(vectors):

@@ -80,7 +80,7 @@ def one_pass(loss, X, y, lam, sample, cost, seed):
 
 @pytest.mark.parametrize("name", ["zero_one", "cs"])
 @pytest.mark.parametrize("k", [2, 4, 7, 8, 9, 13, 17, 26, 40])
-@pytest.mark.parametrize("d", [1, 2, 5, 8, 15, 37, 130])
+@pytest.mark.parametrize("d", [1, 2, 5, 8, 15, 37, 130, 131])  # up to four classes, rows of more than 128 are visited one by one
 def test_a_pass_over_dense_rows_is_one_row_after_the_other(kernels, name, k, d):
     """Rows that share products with Theta see what those before them changed: every remainder of d, k and n, and rows without weight."""
     random = np.random.default_rng(k + d)
