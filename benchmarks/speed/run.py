@@ -37,6 +37,7 @@ BENCHMARKS = {
     "many": ("many", "many", "fits to a thousand classes and more against LinearSVC one-versus-rest; --all-peers for 10,000"),
     "mrcpy": ("peers", "minimax", "zero_one fits against MRCpy, in an environment with scikit-learn 1.6"),
     "rbf": ("kernels", "rbf", "zero_one fits with a Gaussian kernel against SVC on the same kernel matrix"),
+    "rbf_whole": ("kernels", "whole", "the same with the kernel matrix included, processor time"),
     "large_c": ("large_c", "large_c", "seconds at C = 2^14 over C = 2^0, eight data sets"),
     "masters": ("masters", "masters", "the last master of constraint generation against PIQP, Clarabel and HiGHS"),
     "grid": ("large_c", "grid", "50 warm-started fits, eight data sets"),
