@@ -225,7 +225,7 @@ cdef inline void step_by_sets(Family *s, const double *f, const double *g, const
             if rest + price[size] < least - 1e-10 * s.unit and t.l < most:
                 row = t.extra + <Py_ssize_t>t.l * kp
                 for i in range(k):
-                    row[i] = 1.0 + price[size] + 1e-12 * s.unit * t.l  # ties in many sets would let the method go in circles
+                    row[i] = 1.0 + price[size]
                 for i in range(k, kp):
                     row[i] = 0.0
                 for i in range(size + 1):

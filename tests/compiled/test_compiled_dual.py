@@ -281,3 +281,18 @@ def test_one_row_at_rest(kernels, ahead):
     assert code == 0
     assert problem.primal(np.ascontiguousarray(theta[:, :3])) == pytest.approx(expected["primal"], rel=1e-9)
     assert R[1].any() == (ahead < 1.0)
+
+
+@pytest.mark.parametrize("name", ["zero_one", "top_k"])
+def test_a_row_whose_label_is_far_ahead_comes_to_rest(kernels, name):
+    """A visit may end early where the label is so far ahead that its row would not move from r = 0; one with another r moves to 0."""
+    random = np.random.default_rng(0)
+    loss = cases.surrogates(name, 4)[-1]
+    y = np.repeat(np.arange(4), 6).astype(np.intp)
+    X = 4.0 * np.eye(4)[y] + 0.1 * random.normal(size=(24, 4))
+    R0, own = cases.dual_points(loss, 24, 1)
+    shift = [np.roll(row, label - before) for row, label, before in zip(R0, y, own, strict=True)]
+    code, _, _, dual, R, _, problem = ascend(kernels, loss, X, y, 0.1, tol=1e-5, max_passes=500.0, R0=np.array(shift))
+    assert code == 0
+    assert (~R.any(axis=1)).any()
+    assert problem.dual(np.ascontiguousarray(R[:, :4])) == pytest.approx(dual, rel=1e-9)

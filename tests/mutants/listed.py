@@ -158,7 +158,6 @@ SETS_AT_A_PRICE = (
     Mutant(
         "_ext/families/adv_label_sets.pxd", "moving += x < flat or x > flat + 1.0", "moving += x < flat", f"{BLOCK} -k label_sets", "oracle"
     ),
-    Mutant("_ext/families/adv_label_sets.pxd", "+ 1e-12 * s.unit * t.l", "", f"{SETS} -k ties", "oracle"),
     Mutant("advcli/losses/label_sets.py", "< 0.0)).size", "< -1.0)).size", f"{SETS} -k refused"),
     Mutant("advcli/metrics.py", "== _counts(true)))", ">= 0))", f"{SETS} -k certified"),
 )
@@ -196,7 +195,7 @@ KERNELS = (
     Mutant("_ext/families/adv_top_k.pxd", "t = (left - right)", "t = (left + right)", f"{TOP_K} -k distribution", "oracle"),
     Mutant("_ext/families/adv_top_k.pxd", "if low >= mu:", "if low >= mu + 9.0:", f"{BLOCK} -k top_k", "oracle"),
     Mutant("_ext/families/adv_top_k.pxd", "vmax(vmin(d, upper), d - one)", "vmin(d, upper)", f"{BLOCK} -k top_k", "oracle"),
-    Mutant("_ext/families/adv_top_k.pxd", "if r[y] == 0.0 and tau == -1.0", "if tau == -1.0", f"{TOP_K} -k fit", "ascent_dense"),
+    Mutant("_ext/families/adv_top_k.pxd", "if r[y] == 0.0 and tau == -1.0", "if tau == -1.0", f"{DUAL} -k far_ahead", "ascent_dense"),
     Mutant("advcli/losses/top_k.py", "if max(n_classes, 2) <= K:", "if max(n_classes, 2) < K:", f"{TOP_K} -k refused"),
     Mutant("advcli/metrics.py", "(np.arange(n_classes) < y_true", "(np.arange(n_classes) > y_true", "tests/metrics/test_metrics_top_k.py"),
     # the zero-one family
