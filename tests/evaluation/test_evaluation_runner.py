@@ -114,6 +114,7 @@ def test_key_follows_what_determines_the_rows(fakes):
     assert len(data_keys) == len(about) + 2
     changes = [{"seed": 1}, {"hyper": {"C": 1.0}}, {"loss": {"name": "ww"}}, {"solver": {"tol": 1e-4}}, {"features": {"name": "rbf"}}]
     changes += [{"noise": {"name": "uniform", "rate": rate}} for rate in (0.1, 0.2)]
+    changes += [{"protocol": {"standardise": "train"}}, {"protocol": {"train_size": 0.6}}]
     keys = {key} | {fakes.cell(**change).key(data) for change in changes}
     assert len(keys) == len(changes) + 1
     same = [

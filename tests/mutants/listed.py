@@ -859,7 +859,7 @@ SETTINGS = (
     Mutant(
         "advcli/config/protocol.py",
         '= ("test", "alpha", "correction")',
-        '= ("test", "alpha", "correction", "metrics")',
+        '= ("test", "alpha", "correction", "standardise")',
         f"{RUNNER_TESTS} -k key",
     ),
     # what a learner is told of the data
