@@ -1,5 +1,6 @@
 """Moments in a box: the optimum of independent solvers, what the bound guarantees, MRCpy's bound, and what is refused."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -158,6 +159,18 @@ def test_any_matrix_is_certified(kind, k, l, size, width, key):
     assert certificate.converged, certificate
     # HiGHS keeps constraints to 1e-7
     assert certificate.game_value == pytest.approx(worst_case(X, y, k, L, problem.tolerance), rel=2e-6, abs=1e-6 * size)
+
+
+def test_a_game_of_value_zero_is_certified():
+    """Rock, paper, scissors: no features help either player, and a gap beside values of 0 would never be small."""
+    L = np.array([[0.0, 1.0, -1.0], [-1.0, 0.0, 1.0], [1.0, -1.0, 0.0]])
+    X, y = np.c_[np.random.default_rng(0).normal(size=(12, 2)), np.ones(12)], np.arange(12) % 3
+    bound = make_features("linear", X, 3, moments="box", tolerance=50.0)
+    problem = Problem(bound, make_loss("general", 3, matrix=L), y, 0.0, tolerance=bound.tolerance(y, None))
+    solution = make_solver("box").solve(problem, Limits(1e-6, max_seconds=HANG))
+    certificate = certify(problem, replace(solution, theta=solution.theta + 1e-15 * np.arange(9.0).reshape(solution.theta.shape)), 1e-6)
+    assert certificate.converged
+    assert 1e-14 < certificate.primal - certificate.dual <= 1e-12
 
 
 def test_a_constant_cost_changes_no_unit():
