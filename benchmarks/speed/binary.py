@@ -5,11 +5,10 @@ where it never gets there is left out of its median and said so. ReHLine (Dai & 
 an environment of its own, and run this with that Python and advcli on its path.
 """
 
-import time
 import warnings
 
 import numpy as np
-from measure import Row, fits_of, interleaved, training_part
+from measure import Row, cpu, fits_of, interleaved, training_part
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC, LinearSVC
 
@@ -55,17 +54,6 @@ def ours(X, y, C, tol, kernel=None):
         mapped.store.matrix = X  # a kernel matrix that needs no check, as SVC makes none
     problem = BinaryProblems(mapped, y.astype(np.int8)[None], np.ones((1, len(y))), 1.0 / (C * len(y)))
     return solve_binary(problem, Limits(tol, 100_000.0)).theta[:, 0]
-
-
-def cpu(call):
-    """Return a call that returns its CPU seconds."""
-
-    def timed():
-        began = time.process_time()
-        call()
-        return time.process_time() - began
-
-    return timed
 
 
 def loosest(fit, objective, goal):

@@ -1,11 +1,10 @@
-"""zero_one fits with the Gaussian kernel to a certified gap against scikit-learn's SVC, on the same precomputed kernel matrix or with K.
+"""zero_one fits with the Gaussian kernel to a certified gap against scikit-learn's SVC, on the same kernel matrix K or each with its own.
 
 gamma = 1/d, C = 1/(lambda n), repeats interleaved. SVC solves k (k - 1) / 2 problems of two classes each, with a bias.
 """
 
 import numpy as np
-from binary import cpu
-from measure import Row, fits_of, interleaved, training_part
+from measure import Row, cpu, fits_of, interleaved, training_part
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 

@@ -55,6 +55,17 @@ def interleaved(calls, repeats):
     return {name: float(np.median(each)) for name, each in seconds.items()}
 
 
+def cpu(call):
+    """Return a call that returns its CPU seconds."""
+
+    def timed():
+        began = time.process_time()
+        call()
+        return time.process_time() - began
+
+    return timed
+
+
 def repeated(call, at_least=0.05):
     """Return the mean seconds of one call over as many as ``at_least`` seconds hold, after one to warm up."""
     started = time.perf_counter()
