@@ -63,30 +63,36 @@ cdef inline void prefetch_visit(const Run *run, Py_ssize_t i) noexcept nogil:
     prefetch(term_of(run, i))
 
 
-cdef inline double step_of(Run *run, Py_ssize_t i, double *f, double skip, double factor, double *moved) noexcept nogil:
-    """Maximise block i, whose scores are ``f``, all but Theta, and return its gap before the step, not times s_i w_i.
-
-    Where that exceeds ``skip``, ``moved`` receives ``factor`` times the change of r.
-    """
+cdef inline double step_of(Run *run, Py_ssize_t i, double *f, double skip) noexcept nogil:
+    """Return the gap of block i, whose scores are ``f``, not times s_i w_i; where it exceeds ``skip``, `stepped` is the r that maximises the block."""
     cdef Family *s = &run.family
     cdef Term *term = term_of(run, i)
-    cdef int v, kp = s.kp
-    cdef double *new = s.work + 9 * kp
-    cdef double *r = run.r + i * kp
-    cdef double weight = 1.0 if run.sample == NULL else run.sample[i], cost = 1.0, gap, w
-    cdef vec change
+    cdef double weight = 1.0 if run.sample == NULL else run.sample[i], cost = 1.0
     if run.cost != NULL:
         cost = run.cost[i]
-        divide(f, kp, cost)
-    w = weight * term.square * run.scale
+        divide(f, s.kp, cost)
     s.hint = &term.hint
-    gap = s.step(s, f, r, term.label, w / cost, skip, new, NULL, NULL)
-    if gap > skip:
-        for v in range(kp // LANES):
-            change = load(new, v)
-            store(moved, v, (change - load(r, v)) * splat(factor))
-            store(r, v, change)
-    return gap
+    return s.step(s, f, run.r + i * s.kp, term.label, weight * term.square * run.scale / cost, skip, stepped(run), NULL, NULL)
+
+
+cdef inline double *stepped(const Run *run) noexcept nogil:
+    """Return where a block step leaves the new r."""
+    return run.family.work + 9 * run.family.kp
+
+
+cdef inline void take_step(Run *run, Py_ssize_t i, double factor, double *moved, int later, const double *products, double *scores) noexcept nogil:
+    """Set r_i to `stepped`, write ``factor`` times its change to ``moved``, and add products[p] times that to row p of ``scores``, p < later."""
+    cdef int v, p, kp = run.family.kp
+    cdef const double *new = stepped(run)
+    cdef double *r = run.r + i * kp
+    cdef vec change
+    for v in range(kp // LANES):
+        change = (load(new, v) - load(r, v)) * splat(factor)
+        store(r, v, load(new, v))
+        store(moved, v, change)
+        # from a register: what was just stored would be waited for
+        for p in range(later):
+            store(scores + p * kp, v, load(scores + p * kp, v) + splat(products[p]) * change)
 
 
 cdef inline double weighed(const Run *run, Py_ssize_t i, double gap) noexcept nogil:
@@ -103,8 +109,9 @@ cdef inline double visit(Run *run, Py_ssize_t i, double skip) noexcept nogil:
     if weight == 0.0:
         return 0.0
     row_scores(&run.rows, i, run.theta, kp, f)
-    gap = step_of(run, i, f, skip, 1.0, moved)
+    gap = step_of(run, i, f, skip)
     if gap > skip:
+        take_step(run, i, 1.0, moved, 0, NULL, NULL)
         row_update(&run.rows, i, run.theta, kp, moved, -weight * run.scale, run.moved)
     return weighed(run, i, gap)
 
@@ -165,8 +172,9 @@ cdef inline void visit_singly(Run *run, const Py_ssize_t *list, Py_ssize_t count
         if b + AHEAD < known:
             prefetch_visit(run, list[b + AHEAD])
         weight = 1.0 if run.sample == NULL else run.sample[i]
-        gap = step_of(run, i, f, skip, 1.0, moved) if weight != 0.0 else 0.0
+        gap = step_of(run, i, f, skip) if weight != 0.0 else 0.0
         if weight != 0.0 and gap > skip:
+            take_step(run, i, 1.0, moved, 0, NULL, NULL)
             dense_update_scores(values + i * d, d, run.theta, kp, moved, -weight * run.scale, values + next * d, f)
         else:
             dense_scores(values + next * d, d, run.theta, kp, f)
@@ -180,11 +188,10 @@ cdef inline void visit_groups(Run *run, const Py_ssize_t *list, Py_ssize_t count
     one loop with the scores of the next one.
     """
     cdef Py_ssize_t first = 0, i
-    cdef int d = run.rows.d, kp = run.family.kp, size, later, q, p, v, moves = 0
+    cdef int d = run.rows.d, kp = run.family.kp, size, later, q, moves = 0
     cdef double *F = run.family.work + 12 * kp
     cdef double *D = run.family.work + (12 + GROUP) * kp
     cdef double *f
-    cdef double *dr
     cdef const double *x[GROUP]
     cdef const double *moved[GROUP]
     cdef double products[GROUP]
@@ -205,16 +212,13 @@ cdef inline void visit_groups(Run *run, const Py_ssize_t *list, Py_ssize_t count
             gap = 0.0
             if weight != 0.0:
                 f = F + q * kp
-                dr = D + moves * kp
-                gap = step_of(run, i, f, skip, -weight * run.scale, dr)
+                gap = step_of(run, i, f, skip)
                 if gap > skip:
-                    moved[moves] = x[q]
-                    moves += 1
                     later = size - q - 1
                     dense_products(x[q], x + q + 1, later, d, products)
-                    for v in range(kp // LANES):
-                        for p in range(later):
-                            store(f + (p + 1) * kp, v, load(f + (p + 1) * kp, v) + splat(products[p]) * load(dr, v))
+                    take_step(run, i, -weight * run.scale, D + moves * kp, later, products, f + kp)
+                    moved[moves] = x[q]
+                    moves += 1
             note_gap(run, i, weighed(run, i, gap), skip, gaps, first + q, total)
         first += GROUP
     for q in range(moves):

@@ -7,7 +7,8 @@
 
 from libc.math cimport fabs
 
-from adv_simd cimport vec, load, store, splat, vmax, vmin, vsum, hmax, if_greater, count_greater, LANES, maximum, threshold, two_thresholds
+from adv_simd cimport vec, load, store, splat, vmax, vmin, vsum, hmax, if_greater, count_greater, FEW, FEW_VECTORS, INVERSES, LANES, maximum
+from adv_simd cimport threshold, two_thresholds
 from adv_family cimport Family, FIXED, TIED, FREE
 from adv_lanes cimport GROUPS, thresholds
 
@@ -95,12 +96,31 @@ cdef inline double zero_one_offset(Family *s, const double *r, Py_ssize_t y) noe
     return 1.0 - maximum(q, s.kp)
 
 
+cdef inline double counted_threshold(const double *g, const vec *sums, int k, int kp, double radius) noexcept nogil:
+    """Return the t of `threshold` for k <= FEW numbers with max g >= 0, ``sums`` those of max(g_j, g_i) over j in lane i: no branch depends on the data.
+
+    g_i > t where sum_j max(g_j - g_i, 0), which decreases in g_i, is less than the radius; what lies above t is counted and added up. The
+    bound gives way by the rounding of the sums, so that the largest number is always counted: a number that lies at t but for rounding
+    changes t by no more. An infinite number makes t NaN.
+    """
+    cdef int i, above = 0
+    cdef double more = k * (1.0 + 2e-15)
+    cdef vec x, bound, total = splat(0.0)
+    for i in range(kp // LANES):
+        x = load(g, i)
+        bound = splat(radius) + splat(more) * x
+        above += count_greater(bound, sums[i])
+        total = total + if_greater(bound, sums[i], x, splat(0.0))
+    return (vsum(total) - radius) * INVERSES[above]
+
+
 cdef inline double zero_one_block(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, int kp) noexcept nogil:
-    """The block step. Sums that wait for each other are what a visit takes: thresholds begin beside each other, all from the last visit's, and a sum
-    that only confirms is not waited for."""
-    cdef int j, near
+    """The block step. Sums that wait for each other and branches that are guessed wrong are what a visit takes: few thresholds are counted, without a
+    branch; more begin beside each other, all from the last visit's; and a sum that only confirms is not waited for."""
+    cdef int j, v, near
     b, g = s.work, s.work + kp
     cdef double tau, largest, gap, u, mu, total, start
+    cdef vec[FEW_VECTORS] of_b, of_g
     cdef vec scale = splat(w), m, inner, q, upper, lower, zero = splat(0.0)
     cdef const double *corner = s.corner - y
     beside_own(s, f, y, b, kp)
@@ -112,10 +132,6 @@ cdef inline double zero_one_block(Family *s, const double *f, const double *r, P
             near += count_greater(load(b, j), m)
         if near == 1:
             return 0.0
-    start = s.hint[0] if s.hint != NULL else -1.0
-    tau = threshold(b, kp, start, 1.0)
-    if s.hint != NULL:
-        s.hint[0] = tau
     # q = r + e_y goes to out; sum_j b_j q_j over the k lanes only (b is -inf on the padding)
     m = zero
     inner = zero
@@ -126,11 +142,29 @@ cdef inline double zero_one_block(Family *s, const double *f, const double *r, P
         inner = inner + q * vmax(load(b, j), splat(-1.7976931348623157e308))
         store(g, j, load(b, j) + scale * q)
     largest = hmax(m)
+    start = s.hint[0] if s.hint != NULL else -1.0
+    if kp <= FEW:
+        # both lists in one loop, whose sums do not wait for each other; the label's numbers are not negative
+        for v in range(kp // LANES):
+            of_b[v] = of_g[v] = zero
+        for j in range(s.k):
+            m, q = splat(b[j]), splat(g[j])
+            for v in range(kp // LANES):
+                of_b[v] = of_b[v] + vmax(m, load(b, v))
+                of_g[v] = of_g[v] + vmax(q, load(g, v))
+        tau = counted_threshold(b, of_b, s.k, kp, 1.0)
+    else:
+        tau = threshold(b, kp, start, 1.0)
+    if s.hint != NULL:
+        s.hint[0] = tau
     gap = tau + largest - vsum(inner)
     if gap <= skip:
         return gap
-    u, mu = start + w * largest, start
-    two_thresholds(g, kp, 1.0, &u, 1.0 + w, &mu)
+    if kp <= FEW:
+        u, mu = counted_threshold(g, of_g, s.k, kp, 1.0), counted_threshold(g, of_g, s.k, kp, 1.0 + w)
+    else:
+        u, mu = start + w * largest, start
+        two_thresholds(g, kp, 1.0, &u, 1.0 + w, &mu)
     total = 0.0
     if w > 0.0:
         upper = splat(u)
@@ -140,18 +174,20 @@ cdef inline double zero_one_block(Family *s, const double *f, const double *r, P
         for j in range(kp // LANES):
             q = vmax(vmin(load(g, j), upper) - lower, zero)
             m = m + q
-            store(out, j, q * scale)
+            store(out, j, q * scale - load(corner, j))
         total = vsum(m)  # w, but for rounding
     if not rounded(total, w, s.k):
         if 0.999 * w < total < 1.001 * w:
+            for j in range(kp // LANES):
+                store(out, j, vmax(vmin(load(g, j), upper) - lower, zero) * scale)
             normalise(out, kp)
         else:  # w so small that the quadratic term has drowned: the oracle's vertex is the answer
             uniform_on_support(b, tau, kp, out)
+        for j in range(kp // LANES):
+            store(out, j, load(out, j) - load(corner, j))
     if state != NULL:
         for j in range(s.k):
             state[j] = TIED if g[j] > u else (FREE if g[j] > mu else FIXED)
-    for j in range(kp // LANES):
-        store(out, j, load(out, j) - load(corner, j))
     return gap
 
 

@@ -147,7 +147,8 @@ cdef extern from *:
       #endif
       }
     #endif
-    static const double adv_inverses[17] = {0., 1., 1. / 2, 1. / 3, 1. / 4, 1. / 5, 1. / 6, 1. / 7, 1. / 8, 1. / 9, 1. / 10, 1. / 11, 1. / 12, 1. / 13,
+    #define ADV_FEW 8
+    static const double adv_inverses[17] = {NAN, 1., 1. / 2, 1. / 3, 1. / 4, 1. / 5, 1. / 6, 1. / 7, 1. / 8, 1. / 9, 1. / 10, 1. / 11, 1. / 12, 1. / 13,
       1. / 14, 1. / 15, 1. / 16};
     static inline double adv_inverse(int count) { return count <= 16 ? adv_inverses[count] : 1.0 / count; }
     static inline void adv_prefetch(const void *p) {
@@ -162,6 +163,9 @@ cdef extern from *:
     ctypedef double vec "adv_vec"
     ctypedef void inlined "ADV_INLINED void"   # of a function that is inlined wherever it is called
     int LANES "ADV_LANES"
+    enum:
+        FEW "ADV_FEW"                          # numbers up to which `counted_threshold` takes less time than `threshold`
+        FEW_VECTORS "(ADV_FEW / ADV_LANES)"    # and their vectors
     vec load "adv_load"(const double *p, int j) noexcept nogil
     vec load_first "adv_load_first"(const double *p, int count) noexcept nogil   # the first ``count`` numbers, no more are read, and zeros
     void store "adv_store"(double *p, int j, vec a) noexcept nogil
@@ -174,6 +178,7 @@ cdef extern from *:
     int count_greater "adv_count_gt"(vec a, vec b) noexcept nogil
     int keep_greater "adv_keep_gt"(double *p, vec a, vec b) noexcept nogil   # writes these lanes of a, and any numbers behind them; how many
     double inverse "adv_inverse"(int count) noexcept nogil
+    const double[17] INVERSES "adv_inverses"
     void prefetch "adv_prefetch"(const void *p) noexcept nogil
 
 

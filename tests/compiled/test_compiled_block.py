@@ -1,5 +1,6 @@
 """The compiled block step argmax c(r') + f.r' - w/2 |r' - r|^2: optimality, an independent quadratic program, plain Python."""
 
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -231,3 +232,38 @@ def test_scores_that_are_no_numbers_do_not_make_a_label_lead(kernels):
     R, _ = kernels.face(loss.family, F, np.zeros((3, 3)), y, 1.0)
     assert (R[0] == 0.0).all()
     assert (R[1:] != 0.0).any(axis=1).all()
+
+
+def exact_zero_one(f, q, w):
+    """Return the new q and the block gap at the old one in rational numbers; thresholds are the largest (sum of the m largest - mass)/m."""
+    f, q, w = [Fraction(each) for each in f], [Fraction(each) for each in q], Fraction(w)
+
+    def threshold(z, mass):
+        ordered = sorted(z, reverse=True)
+        return max((sum(ordered[:m]) - mass) / m for m in range(1, len(z) + 1))
+
+    g = [a + w * b for a, b in zip(f, q, strict=True)]
+    u, mu = threshold(g, 1), threshold(g, 1 + w)
+    new = [max(min(each, u) - mu, 0) / w for each in g]
+    gap = threshold(f, 1) + max(q) - sum(a * b for a, b in zip(f, q, strict=True))
+    return np.array([float(each) for each in new]), float(gap)
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 5, 6, 7, 8, 9, 12])
+@pytest.mark.parametrize("seed", range(3))
+def test_steps_on_rows_of_any_size_against_rational_numbers(kernels, k, seed):
+    """Scores, a level common to all labels, and the curvature: each of any size; labels tie, and lie within 1 of each other or not."""
+    random, loss, eps = np.random.default_rng([k, seed]), make_loss("zero_one", k), np.finfo(float).eps
+    n = 60
+    sizes = 10.0 ** random.uniform(-12, 15, size=(2, n, 1)) * random.choice([0.0, 1.0, 1.0], size=(2, n, 1))
+    F = sizes[0] * random.normal(size=(n, k)).round(random.integers(16)) + sizes[1] * random.normal(size=(n, 1))
+    R, y = cases.dual_points(loss, n, seed)
+    w = 10.0 ** random.uniform(-6, 15, size=n)
+    found = np.empty(n)
+    new, _ = kernels.face(loss.family, F, R, y, w, gap=found)
+    for i in range(n):
+        unit = np.eye(k)[y[i]]
+        q, gap = exact_zero_one(F[i], R[i] + unit, w[i])
+        largest = np.abs(F[i] - F[i, y[i]]).max() + 2 * np.abs(F[i]).max() + 1.0
+        assert abs(found[i] - gap) <= 4 * k * eps * largest, (F[i], R[i], y[i], w[i])
+        assert np.abs(new[i] + unit - q).max() <= 4 * k * eps * (largest / w[i] + 1.0), (F[i], R[i], y[i], w[i])

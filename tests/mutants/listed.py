@@ -234,6 +234,21 @@ KERNELS = (
         f"{BLOCK} -k zero_one",
         "oracle",
     ),
+    Mutant(
+        "_ext/families/adv_zero_one.pxd",
+        "counted_threshold(g, of_g, s.k, kp, 1.0 + w)",
+        "counted_threshold(g, of_g, s.k, kp, 1.0 + 2.0 * w)",
+        f"{BLOCK} -k any_size",
+        "oracle",
+    ),
+    Mutant(
+        "_ext/families/adv_zero_one.pxd",
+        "splat(radius) + splat(more)",
+        "splat(0.5 * radius) + splat(more)",
+        f"{BLOCK} -k any_size",
+        "oracle",
+    ),
+    Mutant("_ext/families/adv_zero_one.pxd", "more = k * (1.0 + 2e-15)", "more = k", f"{BLOCK} -k any_size", "oracle"),
     Mutant("_ext/families/adv_zero_one.pxd", "c[0] = 1.0 - largest", "c[0] = 1.0 + largest", f"{ORACLE} -k 'zero_one'", "oracle"),
     Mutant(
         "_ext/families/adv_zero_one.pxd",
@@ -352,8 +367,8 @@ KERNELS = (
     ),
     Mutant(
         "_ext/ascent/adv_visit.pxd",
-        "products[p]) * load(dr, v)",
-        "products[0]) * load(dr, v)",
+        "splat(products[p]) * change",
+        "splat(products[0]) * change",
         f"{DUAL} -k 'dense_rows'",
         "ascent_dense",
         level="avx2",
@@ -362,7 +377,12 @@ KERNELS = (
         "_ext/ascent/adv_visit.pxd", "moved[moves] = x[q]", "moved[moves] = x[0]", f"{DUAL} -k 'dense_rows'", "ascent_dense", level="avx2"
     ),
     Mutant(
-        "_ext/ascent/adv_visit.pxd", "-weight * run.scale, dr)", "-run.scale, dr)", f"{DUAL} -k 'dense_rows'", "ascent_dense", level="avx2"
+        "_ext/ascent/adv_visit.pxd",
+        "take_step(run, i, -weight * run.scale,",
+        "take_step(run, i, -run.scale,",
+        f"{DUAL} -k 'dense_rows'",
+        "ascent_dense",
+        level="avx2",
     ),
     Mutant(
         "_ext/ascent/adv_visit.pxd",
@@ -433,8 +453,8 @@ KERNELS = (
     ),
     Mutant(
         "_ext/ascent/adv_visit.pxd",
-        "w = weight * term.square * run.scale",
-        "w = term.square * run.scale",
+        "weight * term.square * run.scale / cost",
+        "term.square * run.scale / cost",
         f"{DUAL} -k 'meet'",
         "ascent_dense",
     ),
