@@ -63,8 +63,13 @@ cdef inline void prefetch_visit(const Run *run, Py_ssize_t i) noexcept nogil:
     prefetch(term_of(run, i))
 
 
+cdef inline double *stepped(const Run *run) noexcept nogil:
+    """Return where a block step leaves the new r."""
+    return run.family.work + 9 * run.family.kp
+
+
 cdef inline double step_of(Run *run, Py_ssize_t i, double *f, double skip) noexcept nogil:
-    """Return the gap of block i, whose scores are ``f``, not times s_i w_i; where it exceeds ``skip``, `stepped` is the r that maximises the block."""
+    """Return the gap of block i at its scores ``f``, without the factor s_i w_i; where it exceeds ``skip``, `stepped` maximises the block."""
     cdef Family *s = &run.family
     cdef Term *term = term_of(run, i)
     cdef double weight = 1.0 if run.sample == NULL else run.sample[i], cost = 1.0
@@ -73,11 +78,6 @@ cdef inline double step_of(Run *run, Py_ssize_t i, double *f, double skip) noexc
         divide(f, s.kp, cost)
     s.hint = &term.hint
     return s.step(s, f, run.r + i * s.kp, term.label, weight * term.square * run.scale / cost, skip, stepped(run), NULL, NULL)
-
-
-cdef inline double *stepped(const Run *run) noexcept nogil:
-    """Return where a block step leaves the new r."""
-    return run.family.work + 9 * run.family.kp
 
 
 cdef inline void take_step(Run *run, Py_ssize_t i, double factor, double *moved, int later, const double *products, double *scores) noexcept nogil:

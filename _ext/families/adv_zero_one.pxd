@@ -7,8 +7,8 @@
 
 from libc.math cimport fabs
 
-from adv_simd cimport vec, load, store, splat, vmax, vmin, vsum, hmax, if_greater, count_greater, FEW, FEW_VECTORS, INVERSES, LANES, maximum
-from adv_simd cimport threshold, two_thresholds
+from adv_simd cimport vec, load, store, splat, vmax, vmin, vsum, hmax, if_greater, count_greater, FEW, FEW_VECTORS, LANES, maximum
+from adv_simd cimport counted_threshold, threshold, two_thresholds
 from adv_family cimport Family, FIXED, TIED, FREE
 from adv_lanes cimport GROUPS, thresholds
 
@@ -96,27 +96,9 @@ cdef inline double zero_one_offset(Family *s, const double *r, Py_ssize_t y) noe
     return 1.0 - maximum(q, s.kp)
 
 
-cdef inline double counted_threshold(const double *g, const vec *sums, int k, int kp, double radius) noexcept nogil:
-    """Return the t of `threshold` for k <= FEW numbers with max g >= 0, ``sums`` those of max(g_j, g_i) over j in lane i: no branch depends on the data.
-
-    g_i > t where sum_j max(g_j - g_i, 0), which decreases in g_i, is less than the radius; what lies above t is counted and added up. The
-    bound gives way by the rounding of the sums, so that the largest number is always counted: a number that lies at t but for rounding
-    changes t by no more. An infinite number makes t NaN.
-    """
-    cdef int i, above = 0
-    cdef double more = k * (1.0 + 2e-15)
-    cdef vec x, bound, total = splat(0.0)
-    for i in range(kp // LANES):
-        x = load(g, i)
-        bound = splat(radius) + splat(more) * x
-        above += count_greater(bound, sums[i])
-        total = total + if_greater(bound, sums[i], x, splat(0.0))
-    return (vsum(total) - radius) * INVERSES[above]
-
-
 cdef inline double zero_one_block(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, int kp) noexcept nogil:
-    """The block step. Sums that wait for each other and branches that are guessed wrong are what a visit takes: few thresholds are counted, without a
-    branch; more begin beside each other, all from the last visit's; and a sum that only confirms is not waited for."""
+    """The block step. What takes time are sums that wait for each other and branches that the processor guesses wrong. So the thresholds of few labels
+    are counted without a branch, those of more begin beside each other, all from the last visit's, and a sum that only confirms is not waited for."""
     cdef int j, v, near
     b, g = s.work, s.work + kp
     cdef double tau, largest, gap, u, mu, total, start
@@ -144,7 +126,7 @@ cdef inline double zero_one_block(Family *s, const double *f, const double *r, P
     largest = hmax(m)
     start = s.hint[0] if s.hint != NULL else -1.0
     if kp <= FEW:
-        # both lists in one loop, whose sums do not wait for each other; the label's numbers are not negative
+        # both lists in one loop, whose sums do not wait for each other; the numbers of label y are at least 0, as `counted_threshold` asks
         for v in range(kp // LANES):
             of_b[v] = of_g[v] = zero
         for j in range(s.k):

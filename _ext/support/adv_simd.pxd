@@ -178,7 +178,7 @@ cdef extern from *:
     int count_greater "adv_count_gt"(vec a, vec b) noexcept nogil
     int keep_greater "adv_keep_gt"(double *p, vec a, vec b) noexcept nogil   # writes these lanes of a, and any numbers behind them; how many
     double inverse "adv_inverse"(int count) noexcept nogil
-    const double[17] INVERSES "adv_inverses"
+    const double[17] INVERSES "adv_inverses"   # what `inverse` returns, without its branch, and NaN for 0
     void prefetch "adv_prefetch"(const void *p) noexcept nogil
 
 
@@ -253,3 +253,21 @@ cdef inline void two_thresholds(const double *g, int kp, double radius, double *
             before = others
             u = u + (vsum(o) - wider) * inverse(others) if others else maximum(g, kp) - wider
     first[0], second[0] = t, u
+
+
+cdef inline double counted_threshold(const double *g, const vec *sums, int k, int kp, double radius) noexcept nogil:
+    """Return the t of `threshold` for k <= FEW numbers whose largest is at least 0. No branch depends on the data.
+
+    Lane i of ``sums`` holds sum_j max(g_j, g_i). The sum of max(g_j - g_i, 0) decreases in g_i, and g_i > t where it is less than the
+    radius; what lies above t is counted and added up. The bound exceeds the rounding of the sums, so that the largest number is always
+    counted; another number that is counted by rounding alone lies at t, and changes t by rounding. An infinite number makes t NaN.
+    """
+    cdef int i, above = 0
+    cdef double more = k * (1.0 + 2e-15)
+    cdef vec x, bound, total = splat(0.0)
+    for i in range(kp // LANES):
+        x = load(g, i)
+        bound = splat(radius) + splat(more) * x
+        above += count_greater(bound, sums[i])
+        total = total + if_greater(bound, sums[i], x, splat(0.0))
+    return (vsum(total) - radius) * INVERSES[above]

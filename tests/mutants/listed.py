@@ -242,13 +242,13 @@ KERNELS = (
         "oracle",
     ),
     Mutant(
-        "_ext/families/adv_zero_one.pxd",
+        "_ext/support/adv_simd.pxd",
         "splat(radius) + splat(more)",
         "splat(0.5 * radius) + splat(more)",
         f"{BLOCK} -k any_size",
         "oracle",
     ),
-    Mutant("_ext/families/adv_zero_one.pxd", "more = k * (1.0 + 2e-15)", "more = k", f"{BLOCK} -k any_size", "oracle"),
+    Mutant("_ext/support/adv_simd.pxd", "more = k * (1.0 + 2e-15)", "more = k", f"{BLOCK} -k any_size", "oracle"),
     Mutant("_ext/families/adv_zero_one.pxd", "c[0] = 1.0 - largest", "c[0] = 1.0 + largest", f"{ORACLE} -k 'zero_one'", "oracle"),
     Mutant(
         "_ext/families/adv_zero_one.pxd",
