@@ -8,7 +8,7 @@
 from libc.math cimport fabs
 
 from adv_simd cimport vec, load, store, splat, vmax, vmin, vsum, hmax, if_greater, count_greater, FEW, FEW_VECTORS, LANES, maximum
-from adv_simd cimport counted_threshold, threshold, two_thresholds
+from adv_simd cimport counted_threshold, threshold, two_thresholds, unfused
 from adv_family cimport Family, FIXED, TIED, FREE
 from adv_lanes cimport GROUPS, thresholds
 
@@ -156,7 +156,7 @@ cdef inline double zero_one_block(Family *s, const double *f, const double *r, P
         for j in range(kp // LANES):
             q = vmax(vmin(load(g, j), upper) - lower, zero)
             m = m + q
-            store(out, j, q * scale - load(corner, j))
+            store(out, j, unfused(q, scale) - load(corner, j))  # rounded, so that r is 0 where q is e_y
         total = vsum(m)  # w, but for rounding
     if not rounded(total, w, s.k):
         if 0.999 * w < total < 1.001 * w:

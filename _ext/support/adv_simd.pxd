@@ -43,6 +43,7 @@ cdef extern from *:
       static inline adv_vec adv_max(adv_vec a, adv_vec b) { return a > b ? a : b; }
       static inline adv_vec adv_min(adv_vec a, adv_vec b) { return a < b ? a : b; }
       static inline adv_vec adv_if_gt(adv_vec a, adv_vec b, adv_vec x, adv_vec z) { return a > b ? x : z; }
+      static inline adv_vec adv_unfused(adv_vec a, adv_vec b) { return a * b; }
       static inline double adv_sum(adv_vec a) { return a; }
       static inline double adv_hmax(adv_vec a) { return a; }
       static inline int adv_count_gt(adv_vec a, adv_vec b) { return a > b; }
@@ -81,6 +82,13 @@ cdef extern from *:
       static inline adv_vec adv_if_gt(adv_vec a, adv_vec b, adv_vec x, adv_vec z) {
         adv_mask m = a > b;
         return (adv_vec)((m & (adv_mask)x) | (~m & (adv_mask)z));
+      }
+      static inline adv_vec adv_unfused(adv_vec a, adv_vec b) {
+        a *= b;
+        #if defined(__AVX512F__)
+        __asm__("" : "+v"(a)); /* the compiler does not look through it */
+        #endif
+        return a;
       }
       #if defined(__AVX512F__)
         /* a loop over the lanes becomes eight masked moves */
@@ -170,6 +178,7 @@ cdef extern from *:
     vec load_first "adv_load_first"(const double *p, int count) noexcept nogil   # the first ``count`` numbers, no more are read, and zeros
     void store "adv_store"(double *p, int j, vec a) noexcept nogil
     vec splat "adv_set"(double a) noexcept nogil
+    vec unfused "adv_unfused"(vec a, vec b) noexcept nogil   # a * b, rounded: avx512 else fuses it with a sum that follows
     vec vmax "adv_max"(vec a, vec b) noexcept nogil
     vec vmin "adv_min"(vec a, vec b) noexcept nogil
     vec if_greater "adv_if_gt"(vec a, vec b, vec then, vec otherwise) noexcept nogil
