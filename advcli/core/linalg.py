@@ -1,6 +1,7 @@
 """Dense linear algebra: SciPy's and NumPy's functions by their names; under portable arithmetic those of `_ext/support/arithmetic.pyx`.
 
 Arguments and answers are those of `scipy.linalg`, `scipy.linalg.lapack` and `numpy.linalg`; ``overwrite`` promises nothing here.
+Products with few columns, as scores of few classes are, have loops of their own (`_ext/support/few_columns.pyx`), whose bits are portable.
 """
 
 from __future__ import annotations
@@ -31,6 +32,33 @@ def inner(a: Any, b: Any) -> float:
 def norm(a: Any) -> float:
     """Return the root of the sum of the squares of all entries."""
     return float(np.sqrt(inner(a, a)))
+
+
+def has_few_columns(X: Any, B: Array) -> bool:
+    """Return whether X, doubles whose rows are contiguous, and B have products with few columns, whose bits do not depend on parts of X.
+
+    A single column is left to BLAS.
+    """
+    contiguous = isinstance(X, np.ndarray) and X.dtype == np.float64 and (X.strides[1] == X.itemsize or X.shape[1] < 2)
+    return contiguous and 1 < B.shape[1] <= kernels.few_columns.MOST_COLUMNS
+
+
+def product(X: Array, A: Array, out: Array | None = None) -> Array:
+    """Return X A for arrays (n, d) and (d, k), in ``out`` (n, k) where that is given."""
+    if not has_few_columns(X, A):
+        return np.matmul(X, A, out=out)
+    F = np.empty((len(X), A.shape[1])) if out is None else out
+    kernels.few_columns.scores(X, np.ascontiguousarray(A, dtype=np.float64), F)
+    return F
+
+
+def transposed_product(X: Array, R: Array) -> Array:
+    """Return X'R (d, k), C-contiguous, for arrays (n, d) and (n, k)."""
+    if not has_few_columns(X, R):
+        return np.ascontiguousarray(X.T @ R if R.flags.c_contiguous else (R.T @ X).T)  # R' is fast where its rows are whole
+    total = np.empty((X.shape[1], R.shape[1]))
+    kernels.few_columns.sums(X, np.asarray(R, dtype=np.float64), total)
+    return total
 
 
 def plus_own(A: Array, y: Labels, amount: float = 1.0) -> Array:

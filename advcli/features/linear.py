@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..core.arrays import dense, is_sparse
 from ..core.compiled import CompiledRows, compiled_rows, kernels
-from ..core.linalg import dsyrk
+from ..core.linalg import dsyrk, has_few_columns, product, transposed_product
 from ..core.threads import rows_by, shared
 from ..core.typing import Array, Labels, Layout
 from .base import Directions, ExplicitMap, register
@@ -57,10 +57,10 @@ class _LinearDirections(Directions):
         return np.asarray(dense(self.features.X[self.owner]))
 
     def forward(self, theta: Array) -> Array:
-        return np.einsum("mk,mk->m", self.X @ theta, self.B)
+        return np.einsum("mk,mk->m", product(self.X, theta), self.B)
 
     def backward(self, v: Array) -> Array:
-        return self.X.T @ (v[:, None] * self.B)
+        return transposed_product(self.X, v[:, None] * self.B)
 
     def gram(self) -> Array:
         return (self.X @ self.X.T) * (self.B @ self.B.T)
@@ -91,18 +91,18 @@ class _LinearDirections(Directions):
                 return self._by_faces(B, weight, slot, examples, chosen, face)
         # by pairs of classes, over the examples that move both
         start, moved, products = kernels.newton_faces.pairs(B, slot, weight[examples])
-        X = dense(self.features.X[examples])
+        X = self.features.X
+        if is_sparse(X) or not X.flags.c_contiguous:
+            X, examples = np.ascontiguousarray(dense(X[examples])), np.arange(len(examples))
         H = np.zeros((d, k, d, k))
 
         def write(pair: tuple[int, int]) -> None:
             a, b = pair
             first, last = start[a * (a + 1) // 2 + b :][:2]
-            place = slice(first, last)
-            touched = moved[place]
-            if len(touched):
-                rows = X if len(touched) == len(examples) else X[touched]
-                H[:, a, :, b] = rows.T @ (rows * products[place][:, None])
-                H[:, b, :, a] = H[:, a, :, b]
+            if first < last:
+                sums = np.zeros((d, d))
+                kernels.grams.upper(X, examples[moved[first:last]], products[first:last], sums)
+                H[:, a, :, b] = H[:, b, :, a] = sums
 
         shared(write, [(a, b) for a in range(k) for b in range(a + 1)], self.threads)
         return H.reshape(size, size)
@@ -253,10 +253,13 @@ class LinearFeatures(ExplicitMap):
             parts = rows_by(n, _PRODUCTS // theta.size) if n * theta.size > _PRODUCTS else []
         F = np.empty((n, k), order=order)
         if len(parts) < 2:
-            return np.matmul(X, theta, out=F) if isinstance(X, np.ndarray) else np.asarray(X @ theta, order=order)
+            return product(X, theta, F) if isinstance(X, np.ndarray) else np.asarray(X @ theta, order=order)
 
         def write(rows: slice) -> None:
-            F[rows] = X[rows] @ theta
+            if isinstance(X, np.ndarray):
+                product(X[rows], theta, F[rows])
+            else:
+                F[rows] = X[rows] @ theta
 
         shared(write, parts, threads)
         return F
@@ -276,11 +279,12 @@ class LinearFeatures(ExplicitMap):
             cuts = [k * part // threads for part in range(threads + 1)]
             return np.hstack(shared(lambda part: X.T @ R[:, cuts[part] : cuts[part + 1]], range(threads), threads))
         each = self.n_rows * k
-        least = max(_FEATURES, -(-d // _MOST_PARTS), -(-_PRODUCTS // max(each, 1)))
+        most = threads if has_few_columns(X, R) else _MOST_PARTS
+        least = max(_FEATURES, -(-d // most), -(-_PRODUCTS // max(each, 1)))
         if each * d <= _PRODUCTS or d < 2 * least:
-            return np.ascontiguousarray(X.T @ R if R.flags.c_contiguous else (R.T @ X).T)  # R' is fast where its rows are whole
+            return transposed_product(X, R)
         cuts = [*range(0, d - least + 1, least), d]
-        return np.vstack(shared(lambda part: X[:, cuts[part] : cuts[part + 1]].T @ R, range(len(cuts) - 1), threads))
+        return np.vstack(shared(lambda part: transposed_product(X[:, cuts[part] : cuts[part + 1]], R), range(len(cuts) - 1), threads))
 
     def _sparse_adjoint(self, R: Any, threads: int) -> Array:
         """Return X'R for CSR matrices X and R: sums over parts of the rows, added up in their order; threads share the classes."""

@@ -24,6 +24,7 @@ BENCHMARKS = {
     ),
     "sparse": ("epochs", "sparse", "sparse epoch / scipy products, n = 1e5, d = 5e4, k = 100"),
     "oracle": ("oracle", "oracle", "zero_one oracle against numpy sort and the memory floor"),
+    "products": ("products", "products", "products with few columns and weighted Gram matrices against NumPy"),
     "general": ("matrices", "general", "games of any matrix against HiGHS, warm"),
     "ordinal": ("matrices", "ordinal", "absolute and squared fits beside zero_one on computer, bank, calhousing"),
     "fits": ("peers", "fits", "zero_one fits against LinearSVC and LogisticRegression"),

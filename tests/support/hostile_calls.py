@@ -65,13 +65,14 @@ AT_LEAST = {
     ("arithmetic.sparse_by_sparse", "row"),
     ("ascent_kernel.solve", "K"),
     ("ascent_kernel.extend", "out"),
+    ("grams.upper", "X"),
     ("newton_faces.pairs", "weight"),
     ("subgradient.sgd", "squares"),
     ("subgradient.sgd", "state"),
     ("subgradient.dual_averaging", "state"),
 }
 # Rows and columns may lie apart.
-APART = {("arithmetic.add_row_products", "A"), ("arithmetic.add_row_products", "B")}
+APART = {("arithmetic.add_row_products", "A"), ("arithmetic.add_row_products", "B"), ("few_columns.scores", "F"), ("few_columns.sums", "R")}
 # None at all stands for "not wanted", "all 1" or "dense"; a general matrix of no rows has no tight ones.
 OPTIONAL = {
     "sample_weight",
@@ -278,6 +279,17 @@ def scores_calls(_, random):
     yield "adjoint", {**rows, **point, "k": K, "together": 2, "total": np.zeros((D, K)), "first": 0, "last": K}
     for number in range(4):
         yield "standardised", {**some_stored(random, single=number % 2 == 0, listed=number > 1), "X": np.empty((N, D + 1))}
+
+
+def few_columns_calls(_, random):
+    X = random.normal(size=(N, D))
+    yield "scores", {"X": X, "A": random.normal(size=(D, K)), "F": np.empty((N, K))}
+    yield "sums", {"X": X, "R": random.normal(size=(N, K)), "total": np.empty((D, K))}
+
+
+def grams_calls(_, random):
+    rows = random.permutation(N)[:4].astype(np.intp)
+    yield "upper", {"X": random.normal(size=(N, D)), "rows": rows, "weight": random.normal(size=4), "sums": np.zeros((D, D))}
 
 
 def some_stored(random, single, listed):
@@ -830,6 +842,8 @@ CALLS = {
     "processor": processor_calls,
     "gaussian": gaussian_calls,
     "outcomes": outcomes_calls,
+    "few_columns": few_columns_calls,
+    "grams": grams_calls,
     "scores": scores_calls,
     "trees": trees_calls,
     "parser": parser_calls,

@@ -21,7 +21,7 @@ import numpy as np
 from ...core.arrays import dense, is_sparse
 from ...core.checks import LARGEST, POSITIVE, refuse, refuse_huge
 from ...core.compiled import kernels
-from ...core.linalg import LinAlgError, cho_factor, cho_solve, inner
+from ...core.linalg import LinAlgError, cho_factor, cho_solve, inner, product, transposed_product
 from ...core.typing import Array, Labels
 from ..base import Directions, FeatureMap, KernelMap, register
 from ..linear import LinearFeatures
@@ -257,16 +257,17 @@ class KernelFeatures(KernelMap):
             # a function without support is 0, and scikit-learn has no distances to no rows
             for start in range(0, self.n_rows if len(support) else 0, PIECE):
                 rows = slice(start, min(start + PIECE, self.n_rows))
-                F[rows] = self.between(rows, support) @ A[support]
+                product(self.between(rows, support), A[support], F[rows])
             return F
         store = self.store
         if store.coefficients is None or store.values is None or not np.array_equal(store.coefficients, A):
             if self.whole and len(support) > _DENSE * self.n_rows:
-                by_class = np.ascontiguousarray(A.T) @ self.matrix
+                store.values = transposed_product(self.matrix, np.asfortranarray(A))  # K is symmetric
             else:
                 by_class = np.zeros((A.shape[1], self.n_rows))
                 self.accumulate(by_class, support, A[support])
-            store.coefficients, store.values = A.copy(), np.ascontiguousarray(by_class.T)
+                store.values = np.ascontiguousarray(by_class.T)
+            store.coefficients = A.copy()
             store.values.setflags(write=False)
         return store.values
 
