@@ -30,20 +30,22 @@ cdef enum:
 MOST_COLUMNS = WIDEST * LANES
 """Columns that a product may have."""
 
-# X A or R (n, k), in any layout.
-cdef struct Rows:
-    double *at
-    Py_ssize_t down   # from a row to the next
-    Py_ssize_t along  # from a column to the next
-    int k
+cdef struct Product:
+    const double *x         # X (n, d)
+    Py_ssize_t step         # from a row of X to the next
+    Py_ssize_t n, d
+    double *by_column       # A or X'R (d, kp), its rows filled up to whole vectors
+    double *by_row          # X A or R (n, k), in any layout
+    Py_ssize_t down, along  # from a row of it to the next, and from a column
+    int k, kp
+    bint transposed         # whether X'R is wanted
 
-# What a loop takes: the first row of X, the numbers from a row to the next, n, d; A or X'R (d, kp); X A or R; kp.
-ctypedef void (*Loop)(const double *, Py_ssize_t, Py_ssize_t, Py_ssize_t, double *, const Rows *, int) noexcept nogil
+ctypedef void (*Loop)(const Product *) noexcept nogil
 
 
-cdef inline bint has_room(const Rows *rows, Py_ssize_t i, Py_ssize_t n, int kp) noexcept nogil:
-    """Whether rows lie one behind the other, and whole vectors of the rows up to i end within the n rows."""
-    return rows.along == 1 and rows.down == rows.k and i * rows.k + kp - rows.k <= n * rows.k
+cdef inline bint has_room(const Product *p, Py_ssize_t i) noexcept nogil:
+    """Whether the numbers of `by_row` lie one behind the other, and whole vectors of the rows up to i end within the n rows."""
+    return p.along == 1 and p.down == p.k and i * p.k + p.kp - p.k <= p.n * p.k
 
 
 cdef inline inlined tile_scores(const double *x, Py_ssize_t step, Py_ssize_t d, const double *a, int kp, int vectors, int rows, double *f,
@@ -103,149 +105,117 @@ cdef inline inlined tile_sums(const double *x, Py_ssize_t step, Py_ssize_t d, do
         total += kp
 
 
-cdef inline inlined write_scores(const double *x, Py_ssize_t step, Py_ssize_t n, Py_ssize_t d, const double *a, const Rows *F, int kp, int vectors,
-                                 int rows) noexcept nogil:
+cdef inline inlined write_scores(const Product *p, int vectors, int rows) noexcept nogil:
     """Write X A by tiles in the order of the rows, so that each overwrites what the one before wrote behind its rows."""
     cdef Py_ssize_t i = 0, apart
-    cdef int some, c, q
+    cdef int some, c, q, kp = p.kp
     cdef double f[SUMS * 8]
+    cdef const double *x
     cdef double *to
-    while i < n:
-        some = rows if i + rows <= n else 1
-        to, apart = f, kp
-        if has_room(F, i + some, n, kp):
-            to, apart = F.at + i * F.down, F.down
+    while i < p.n:
+        some = rows if i + rows <= p.n else 1
+        x, to, apart = p.x + i * p.step, f, kp
+        if has_room(p, i + some):
+            to, apart = p.by_row + i * p.down, p.down
         if some == rows:
-            tile_scores(x + i * step, step, d, a, kp, vectors, rows, to, apart)
+            tile_scores(x, p.step, p.d, p.by_column, kp, vectors, rows, to, apart)
         else:
-            tile_scores(x + i * step, step, d, a, kp, vectors, 1, to, apart)
+            tile_scores(x, p.step, p.d, p.by_column, kp, vectors, 1, to, apart)
         if to == f:
-            for c in range(F.k):
+            for c in range(p.k):
                 for q in range(some):
-                    F.at[(i + q) * F.down + c * F.along] = f[q * kp + c]
+                    p.by_row[(i + q) * p.down + c * p.along] = f[q * kp + c]
         i += some
 
 
-cdef inline inlined add_sums(const double *x, Py_ssize_t step, Py_ssize_t n, Py_ssize_t d, double *total, const Rows *R, int kp, int vectors,
-                             int rows) noexcept nogil:
+cdef inline inlined add_sums(const Product *p, int vectors, int rows) noexcept nogil:
     """Add X'R by tiles."""
     cdef Py_ssize_t i = 0, apart
-    cdef int some, c, q
+    cdef int some, c, q, kp = p.kp
     cdef double r[SUMS * 8]
+    cdef const double *x
     cdef const double *beside
-    while i < n:
-        some = rows if i + rows <= n else 1
-        beside, apart = r, kp
-        if has_room(R, i + some, n, kp):
-            beside, apart = R.at + i * R.down, R.down
+    while i < p.n:
+        some = rows if i + rows <= p.n else 1
+        x, beside, apart = p.x + i * p.step, r, kp
+        if has_room(p, i + some):
+            beside, apart = p.by_row + i * p.down, p.down
         else:
             for c in range(kp):
                 for q in range(some):
-                    r[q * kp + c] = R.at[(i + q) * R.down + c * R.along] if c < R.k else 0.0
+                    r[q * kp + c] = p.by_row[(i + q) * p.down + c * p.along] if c < p.k else 0.0
         if some == rows:
-            tile_sums(x + i * step, step, d, total, kp, vectors, rows, beside, apart)
+            tile_sums(x, p.step, p.d, p.by_column, kp, vectors, rows, beside, apart)
         else:
-            tile_sums(x + i * step, step, d, total, kp, vectors, 1, beside, apart)
+            tile_sums(x, p.step, p.d, p.by_column, kp, vectors, 1, beside, apart)
         i += some
 
 
-# The numbers of vectors and rows as constants keep the sums of a tile in registers; in one function the loops would have too few of these.
-cdef separate scores_1(const double *x, Py_ssize_t step, Py_ssize_t n, Py_ssize_t d, double *a, const Rows *F, int kp) noexcept nogil:
-    write_scores(x, step, n, d, a, F, kp, 1, 8)
+cdef inline inlined multiply(const Product *p, int vectors, int rows) noexcept nogil:
+    """Write X A, or add X'R."""
+    if p.transposed:
+        add_sums(p, vectors, rows)
+    else:
+        write_scores(p, vectors, rows)
 
 
-cdef separate scores_2(const double *x, Py_ssize_t step, Py_ssize_t n, Py_ssize_t d, double *a, const Rows *F, int kp) noexcept nogil:
-    write_scores(x, step, n, d, a, F, kp, 2, 5)
+# Constant numbers of vectors and rows keep the sums of a tile in registers; all loops in one function would have too few of these.
+cdef separate multiply_1(const Product *p) noexcept nogil:
+    multiply(p, 1, 8)
 
 
-cdef separate scores_3(const double *x, Py_ssize_t step, Py_ssize_t n, Py_ssize_t d, double *a, const Rows *F, int kp) noexcept nogil:
-    write_scores(x, step, n, d, a, F, kp, 3, 4)
+cdef separate multiply_2(const Product *p) noexcept nogil:
+    multiply(p, 2, 5)
 
 
-cdef separate scores_4(const double *x, Py_ssize_t step, Py_ssize_t n, Py_ssize_t d, double *a, const Rows *F, int kp) noexcept nogil:
-    write_scores(x, step, n, d, a, F, kp, 4, 2)
+cdef separate multiply_3(const Product *p) noexcept nogil:
+    multiply(p, 3, 4)
 
 
-cdef separate sums_1(const double *x, Py_ssize_t step, Py_ssize_t n, Py_ssize_t d, double *total, const Rows *R, int kp) noexcept nogil:
-    add_sums(x, step, n, d, total, R, kp, 1, 8)
+cdef separate multiply_4(const Product *p) noexcept nogil:
+    multiply(p, 4, 2)
 
 
-cdef separate sums_2(const double *x, Py_ssize_t step, Py_ssize_t n, Py_ssize_t d, double *total, const Rows *R, int kp) noexcept nogil:
-    add_sums(x, step, n, d, total, R, kp, 2, 5)
+cdef Loop[WIDEST] loops = [multiply_1, multiply_2, multiply_3, multiply_4]
 
 
-cdef separate sums_3(const double *x, Py_ssize_t step, Py_ssize_t n, Py_ssize_t d, double *total, const Rows *R, int kp) noexcept nogil:
-    add_sums(x, step, n, d, total, R, kp, 3, 4)
-
-
-cdef separate sums_4(const double *x, Py_ssize_t step, Py_ssize_t n, Py_ssize_t d, double *total, const Rows *R, int kp) noexcept nogil:
-    add_sums(x, step, n, d, total, R, kp, 4, 2)
-
-
-cdef Loop[WIDEST] of_scores = [scores_1, scores_2, scores_3, scores_4]
-cdef Loop[WIDEST] of_sums = [sums_1, sums_2, sums_3, sums_4]
-
-
-cdef int check_product(const double[:, :] X, Py_ssize_t n, Py_ssize_t d, Py_ssize_t k, const double[:, :] rows) except -1:
-    """The factor and the product have n and d rows, and k columns; those of n rows are ``rows``."""
-    cdef Py_ssize_t number = sizeof(double)
+cdef int carry_out(const double[:, :] X, double *by_column, Py_ssize_t d, Py_ssize_t k, const double[:, :] by_row, bint transposed) except -1:
+    """Write X A to ``by_row`` (n, k) where A is ``by_column`` (d, k), or X'R to these where R are those."""
+    cdef Py_ssize_t number = sizeof(double), j
+    cdef Product p
     demand(X.strides[1] == number or X.shape[1] < 2, "rows of X must be contiguous")
-    demand(X.strides[0] % number == 0 and rows.strides[0] % number == 0 and rows.strides[1] % number == 0, "strides must be whole numbers")
-    demand(X.shape[0] == n and X.shape[1] == d and k == rows.shape[1], "the factor and the product must fit X")
+    demand(X.strides[0] % number == 0 and by_row.strides[0] % number == 0 and by_row.strides[1] % number == 0, "strides must be whole numbers")
+    demand(X.shape[0] == by_row.shape[0] and X.shape[1] == d and k == by_row.shape[1], "the factor and the product must fit X")
     demand(1 <= k <= WIDEST * LANES, f"a product has 1 to {WIDEST * LANES} columns")
-    return 0
-
-
-cdef inline Rows rows_at(const double[:, :] rows):
-    cdef Rows made
-    made.at, made.k = <double *>&rows[0, 0], <int>rows.shape[1]
-    made.down, made.along = rows.strides[0] // <Py_ssize_t>sizeof(double), rows.strides[1] // <Py_ssize_t>sizeof(double)
-    return made
-
-
-cdef double *new_rows(Py_ssize_t d, Py_ssize_t kp) except NULL:
-    """Return d rows of kp zeros; release with `free`."""
-    cdef double *rows = zeros(d * kp)
-    if rows == NULL:
+    p.n, p.d, p.k, p.kp, p.transposed = by_row.shape[0], d, <int>k, <int>((k + LANES - 1) // LANES * LANES), transposed
+    if p.n == 0 or p.d == 0:
+        return 0
+    p.x, p.step = &X[0, 0], X.strides[0] // number
+    p.by_row, p.down, p.along = <double *>&by_row[0, 0], by_row.strides[0] // number, by_row.strides[1] // number
+    p.by_column = zeros(p.d * p.kp)
+    if p.by_column == NULL:
         raise MemoryError("no memory for padded rows")
-    return rows
+    with nogil:
+        if not transposed:
+            for j in range(d):
+                memcpy(p.by_column + j * p.kp, by_column + j * k, k * sizeof(double))
+        loops[p.kp // LANES - 1](&p)
+        if transposed:
+            for j in range(d):
+                memcpy(by_column + j * k, p.by_column + j * p.kp, k * sizeof(double))
+    free(p.by_column)
+    return 0
 
 
 def scores(const double[:, :] X, const double[:, ::1] A, double[:, :] F):
     """Write X A to F (n, k), in any layout, for X (n, d), rows contiguous, and A (d, k)."""
-    cdef Py_ssize_t n = X.shape[0], d = X.shape[1], j, step = X.strides[0] // <Py_ssize_t>sizeof(double)
-    cdef int kp
-    cdef double *padded
-    cdef Rows rows
-    check_product(X, F.shape[0], A.shape[0], A.shape[1], F)
-    if n == 0 or d == 0:
+    carry_out(X, <double *>&A[0, 0] if A.shape[0] and A.shape[1] else NULL, A.shape[0], A.shape[1], F, False)
+    if X.shape[1] == 0:
         F[:] = 0.0
-        return
-    rows = rows_at(F)
-    kp = (rows.k + LANES - 1) // LANES * LANES
-    padded = new_rows(d, kp)
-    with nogil:
-        for j in range(d):
-            memcpy(padded + j * kp, &A[j, 0], rows.k * sizeof(double))
-        of_scores[kp // LANES - 1](&X[0, 0], step, n, d, padded, &rows, kp)
-    free(padded)
 
 
 def sums(const double[:, :] X, const double[:, :] R, double[:, ::1] total):
     """Write X'R to ``total`` (d, k) for X (n, d), rows contiguous, and R (n, k), in any layout."""
-    cdef Py_ssize_t n = X.shape[0], d = X.shape[1], j, step = X.strides[0] // <Py_ssize_t>sizeof(double)
-    cdef int kp
-    cdef double *padded
-    cdef Rows rows
-    check_product(X, R.shape[0], total.shape[0], total.shape[1], R)
-    if n == 0 or d == 0:
+    carry_out(X, &total[0, 0] if total.shape[0] and total.shape[1] else NULL, total.shape[0], total.shape[1], R, True)
+    if X.shape[0] == 0:
         total[:] = 0.0
-        return
-    rows = rows_at(R)
-    kp = (rows.k + LANES - 1) // LANES * LANES
-    padded = new_rows(d, kp)
-    with nogil:
-        of_sums[kp // LANES - 1](&X[0, 0], step, n, d, padded, &rows, kp)
-        for j in range(d):
-            memcpy(&total[j, 0], padded + j * kp, rows.k * sizeof(double))
-    free(padded)

@@ -35,9 +35,9 @@ def norm(a: Any) -> float:
 
 
 def has_few_columns(X: Any, B: Array) -> bool:
-    """Return whether X, doubles whose rows are contiguous, and B have products with few columns, whose bits do not depend on parts of X.
+    """Return whether `product` and `transposed_product` take the loops for few columns, whose bits do not depend on how X is divided.
 
-    A single column is left to BLAS.
+    X must be an array of doubles whose rows are contiguous; a single column is left to BLAS.
     """
     contiguous = isinstance(X, np.ndarray) and X.dtype == np.float64 and (X.strides[1] == X.itemsize or X.shape[1] < 2)
     return contiguous and 1 < B.shape[1] <= kernels.few_columns.MOST_COLUMNS

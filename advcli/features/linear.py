@@ -91,9 +91,10 @@ class _LinearDirections(Directions):
                 return self._by_faces(B, weight, slot, examples, chosen, face)
         # by pairs of classes, over the examples that move both
         start, moved, products = kernels.newton_faces.pairs(B, slot, weight[examples])
-        X = self.features.X
-        if is_sparse(X) or not X.flags.c_contiguous:
-            X, examples = np.ascontiguousarray(dense(X[examples])), np.arange(len(examples))
+        if is_sparse(self.features.X):
+            X, examples = dense(self.features.X[examples]), np.arange(len(examples))
+        else:
+            X = self.features.rows.values.reshape(-1, d)
         H = np.zeros((d, k, d, k))
 
         def write(pair: tuple[int, int]) -> None:

@@ -1679,9 +1679,9 @@ SHARED_WORK = (
 
 FEW, GRAMS = "tests/compiled/test_compiled_few_columns.py", "tests/compiled/test_compiled_grams.py"
 PRODUCTS = (
-    Mutant("_ext/support/few_columns.pyx", " and i * rows.k + kp - rows.k <= n * rows.k", "", f"{FEW} -k loop", "few_columns"),
-    Mutant("_ext/support/few_columns.pyx", " and rows.down == rows.k", "", f"{FEW} -k layout", "few_columns"),
-    Mutant("_ext/support/few_columns.pyx", "if c < R.k else 0.0", "if c < 1 else 0.0", f"{FEW} -k loop", "few_columns"),
+    Mutant("_ext/support/few_columns.pyx", " and i * p.k + p.kp - p.k <= p.n * p.k", "", f"{FEW} -k loop", "few_columns"),
+    Mutant("_ext/support/few_columns.pyx", " and p.down == p.k", "", f"{FEW} -k layout", "few_columns"),
+    Mutant("_ext/support/few_columns.pyx", "if c < p.k else 0.0", "if c < 1 else 0.0", f"{FEW} -k loop", "few_columns"),
     Mutant("_ext/support/grams.pyx", "store(weighted, v, number * splat(weight))", "store(weighted, v, number)", GRAMS, "grams"),
     Mutant("_ext/support/grams.pyx", "&X[rows[i + q], 0]", "&X[rows[i], 0]", GRAMS, "grams"),
     Mutant("advcli/core/linalg.py", "1 < B.shape[1] <=", "0 < B.shape[1] <=", f"{FEW} -k portable"),

@@ -288,8 +288,8 @@ def few_columns_calls(_, random):
 
 
 def grams_calls(_, random):
-    rows = random.permutation(N)[:4].astype(np.intp)
-    yield "upper", {"X": random.normal(size=(N, D)), "rows": rows, "weight": random.normal(size=4), "sums": np.zeros((D, D))}
+    rows = random.permutation(N).astype(np.intp)
+    yield "upper", {"X": random.normal(size=(N, D)), "rows": rows, "weight": random.normal(size=N), "sums": np.zeros((D, D))}
 
 
 def some_stored(random, single, listed):

@@ -262,7 +262,8 @@ class KernelFeatures(KernelMap):
         store = self.store
         if store.coefficients is None or store.values is None or not np.array_equal(store.coefficients, A):
             if self.whole and len(support) > _DENSE * self.n_rows:
-                store.values = transposed_product(self.matrix, np.asfortranarray(A))  # K is symmetric
+                # K A = K'A; class by class BLAS, which takes many classes, is faster
+                store.values = transposed_product(self.matrix, np.asfortranarray(A))
             else:
                 by_class = np.zeros((A.shape[1], self.n_rows))
                 self.accumulate(by_class, support, A[support])
