@@ -12,8 +12,10 @@
 from libc.stdlib cimport malloc
 from libc.string cimport memset
 
-from adv_factors cimport Factors, entries_dot, follow_factors, multiply_factors, row_moves, row_scores, slopes
-from adv_linear cimport dense_add, dense_dot
+from adv_factors cimport (
+    Factors, Group, entries_dot, follow_factors, group_moves, group_scores, multiply_factors, row_moves, row_scores, slopes
+)
+from adv_linear cimport GROUP, dense_add, dense_dot
 from adv_simd cimport LANES, count_greater, load, splat, store, vec, vmax
 
 cdef enum:
@@ -115,22 +117,48 @@ cdef inline double move_one(Quadratic *s, Py_ssize_t t, double wanted) noexcept 
     return length
 
 
-cdef inline double sweep_rows(Quadratic *s) noexcept nogil:
-    """Do `sweep` where factors hold G; the gradient is not kept."""
+cdef inline double sweep_group(Quadratic *s, const Group *g) noexcept nogil:
+    """Do `sweep` for pairs, whose scores follow the moves of their group."""
     cdef Factors *f = s.factors
-    cdef Py_ssize_t i, t
-    cdef int c, size
+    cdef Py_ssize_t t, first = f.first[g.begin]
+    cdef int r, q
+    cdef double square = g.b[0] * g.b[0] + g.b[1] * g.b[1], score, total = 0.0
+    group_scores(f, g, f.total, s.q)
+    for r in range(g.end - g.begin):
+        t, score = first + r, s.q[r]
+        for q in range(r):
+            score += s.x[first + q] * square * f.cross[(g.begin + r) * GROUP + q]
+        s.x[t] = move_one(s, t, (f.gradient[t] - score) / square)
+        total += s.x[t] * s.x[t]
+    group_moves(f, g, s.x + first, f.total)
+    return total
+
+
+cdef inline double sweep_row(Quadratic *s, Py_ssize_t i) noexcept nogil:
+    """Do `sweep` for row i."""
+    cdef Factors *f = s.factors
+    cdef Py_ssize_t t
+    cdef int c, size = row_scores(f, i, f.total)
     cdef double length, total = 0.0
     cdef const double *b
-    for i in range(f.rows.n):
-        size = row_scores(f, i, f.total)
-        for t in range(f.first[i], f.first[i + 1]):
-            b = f.entries + f.block[i] + (t - f.first[i]) * size
-            s.x[t] = length = move_one(s, t, (f.gradient[t] - entries_dot(b, f.score, size)) / entries_dot(b, b, size))
-            total += length * length
-            for c in range(size):
-                f.score[c] += length * b[c]
-        row_moves(f, i, s.x, f.total)
+    for t in range(f.first[i], f.first[i + 1]):
+        b = f.entries + f.block[i] + (t - f.first[i]) * size
+        s.x[t] = length = move_one(s, t, (f.gradient[t] - entries_dot(b, f.score, size)) / entries_dot(b, b, size))
+        total += length * length
+        for c in range(size):
+            f.score[c] += length * b[c]
+    row_moves(f, i, s.x, f.total)
+    return total
+
+
+cdef inline double sweep_factors(Quadratic *s) noexcept nogil:
+    """Do `sweep` where factors hold G; the gradient is not kept."""
+    cdef Py_ssize_t j
+    cdef double total = 0.0
+    cdef const Group *g
+    for j in range(s.factors.groups):
+        g = &s.factors.group[j]
+        total += sweep_group(s, g) if g.pair else sweep_row(s, g.begin)
     return total
 
 
@@ -140,7 +168,7 @@ cdef inline double sweep(Quadratic *s) noexcept nogil:
     cdef double length, total = 0.0
     memset(s.held, 0, s.n)
     if s.factors != NULL:
-        return sweep_rows(s)
+        return sweep_factors(s)
     for t in range(s.m):
         length = move_one(s, t, s.g[t] / s.G[t * s.m + t])
         if length != 0.0:
@@ -230,6 +258,15 @@ cdef inline bint go(Quadratic *s, Py_ssize_t count) noexcept nogil:
     return False
 
 
+cdef inline void take_gradient(Quadratic *s, Py_ssize_t count) noexcept nogil:
+    """Write the gradient at z of the loose coordinates, where factors hold G."""
+    cdef Py_ssize_t b, t
+    slopes(s.factors, s.factors.total, s.held, s.q)
+    for b in range(count):
+        t = s.loose[b]
+        s.g[t] = s.factors.gradient[t] - s.q[t]
+
+
 cdef inline double *scratch(Quadratic *s, Py_ssize_t m, Py_ssize_t n, int c) noexcept nogil:
     """Give (1) of these sizes its scratch, to be freed, and return it; NULL where memory is short."""
     cdef double *work = <double *>malloc((4 * m + n + n * c) * sizeof(double) + m * sizeof(Py_ssize_t) + n)
@@ -261,7 +298,7 @@ cdef inline int ascend_quadratic(Quadratic *s, int rounds, int sweeps, int produ
             break
         count = loosen(s)
         if s.factors != NULL:
-            slopes(s.factors, s.g)
+            take_gradient(s, count)
         conjugate(s, count, most)
         most = min(2 * most, LONGEST) if go(s, count) else products
     return made

@@ -384,6 +384,39 @@ cdef inline double row_dot(const Rows *x, Py_ssize_t i, const double *v) noexcep
     return total
 
 
+cdef inline inlined sparse_products_of(const Rows *x, Py_ssize_t i, const double **v, int count, double *out) noexcept nogil:
+    """Do `row_products` for a sparse row."""
+    cdef Py_ssize_t e
+    cdef double value, s0 = 0.0, s1 = 0.0, s2 = 0.0
+    cdef const double *v0 = v[0]
+    cdef const double *v1 = v[1] if count > 1 else v0
+    cdef const double *v2 = v[2] if count > 2 else v0
+    for e in range(x.start[i], x.start[i + 1]):
+        value = x.values[e]
+        s0 += value * v0[x.columns[e]]
+        if count > 1:
+            s1 += value * v1[x.columns[e]]
+        if count > 2:
+            s2 += value * v2[x.columns[e]]
+    out[0] = s0
+    if count > 1:
+        out[1] = s1
+    if count > 2:
+        out[2] = s2
+
+
+cdef inline void row_products(const Rows *x, Py_ssize_t i, const double **v, int count, double *out) noexcept nogil:
+    """out_q = x_i.v_q for 1 to GROUP - 1 columns of parameters v; the row is read once."""
+    if x.start == NULL:
+        dense_products(x.values + i * x.d, v, count, x.d, out)
+    elif count == 3:
+        sparse_products_of(x, i, v, 3, out)
+    elif count == 2:
+        sparse_products_of(x, i, v, 2, out)
+    else:
+        sparse_products_of(x, i, v, 1, out)
+
+
 cdef inline void row_add(const Rows *x, Py_ssize_t i, double scale, double *v) noexcept nogil:
     """v += scale x_i."""
     cdef Py_ssize_t e

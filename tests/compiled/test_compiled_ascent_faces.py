@@ -12,8 +12,11 @@ from advcli.core.compiled import Kernels, compiled_rows, usable_levels
 LEVELS = usable_levels()
 
 
-def quadratic(seed, sparse, most=30, slacks=3):
-    """Return rows, directions and their owners, g, slacks and rates of a random problem; some slacks are 0, some rows own nothing."""
+def quadratic(seed, sparse, pairs=False, most=30, slacks=3):
+    """Return rows, directions and their owners, g, slacks and rates of a random problem; some slacks are 0, some rows own nothing.
+
+    With ``pairs``, most rows that own one direction move along one of a few in two classes, of either sign, as do rows around them.
+    """
     random = np.random.default_rng(seed)
     n, d, k = int(random.integers(1, most)), int(random.integers(most, 2 * most)), int(random.integers(3, 9))
     m = int(random.integers(1, 2 * n + 1))
@@ -23,6 +26,12 @@ def quadratic(seed, sparse, most=30, slacks=3):
     owner = np.sort(random.choice(np.repeat(np.arange(n), 2), size=m, replace=False)).astype(np.intp)
     B = random.normal(size=(m, k)) * (random.random((m, k)) < random.random())
     B[np.arange(m), np.arange(m) % 2] += 2.0  # the two directions of a row differ
+    if pairs:
+        few = np.zeros((3, k))
+        few[0, :2], few[1, 1:3], few[2, [0, 2]] = [np.sqrt(0.5), -np.sqrt(0.5)], [0.6, -0.8], [1.6, 1.2]
+        turn = np.repeat(random.integers(0, 3, size=m), random.integers(1, 9, size=m))[:m]
+        alone = (np.bincount(owner)[owner] == 1) & (random.random(m) < 0.9)
+        B[alone] = (few[turn] * random.choice([-1.0, 1.0], size=m)[:, None])[alone]
     slack, rate = np.zeros((n, 8)), np.zeros((m, 8))
     slack[:, :slacks] = np.maximum(random.normal(size=(n, slacks)), 0.0)
     rate[:, :slacks] = random.normal(size=(m, slacks)) * random.integers(0, 2, size=(m, slacks))
@@ -109,10 +118,17 @@ def compiled(level, problem, *how):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@given(seed=st.integers(0, 10**6), sparse=st.booleans(), rounds=st.integers(0, 3), sweeps=st.integers(1, 3), products=st.integers(0, 12))
-@settings(max_examples=60, deadline=None)
-def test_an_ascent_is_its_algorithm(level, seed, sparse, rounds, sweeps, products):
-    problem = quadratic(seed, sparse)
+@given(
+    seed=st.integers(0, 10**6),
+    sparse=st.booleans(),
+    pairs=st.booleans(),
+    rounds=st.integers(0, 3),
+    sweeps=st.integers(1, 3),
+    products=st.integers(0, 12),
+)
+@settings(max_examples=100, deadline=None)
+def test_an_ascent_is_its_algorithm(level, seed, sparse, pairs, rounds, sweeps, products):
+    problem = quadratic(seed, sparse, pairs)
     how = rounds, sweeps, products, 1e-6
     found, wanted = compiled(level, problem, *how), in_python(*problem, *how)
     scale = 1.0 + np.abs(wanted[0]).max()
@@ -137,10 +153,10 @@ def test_conjugate_gradients_end_at_a_flat_direction(level, seed, pairs):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@given(seed=st.integers(0, 10**6), sparse=st.booleans())
+@given(seed=st.integers(0, 10**6), sparse=st.booleans(), pairs=st.booleans())
 @settings(max_examples=60, deadline=None)
-def test_an_ascent_rises_within_the_slacks(level, seed, sparse):
-    X, B, owner, g, slack, rate = quadratic(seed, sparse)
+def test_an_ascent_rises_within_the_slacks(level, seed, sparse, pairs):
+    X, B, owner, g, slack, rate = quadratic(seed, sparse, pairs)
     G, value = matrix(X, B, owner), 0.0
     for rounds in range(1, 5):
         z, left, _ = compiled(level, (X, B, owner, g, slack, rate), rounds, 2, 5, 0.0)

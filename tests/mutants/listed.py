@@ -58,7 +58,10 @@ STEPS_ON_FACES = (
     ),
     Mutant("_ext/ascent/adv_quadratic.pxd", "curvature > flat * dense_dot", "curvature > 0.0 * dense_dot", ASCENT_FACES, "ascent_faces"),
     Mutant("_ext/ascent/ascent_dense.pyx", "next_check = at.next_check", "next_check = 2.0", f"{FACE_STEPS} -k pause", "ascent_dense"),
-    Mutant("_ext/ascent/adv_factors.pxd", "second * load(two, v)", "first * load(two, v)", ASCENT_FACES, "ascent_faces"),
+    Mutant("_ext/ascent/adv_factors.pxd", "b1 * load(two, v)", "b0 * load(two, v)", ASCENT_FACES, "ascent_faces"),
+    Mutant("_ext/ascent/adv_factors.pxd", "load(two, v) + b1 * sum", "load(two, v) + b0 * sum", ASCENT_FACES, "ascent_faces"),
+    Mutant("_ext/ascent/adv_factors.pxd", "] = sign * rows.values[", "] = rows.values[", ASCENT_FACES, "ascent_faces"),
+    Mutant("_ext/ascent/adv_quadratic.pxd", "s.x[first + q] * square", "s.x[first + q]", ASCENT_FACES, "ascent_faces"),
     Mutant("_ext/ascent/adv_factors.pxd", "by += a[t] * f.entries", "by += f.entries", ASCENT_FACES, "ascent_faces"),
     Mutant("_ext/ascent/ascent_faces.pyx", "if fractions:", "if fractions > 1:", f"{ASCENT_FACES} -k corners", "ascent_faces"),
 )

@@ -47,11 +47,11 @@ _ROUNDING = 1e-12  # rates of a slack below it are none
 class _Faces(NamedTuple):
     """The faces of the block steps of some rows."""
 
-    rows: Labels  # (n,)
+    rows: Labels  # (n,): those with one tangent, in the same two classes, side by side
     before: Array  # (n, k): r
     after: Array  # (n, k): the block steps
     B: Array  # (m, k): tangents
-    owner: Labels  # (m,): the place in ``rows`` of each tangent's row
+    owner: Labels  # (m,): the place in ``rows`` of each tangent's row; every row owns one, and no place is below the one before
 
 
 class FaceSteps:
@@ -136,8 +136,8 @@ class FaceSteps:
         scores = self.X[rows] @ theta[:, :k] / cost[:, None]
         after, face = kernels.face(self.loss.family, scores, before, self.y[rows], self.C * sample * self.squares[rows] / cost)
         B, owner = kernels.tangents(self.loss.family, face, (sample == 0.0) | (self.squares[rows] == 0.0))
-        held = np.flatnonzero(np.bincount(owner, minlength=len(rows)))
-        return _Faces(rows[held], before[held], after[held], B, np.searchsorted(held, owner))
+        order, owned, owner = _alike(B, owner)
+        return _Faces(rows[order], before[order], after[order], B[owned], owner)
 
     def step(self, R: Array, theta: Array, faces: _Faces) -> int:
         """Make a step in place on faces of some rows; return how many cuts were tried, one more than there are where none raised D."""
@@ -164,10 +164,23 @@ class FaceSteps:
         slack, rate = _padded(*self.loss.slacks(faces.before, faces.after, y, B, owner))
         z = np.zeros(len(owner))
         kernels.ascent_faces.ascend(*compiled_rows(_unit(X, length)), B, owner, e * h, slack, rate / e[:, None], z)
-        change = np.zeros_like(faces.before)
-        firsts = np.flatnonzero(np.diff(owner, prepend=-1))
-        change[owner[firsts]] = np.add.reduceat((z / e)[:, None] * B, firsts)
-        return change
+        return np.asarray(np.add.reduceat((z / e)[:, None] * B, np.searchsorted(owner, np.arange(len(y)))))
+
+
+def _alike(B: Array, owner: Labels) -> tuple[Labels, Labels, Labels]:
+    """Return the owners (n,) of tangents B (m, k), those of one tangent by its first and last class, the tangents (m,) in their order, and
+    the place of each one's owner.
+    """
+    count = np.bincount(owner)
+    owners = np.flatnonzero(count)
+    count = count[owners]
+    k, entries = B.shape[1], B[np.cumsum(count) - count] != 0.0
+    order = np.argsort(np.where(count == 1, k * entries.argmax(axis=1) - entries[:, ::-1].argmax(axis=1), k * k), kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    places = np.repeat(place, count)
+    owned = np.argsort(places, kind="stable")
+    return owners[order], owned, places[owned]
 
 
 def _unit(X: Any, length: Array) -> Any:
