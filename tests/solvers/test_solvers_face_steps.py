@@ -1,10 +1,13 @@
 """Newton steps on the faces that block ascent has found: they never lose, they end at the optimum, and pauses leave no trace."""
 
+from itertools import groupby
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 from support import random_problems
 from support.registered import examples
@@ -146,3 +149,21 @@ def test_no_step_where_it_costs_more_than_the_passes_left(monkeypatch):
     monkeypatch.setattr(FaceSteps, "step", None)
     for problem in (digits(1e-1), weighted("zero_one", False, True)):  # few passes; too few numbers
         assert make_solver("dual").solve(problem, Limits(1e-3)).status == "converged"
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=100, deadline=None)
+def test_rows_with_one_tangent_in_the_same_classes_stand_side_by_side(seed):
+    random = np.random.default_rng(seed)
+    n, k = int(random.integers(1, 30)), int(random.integers(2, 6))
+    owner = np.repeat(np.arange(n), random.choice([0, 1, 1, 1, 2, 3], size=n))
+    B = np.zeros((len(owner), k))
+    for b in B:
+        b[random.choice(k, size=2, replace=False)] = random.choice([-1.0, 1.0]) * np.array([1.0, -1.0])
+    rows, tangents, places = face_steps._alike(B, owner)
+    assert sorted(rows) == sorted(set(owner))
+    assert places.tolist() == sorted(places)
+    assert rows[places].tolist() == owner[tangents].tolist()
+    assert sorted(tangents) == list(range(len(owner)))
+    alone = [tuple(np.flatnonzero(B[owner == row][0])) for row in rows if (owner == row).sum() == 1]
+    assert len(list(groupby(alone))) == len(set(alone))
