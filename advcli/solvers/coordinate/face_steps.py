@@ -47,7 +47,7 @@ _ROUNDING = 1e-12  # rates of a slack below it are none
 class _Faces(NamedTuple):
     """The faces of the block steps of some rows."""
 
-    rows: Labels  # (n,): those with one tangent, in the same two classes, side by side
+    rows: Labels  # (n,)
     before: Array  # (n, k): r
     after: Array  # (n, k): the block steps
     B: Array  # (m, k): tangents
@@ -130,14 +130,15 @@ class FaceSteps:
         return (2.0 + trials) * rows / len(self.y)
 
     def faces(self, R: Array, theta: Array, rows: Labels) -> _Faces:
-        """Return the faces of some rows."""
+        """Return the faces of some rows, those side by side whose r are 0 in the same classes: most of them move in the same two."""
         k = self.loss.n_classes
+        rows = rows[np.argsort((R[rows, :k] != 0.0) @ 2.0 ** np.arange(k), kind="stable")]
         before, sample, cost = np.ascontiguousarray(R[rows, :k]), self.sample[rows], self.cost[rows]
         scores = self.X[rows] @ theta[:, :k] / cost[:, None]
         after, face = kernels.face(self.loss.family, scores, before, self.y[rows], self.C * sample * self.squares[rows] / cost)
         B, owner = kernels.tangents(self.loss.family, face, (sample == 0.0) | (self.squares[rows] == 0.0))
-        order, owned, owner = _alike(B, owner)
-        return _Faces(rows[order], before[order], after[order], B[owned], owner)
+        held = np.flatnonzero(np.bincount(owner, minlength=len(rows)))
+        return _Faces(rows[held], before[held], after[held], B, np.searchsorted(held, owner))
 
     def step(self, R: Array, theta: Array, faces: _Faces) -> int:
         """Make a step in place on faces of some rows; return how many cuts were tried, one more than there are where none raised D."""
@@ -165,22 +166,6 @@ class FaceSteps:
         z = np.zeros(len(owner))
         kernels.ascent_faces.ascend(*compiled_rows(_unit(X, length)), B, owner, e * h, slack, rate / e[:, None], z)
         return np.asarray(np.add.reduceat((z / e)[:, None] * B, np.searchsorted(owner, np.arange(len(y)))))
-
-
-def _alike(B: Array, owner: Labels) -> tuple[Labels, Labels, Labels]:
-    """Return the owners (n,) of tangents B (m, k), those of one tangent by its first and last class, the tangents (m,) in their order, and
-    the place of each one's owner.
-    """
-    count = np.bincount(owner)
-    owners = np.flatnonzero(count)
-    count = count[owners]
-    k, entries = B.shape[1], B[np.cumsum(count) - count] != 0.0
-    order = np.argsort(np.where(count == 1, k * entries.argmax(axis=1) - entries[:, ::-1].argmax(axis=1), k * k), kind="stable")
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    places = np.repeat(place, count)
-    owned = np.argsort(places, kind="stable")
-    return owners[order], owned, places[owned]
 
 
 def _unit(X: Any, length: Array) -> Any:
