@@ -27,10 +27,24 @@ def coded(y: NDArray[Any], compact: bool = False) -> tuple[NDArray[Any], Labels]
     """
     if y.dtype.kind not in "biuUS":  # one column of these is labels in any case, and the look at its values is longer than a small fit
         check_classification_targets(y)
-    classes, codes = coded_by_parts(y) if compact else np.unique(y, return_inverse=True)
+    classes, codes = coded_by_parts(y) if compact else occurring(y)
     if len(classes) < 2:
         raise ValueError(f"y holds one class only ({classes[0]!r}); a classifier needs at least 2 classes")
     return classes, codes.astype(np.int32 if compact else np.intp, copy=False)
+
+
+def occurring(y: NDArray[Any]) -> tuple[NDArray[Any], Labels]:
+    """Return the labels that occur in y (n,), sorted, and the position of each one of y among them, as `numpy.unique` does.
+
+    Whole numbers no further apart than there are rows are counted: sorting takes three to seven times as long, a twentieth of a small fit.
+    """
+    if y.dtype.kind in "iu" and len(y):
+        least, largest = int(y.min()), int(y.max())
+        if largest - least <= len(y) and largest <= np.iinfo(np.intp).max:
+            offsets = y.astype(np.intp) - least
+            occurs = np.bincount(offsets) > 0
+            return (np.flatnonzero(occurs) + least).astype(y.dtype), (np.cumsum(occurs) - 1)[offsets]
+    return np.unique(y, return_inverse=True)
 
 
 def given_codes(y: NDArray[Any], n_classes: int, unlabelled: bool = False, compact: bool = False) -> Labels:
