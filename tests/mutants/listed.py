@@ -43,7 +43,7 @@ STEPS_ON_FACES = (
         "_unit(X, length)), np.abs(B), owner",
         f"{FACE_STEPS} -k optimum",
     ),
-    Mutant("advcli/solvers/coordinate/face_steps.py", "(R[rows, :k] != 0.0) @", "0.0 * R[rows, :k] @", f"{FACE_STEPS} -k side"),
+    Mutant("advcli/solvers/coordinate/face_steps.py", "(R[rows, :k] != 0.0) @", "(R[rows, :k] > 9.0) @", f"{FACE_STEPS} -k side"),
     Mutant("advcli/losses/base.py", "rates -= rates", "rates = rates", f"{SLACKS} -k zero_one"),
     Mutant("advcli/losses/base.py", "costs -= costs", "costs = costs", f"{SLACKS} -k end_where"),
     Mutant("advcli/losses/hinge.py", "np.hstack([A, 1.0 - A])", "np.hstack([A, 2.0 - A])", f"{SLACKS} -k ww"),

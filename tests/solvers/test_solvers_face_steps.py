@@ -159,3 +159,21 @@ def test_rows_that_move_in_the_same_classes_stand_side_by_side():
     alone = np.flatnonzero(np.bincount(faces.owner) == 1)
     classes = [tuple(np.flatnonzero(faces.B[faces.owner == row][0])) for row in alone]
     assert len(list(groupby(classes))) <= len(classes) / 2
+
+
+@pytest.mark.parametrize("k", [62, 63, 1100])
+def test_faces_of_many_classes_are_those_of_their_rows(k):
+    """Rows are ordered by a sum of as many whole numbers as there are classes, which must not overflow into a warning or another face."""
+    random = np.random.default_rng(k)
+    X, y = random.normal(size=(40, 3)), random.integers(0, k, size=40)
+    problem = Problem(LinearFeatures(X, k), make_loss("zero_one", k), y, 1e-2)
+    R = np.zeros((40, k))
+    R[np.arange(40), y] = -0.5
+    R[np.arange(40), (y + random.integers(1, 3, size=40)) % k] = 0.5
+    steps = FaceSteps(problem, problem.features.squares, Limits())
+    rows, _ = steps.off_corners(R)
+    with np.errstate(all="raise"):
+        faces = steps.faces(R, problem.parameters(R), rows)
+    assert rows.tolist() == list(range(40))
+    assert len(set(faces.rows)) == len(faces.rows)
+    assert (faces.before == R[faces.rows]).all()
