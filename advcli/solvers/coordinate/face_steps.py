@@ -132,7 +132,7 @@ class FaceSteps:
     def faces(self, R: Array, theta: Array, rows: Labels) -> _Faces:
         """Return the faces of some rows, those side by side whose r are 0 in the same classes: most of them move in the same two."""
         k = self.loss.n_classes
-        bits = 1 << np.arange(k) % 62  # whole numbers: their sums are exact in any order, and for any number of classes
+        bits = 1 << np.arange(k, dtype=np.int64) % 62  # whole numbers: their sums are exact in any order, and for any number of classes
         rows = rows[np.argsort((R[rows, :k] != 0.0) @ bits, kind="stable")]
         before, sample, cost = np.ascontiguousarray(R[rows, :k]), self.sample[rows], self.cost[rows]
         scores = self.X[rows] @ theta[:, :k] / cost[:, None]
