@@ -3,8 +3,9 @@
 # A product with G is two with the rows: Theta = sum_m a_m b_m x_i', then b_m'Theta x_i. It takes 4 d multiply-adds for each class on which a row's
 # directions have an entry, where G itself, of m^2 numbers, has to be made and lies in no cache.
 #
-# Most rows have one direction, in two classes. Dense rows that follow each other with the same one form a group: it reads and stores the parameters
-# of its classes once, and its sums do not wait for each other. Dense rows are copied, to whole vectors that begin at a cache line.
+# Most rows have one direction, in two classes. Up to GROUP dense rows with the same one, side by side, form a group: a loop over a group reads and
+# stores the parameters of the two classes once, and the sums of its rows do not wait for each other. Dense rows are copied for it, to whole vectors
+# that begin at a cache line.
 
 from libc.math cimport fabs
 from libc.stdlib cimport free, malloc
@@ -21,14 +22,14 @@ cdef extern from *:
 
 cdef struct Group:
     Py_ssize_t begin, end     # its rows: GROUP at most
-    bint pair                 # whether they are dense and have one direction, in two classes; others are groups of one row
+    bint pair                 # whether they are dense and have one direction, in two classes; any other row is a group by itself
     Py_ssize_t one, two       # where the parameters of these classes begin
     double[2] b               # the entries of their direction
 
 cdef struct Factors:
     Rows rows                 # x_i; dense ones padded to whole vectors, and -x_i where the direction of a pair is -b
-    int k
     Py_ssize_t d              # numbers from one row of Theta to the next: whole vectors
+    int k
     const double *gradient    # (m): at 0
     double *total             # (k, d): Theta of z
     double *along             # (k, d): Theta of a direction
@@ -71,7 +72,7 @@ cdef inline inlined scores_of(const Factors *f, const Group *g, int count, const
 
 
 cdef inline void group_scores(const Factors *f, const Group *g, const double *theta, double *out) noexcept nogil:
-    """out_r = x_r'(b_0 theta_one + b_1 theta_two) for the rows of pairs, by a loop of its own for every number of them."""
+    """out_r = x_r'(b_0 theta_one + b_1 theta_two) for the rows of a group of pairs; each number of rows up to GROUP has a loop of its own."""
     cdef Py_ssize_t count = g.end - g.begin
     if count == 4:
         scores_of(f, g, 4, theta, out)
@@ -106,7 +107,7 @@ cdef inline inlined moves_of(const Factors *f, const Group *g, int count, const 
 
 
 cdef inline void group_moves(const Factors *f, const Group *g, const double *a, double *theta) noexcept nogil:
-    """theta_one += b_0 sum_r a_r x_r, theta_two += b_1 sum_r a_r x_r for the rows of pairs, likewise."""
+    """theta_one += b_0 sum_r a_r x_r, theta_two += b_1 sum_r a_r x_r for the rows of a group of pairs; loops as in `group_scores`."""
     cdef Py_ssize_t count = g.end - g.begin
     if count == 4:
         moves_of(f, g, 4, a, theta)
@@ -175,14 +176,16 @@ cdef inline bint all_held(const Group *g, const char *held) noexcept nogil:
 
 
 cdef inline void slopes(const Factors *f, double *theta, const char *held, double *out) noexcept nogil:
-    """out_t = b_t'theta x_i for the coordinates of the rows that are not ``held``, and of those in groups with them."""
+    """out_t = b_t'theta x_i for the coordinates of all groups but those whose rows are all ``held``."""
     cdef Py_ssize_t j
     cdef const Group *g
     for j in range(f.groups):
         g = &f.group[j]
-        if g.pair and not all_held(g, held):
+        if all_held(g, held):
+            continue
+        if g.pair:
             group_scores(f, g, theta, out + f.first[g.begin])
-        elif not g.pair and not held[g.begin]:
+        else:
             row_slopes(f, g.begin, theta, out)
 
 
@@ -192,14 +195,16 @@ cdef inline void moves(const Factors *f, const double *a, const char *held, doub
     cdef const Group *g
     for j in range(f.groups):
         g = &f.group[j]
-        if g.pair and not all_held(g, held):
+        if all_held(g, held):
+            continue
+        if g.pair:
             group_moves(f, g, a + f.first[g.begin], theta)
-        elif not g.pair and not held[g.begin]:
+        else:
             row_moves(f, g.begin, a, theta)
 
 
 cdef inline void multiply_factors(const Factors *f, const double *a, const char *held, double *out) noexcept nogil:
-    """out = G a for the coordinates of the rows that are not ``held``, where a is 0 but for these; some other numbers of ``out`` are written."""
+    """out = G a for the coordinates of the rows that are not ``held``, where a is 0 but for these. Held rows of a group get a number, too."""
     memset(f.along, 0, f.k * f.d * sizeof(double))
     moves(f, a, held, f.along)
     slopes(f, f.along, held, out)

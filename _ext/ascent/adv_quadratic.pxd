@@ -118,7 +118,7 @@ cdef inline double move_one(Quadratic *s, Py_ssize_t t, double wanted) noexcept 
 
 
 cdef inline double sweep_group(Quadratic *s, const Group *g) noexcept nogil:
-    """Do `sweep` for pairs, whose scores follow the moves of their group."""
+    """Do `sweep` for a group of pairs: the moves of its rows change the scores of those after them by their products."""
     cdef Factors *f = s.factors
     cdef Py_ssize_t t, first = f.first[g.begin]
     cdef int r, q

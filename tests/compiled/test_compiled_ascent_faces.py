@@ -15,7 +15,7 @@ LEVELS = usable_levels()
 def quadratic(seed, sparse, pairs=False, most=30, slacks=3):
     """Return rows, directions and their owners, g, slacks and rates of a random problem; some slacks are 0, some rows own nothing.
 
-    With ``pairs``, most rows that own one direction move along one of a few in two classes, of either sign, as do rows around them.
+    With ``pairs``, most rows of one direction have one of three, each in two classes and of either sign, and rows side by side share it.
     """
     random = np.random.default_rng(seed)
     n, d, k = int(random.integers(1, most)), int(random.integers(most, 2 * most)), int(random.integers(3, 9))
